@@ -1,0 +1,67 @@
+# Quarterdeck: every chore is one of these. `make help` lists them.
+#
+# Nothing is taken from the machine but Python 3.11+, make and the package registries: the first
+# run of a target makes what it needs (.venv, .cache), a later one finds it made and loses no time.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+CACHE  := .cache
+CLIS   := $(CACHE)/claude-cli
+WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup clis run test check format bench lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+# --- what is missing gets made -------------------------------------------------------------
+
+$(VENV)/.installed: requirements/dev.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.lock
+	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes \
+	    --no-binary claude-agent-sdk requirements/dev.lock requirements/uv.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The real CLI, four versions of it, as its maker publishes it. See CONTRIBUTING.md.
+$(CLIS)/.installed: tools/claude-cli/package-lock.json $(VENV)/.installed
+	@$(BIN)/python tools/install_clis.py $(CLIS)
+	@touch $@
+
+setup: $(VENV)/.installed ## make the virtual environment
+
+clis: $(CLIS)/.installed ## install the real CLI versions that the tests drive
+
+# --- what people type ------------------------------------------------------------------------
+
+run: setup ## talk to an agent in this terminal
+	@$(BIN)/quarterdeck run
+
+test: setup clis ## run the whole suite
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+check: setup ## format, lint, strict types, import rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: setup ## let ruff rewrite what it can
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+bench: setup ## measure, side by side with the peers
+	@$(BIN)/python -m bench
+
+# --- now and then ------------------------------------------------------------------------------
+
+lock: setup ## resolve the dependencies anew, into requirements/*.lock
+	@echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
+	    --no-annotate --no-header --no-emit-index-url - -o requirements/uv.lock
+	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --generate-hashes \
+	    --no-annotate --no-header --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.lock
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) $(CACHE) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -1,0 +1,1 @@
+"""The library: drive one agent directly."""

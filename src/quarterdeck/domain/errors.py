@@ -1,0 +1,129 @@
+"""The errors of Quarterdeck, in one tree.
+
+Each says whose fault it is and what to do about it, and carries its facts as fields::
+
+    QuarterdeckError
+    ├── UsageError               the caller's: a call that cannot be right
+    │   └── UnsupportedError     … for the version of the CLI at the other end
+    ├── LaunchError              the machine's: the CLI could not be found or started
+    ├── LinkError                the pipe's: no more bytes will come, or go
+    │   ├── LinkClosed           … it ended, and this says how
+    │   └── LinkRefused          … it never began: address, token, or handshake
+    ├── RequestError             a request of ours ended without its answer
+    │   ├── RequestRefused       … the CLI answered with an error
+    │   ├── RequestTimeout       … the CLI did not answer in time
+    │   └── RequestCancelled     … it was withdrawn, by us or by the CLI
+    ├── TurnFailed               the turn ended, and not well (only raised when asked for)
+    └── RecordingError           a recording that cannot be read, or does not fit the replay
+
+`UsageError` also is a `ValueError`, `RequestTimeout` a `TimeoutError`, and `LinkError` a
+`ConnectionError`, so that code which knows nothing of us handles them rightly.
+"""
+
+from __future__ import annotations
+
+
+class QuarterdeckError(Exception):
+    """The base of every error that Quarterdeck raises on purpose."""
+
+
+class UsageError(QuarterdeckError, ValueError):
+    """The caller asked for something that cannot be right; nothing was sent."""
+
+
+class UnsupportedError(UsageError):
+    """The CLI at the other end does not know what was asked for; nothing was sent."""
+
+    def __init__(self, what: str, *, version: str | None = None, since: str | None = None) -> None:
+        self.what = what
+        self.version = version
+        self.since = since
+        text = f"{what} is not supported by Claude Code {version or '(version unknown)'}"
+        if since:
+            text += f"; it needs {since} or newer"
+        super().__init__(text)
+
+
+class LaunchError(QuarterdeckError):
+    """The CLI could not be found or started on this machine."""
+
+
+class LinkError(QuarterdeckError, ConnectionError):
+    """The pipe to the CLI does not work."""
+
+
+class LinkClosed(LinkError):
+    """The pipe has ended: no more bytes will come, or go.
+
+    `reason` is one sentence for a person. `exit_code` and `signal` are set when the other end was
+    a process of ours, `close_code` when it was a WebSocket; `stderr` holds the last lines that the
+    process wrote there.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        exit_code: int | None = None,
+        signal: int | None = None,
+        close_code: int | None = None,
+        stderr: tuple[str, ...] = (),
+    ) -> None:
+        self.reason = reason
+        self.exit_code = exit_code
+        self.signal = signal
+        self.close_code = close_code
+        self.stderr = stderr
+        tail = "\n".join(f"  stderr: {line}" for line in stderr[-5:])
+        super().__init__(f"{reason}\n{tail}" if tail else reason)
+
+    @property
+    def clean(self) -> bool:
+        """Whether the other end left of its own accord and without complaint."""
+        return self.exit_code == 0 or self.close_code in {1000, 1001}
+
+
+class LinkRefused(LinkError):
+    """The pipe could not be opened: nobody there, a wrong token, or no WebSocket."""
+
+
+class RequestError(QuarterdeckError):
+    """A control request of ours ended without the answer that it asked for."""
+
+    def __init__(self, subtype: str, text: str) -> None:
+        self.subtype = subtype
+        super().__init__(f"{subtype}: {text}")
+
+
+class RequestRefused(RequestError):
+    """The CLI answered with an error."""
+
+    def __init__(self, subtype: str, error: str, *, code: str | None = None) -> None:
+        self.error = error
+        self.code = code
+        super().__init__(subtype, f"{error} [{code}]" if code else error)
+
+
+class RequestTimeout(RequestError, TimeoutError):
+    """The CLI did not answer in time; versions up to 2.1.37 never answer what they do not know."""
+
+    def __init__(self, subtype: str, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(subtype, f"no answer within {seconds:g} s")
+
+
+class RequestCancelled(RequestError):
+    """The request was withdrawn before it was answered."""
+
+
+class TurnFailed(QuarterdeckError):
+    """A turn ended in an error. `subtype` is the result's, `errors` what the CLI said of it."""
+
+    def __init__(self, text: str, *, subtype: str, errors: tuple[str, ...] = ()) -> None:
+        self.subtype = subtype
+        self.errors = errors
+        super().__init__(text)
+
+
+class RecordingError(QuarterdeckError):
+    """A recording cannot be read, or what is asked of its replay is not in it."""

@@ -1,0 +1,1 @@
+"""Byte pipes to a CLI: subprocess, WebSocket (accept and dial), memory, recording."""

@@ -1,0 +1,49 @@
+"""What a link is: a pipe for bytes between us and one CLI, whatever it is made of.
+
+A link carries NDJSON but does not look into it: it knows bytes, process exits and close codes,
+never a message. Above it stands the `Agent` (or the hub), which feeds the bytes to `wire`.
+
+A link is used by one reader and any number of writers. `receive` gives chunks as they come, cut
+anywhere. A link that can lose its connection and find it again (a CLI that dials a WebSocket)
+says so with `Resumed`, so that whoever is above can ask again for what may have been lost.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    """The connection was lost and is there again; bytes may have been lost in both directions.
+
+    `last_request_id` is the `X-Last-Request-Id` header of the CLI's reconnect: the uuid of the
+    last message that it wanted to send. A uuid that we never saw means that messages were lost.
+    """
+
+    last_request_id: str | None = None
+
+
+class Link(Protocol):
+    """A pipe to one CLI. Every wait in it is bounded by the caller or by the link's own limits."""
+
+    @property
+    def resumable(self) -> bool:
+        """Whether `receive` may ever return `Resumed`, so that what came must be remembered."""
+
+    async def receive(self) -> bytes | Resumed:
+        """Wait for the next bytes. Raises `LinkClosed` when no more will come, ever again."""
+
+    async def send(self, data: bytes) -> None:
+        """Write whole lines, in order; waits while the other end is slow.
+
+        Raises `LinkClosed` when the link has ended. On a resumable link that is down just now,
+        the data is kept and sent after the reconnect.
+        """
+
+    async def end_input(self) -> None:
+        """Tell the CLI that no more will be sent (its stdin ends). Safe to call twice."""
+
+    async def close(self) -> None:
+        """End the link and all that it owns, in bounded time. Safe to call twice, and never raises."""

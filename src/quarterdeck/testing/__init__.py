@@ -1,0 +1,1 @@
+"""For tests of programs that drive Claude Code: a scripted model, a fake CLI, the real ones."""

@@ -1,0 +1,1 @@
+"""Claude Code's NDJSON protocol, with no I/O."""
