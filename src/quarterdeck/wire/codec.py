@@ -1,0 +1,124 @@
+"""Lines to messages and back.
+
+Owns which struct a line becomes, in either direction, and what becomes of lines that fit none.
+Below it are the modules that define messages; above it `peer`, which knows what they mean.
+
+`from_cli` and `to_cli` never raise: what cannot be read is an `Unknown` or a `Malformed`.
+`encode` gives back the very line that a message came from, if it came from one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw, Struct
+
+from quarterdeck.wire.base import Malformed, Message, Unknown
+from quarterdeck.wire.framing import OversizedLine
+from quarterdeck.wire.messages import FROM_CLI, FROM_CLI_TYPES, SystemHeader
+from quarterdeck.wire.outbound import TO_CLI
+from quarterdeck.wire.system import SYSTEM
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_from_cli: Callable[[bytes], Message] = msgspec.json.Decoder(FROM_CLI).decode
+_to_cli: Callable[[bytes], Message] = msgspec.json.Decoder(TO_CLI).decode
+_system: dict[str, Callable[[bytes], Message]] = {
+    subtype: msgspec.json.Decoder(struct).decode for subtype, struct in SYSTEM.items()
+}
+
+
+class _Header(Struct):
+    type: str
+    subtype: str | None = None
+    uuid: str | None = None
+    session_id: str | None = None
+
+
+_header = msgspec.json.Decoder(_Header).decode
+_any_object = msgspec.json.Decoder(dict[str, Raw]).decode
+
+# A broken line may still tell whose it is. These two patterns find a session id and the mark of an
+# init message in text that is no JSON.
+_SESSION_ID = re.compile(rb"session(?:_id|Id)?(?:[\"'=\s:]+)([a-z0-9._-]{8,})", re.IGNORECASE)
+_INIT = re.compile(rb"\[(?:init|system/init)\]|\bsubtype[\"'=\s:]+init\b", re.IGNORECASE)
+_GUESS_WITHIN = 64 * 1024
+"""Only the head of a broken line is searched, so that a huge one costs little."""
+
+
+def from_cli(line: bytes) -> Message:
+    """Decode a line that a CLI sent."""
+    try:
+        message = _from_cli(line)
+        if type(message) is SystemHeader:
+            decode = _system.get(message.subtype)
+            if decode is None:
+                return _unread(line, None)
+            message = decode(line)
+    except _UNREADABLE as error:
+        return _unread(line, error)
+    message.__dict__["raw"] = line
+    return message
+
+
+def to_cli(line: bytes) -> Message:
+    """Decode a line that is meant for a CLI."""
+    try:
+        message = _to_cli(line)
+    except _UNREADABLE as error:
+        return _unread(line, error)
+    message.__dict__["raw"] = line
+    return message
+
+
+def oversized(line: OversizedLine) -> Malformed:
+    """The value for a line over the limit."""
+    return _malformed(line.head, f"line of {line.size} bytes is over the limit", line.size)
+
+
+def encode(message: Message) -> bytes:
+    """The line of a message, without its newline: the original where there was one."""
+    return message.raw or msgspec.json.encode(message)
+
+
+def _unread(line: bytes, error: Exception | None) -> Unknown | Malformed:
+    try:
+        header = _header(line)
+    except _UNREADABLE:
+        return _without_type(line, error)
+    known = header.type in FROM_CLI_TYPES and (header.type != "system" or header.subtype in _system)
+    message = Unknown(
+        type=header.type,
+        subtype=header.subtype,
+        uuid=header.uuid,
+        session_id=header.session_id,
+        error=str(error) if error is not None and known else None,
+    )
+    message.__dict__["raw"] = line
+    return message
+
+
+def _without_type(line: bytes, error: Exception | None) -> Unknown | Malformed:
+    """A JSON object whose `type` is missing or no string is unknown; all else is malformed."""
+    try:
+        _any_object(line)
+    except _UNREADABLE as broken:
+        return _malformed(line, str(broken), len(line))
+    message = Unknown(type="", error=str(error) if error else None)
+    message.__dict__["raw"] = line
+    return message
+
+
+def _malformed(head: bytes, error: str, size: int) -> Malformed:
+    searched = head[:_GUESS_WITHIN]
+    found = _SESSION_ID.search(searched)
+    message = Malformed(
+        error=error,
+        size=size,
+        session_id=found[1].decode("ascii") if found else None,
+        is_init=_INIT.search(searched) is not None,
+    )
+    message.__dict__["raw"] = head
+    return message
