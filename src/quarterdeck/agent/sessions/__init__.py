@@ -1,0 +1,35 @@
+"""The sessions that the CLI keeps on disk: find, read, name, copy and delete them.
+
+No CLI needs to run for any of this. All functions are plain ones that block on the disk: from
+async code call them in a thread, ``await anyio.to_thread.run_sync(list_sessions, directory)``.
+Reading answers with None or an empty list where there is nothing; a change to a session that is
+not there, and an id that is no UUID, is a `UsageError`. An `OSError` from the disk is passed on by
+changes, and never raised by reading.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.agent.sessions.editing import delete_session, rename_session, tag_session
+from quarterdeck.agent.sessions.forking import fork_session
+from quarterdeck.agent.sessions.history import list_subagents, session_messages, subagent_messages
+from quarterdeck.agent.sessions.layout import project_folder_name, project_path, projects_dir
+from quarterdeck.agent.sessions.listing import list_sessions, session_info
+from quarterdeck.agent.sessions.model import SessionInfo, SessionMessage, SubagentInfo
+
+__all__ = [
+    "SessionInfo",
+    "SessionMessage",
+    "SubagentInfo",
+    "delete_session",
+    "fork_session",
+    "list_sessions",
+    "list_subagents",
+    "project_folder_name",
+    "project_path",
+    "projects_dir",
+    "rename_session",
+    "session_info",
+    "session_messages",
+    "subagent_messages",
+    "tag_session",
+]

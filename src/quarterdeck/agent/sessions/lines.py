@@ -1,0 +1,87 @@
+"""The lines of a session file, whatever state the file is in.
+
+Owns opening, cutting into lines, and mending. A session file grows while we read it; its last line
+may be cut, others may be garbage, and a name that looks like a session may belong to a pipe. Above
+it stand listing, history and editing; it knows nothing of what a line means.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+CHUNK = 64 * 1024
+"""How much of a file's head and tail a listing reads: the CLI keeps what is needed in there."""
+
+LONGEST_LINE = 256 * 1024 * 1024
+"""Beyond this a line is no message but damage: it is passed over, so that memory stays bounded."""
+
+_ESCAPE = re.compile(
+    rb"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair: one character
+    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})"  # half of one
+    rb"|.)",
+    re.DOTALL,
+)
+
+T = TypeVar("T")
+
+
+def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
+    """Open a plain file for reading, and never wait: a named pipe would block for ever."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    stream = os.fdopen(os.open(path, flags), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(f"not a plain file: {path}")
+    return stream
+
+
+def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Each line with the place where it begins; overlong ones are left out."""
+    start = 0
+    while line := stream.readline(LONGEST_LINE):
+        length = len(line)
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            while rest := stream.readline(LONGEST_LINE):
+                length += len(rest)
+                if rest.endswith(b"\n"):
+                    break
+        elif not line.isspace():
+            yield start, line
+        start += length
+
+
+def decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T | None:
+    """What `line` says, mended if need be; None if it is garbage."""
+    for attempt in (line, None):
+        try:
+            return decoder.decode(mend(line) if attempt is None else attempt)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def mend(line: bytes) -> bytes:
+    r"""Make `line` decodable where only its characters are wrong.
+
+    The CLI cuts texts by UTF-16 units and so writes halves of characters (`"\ud83d"`), which are
+    no Unicode; a damaged disk writes anything. Both become the replacement character.
+    """
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        line = line.decode(errors="replace").encode()
+    if b"\\ud" in line or b"\\uD" in line:
+        line = _ESCAPE.sub(lambda found: b"\\ufffd" if found[2] else found[0], line)
+    return line
+
+
+def text(value: object) -> str | None:
+    """`value` if it is a text with something in it."""
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,61 @@
+"""What the sessions on disk look like to a caller.
+
+Owns the values that this package returns, and nothing that reads or writes. Message bodies stay as
+the bytes that the CLI wrote: what is inside them is the business of the wire's types.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be said of a session from its file's size, age, first and last bytes.
+
+    `summary` is the text to show for it: the title, else the last prompt, else a summary that the
+    CLI wrote, else the first prompt. `custom_title` is the title a person gave, else the one that
+    the model made up. Times are milliseconds since 1970, as the CLI counts them.
+    """
+
+    session_id: str
+    summary: str
+    last_modified: int
+    file_size: int
+    path: str
+    custom_title: str | None = None
+    first_prompt: str | None = None
+    git_branch: str | None = None
+    cwd: str | None = None
+    tag: str | None = None
+    created_at: int | None = None
+
+
+class SessionMessage(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of a conversation, as it was written.
+
+    `message` is the API's message, undecoded; it is always one whole JSON value. The two parents
+    are set for messages of a subagent only: the call that started it, and the subagent that made
+    that call, if it was not the session itself.
+    """
+
+    type: Literal["user", "assistant"]
+    uuid: str
+    session_id: str
+    message: msgspec.Raw
+    timestamp: str | None = None
+    is_compact_summary: bool = False
+    parent_tool_use_id: str | None = None
+    parent_agent_id: str | None = None
+
+
+class SubagentInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A subagent of a session; all but id and path come from a side file, if there is one."""
+
+    agent_id: str
+    path: str
+    agent_type: str | None = None
+    description: str | None = None
+    parent_tool_use_id: str | None = None
+    parent_agent_id: str | None = None
