@@ -1,7 +1,7 @@
 """A copy of a session that goes its own way.
 
 Owns `fork_session`. Every entry gets a new uuid and remembers the one it had; its text is copied
-byte for byte where it is JSON. The new file is written under another name and then moved into place, so that nobody
+as it is. The new file is written under another name and then moved into place, so that nobody
 ever sees half of it. Subagents and the history of files are not copied, as with the CLI.
 """
 

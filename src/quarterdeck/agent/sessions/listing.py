@@ -106,8 +106,8 @@ def session_info(
 
 def title_of(path: Path) -> str | None:
     """The title of a session, else its first prompt: what a copy of it is named after."""
-    info = _info(path, None)
-    return info.custom_title or info.first_prompt if info else None
+    ends = _ends(path)
+    return _title(ends) or _first_prompt(ends.head) if ends else None
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -150,7 +150,16 @@ def _readable(files: Iterable[_File]) -> Iterable[SessionInfo]:
             yield info
 
 
-def _info(path: Path, project: str | None) -> SessionInfo | None:
+class _Ends(msgspec.Struct, frozen=True):
+    """The first and the last lines of a file; of a short one, all lines are both."""
+
+    head: list[_Line]
+    tail: list[_Line]
+    modified: int
+    size: int
+
+
+def _ends(path: Path) -> _Ends | None:
     try:
         with open_regular(path) as stream:
             status = os.fstat(stream.fileno())
@@ -160,32 +169,41 @@ def _info(path: Path, project: str | None) -> SessionInfo | None:
                 tail = stream.read(CHUNK)
     except OSError:
         return None
-    heads = [_read(line) for line in head.split(b"\n") if line.strip()]
-    if not heads or heads[0].is_sidechain is True:
+    first = [_read(line) for line in head.split(b"\n") if line.strip()]
+    last = first if tail is head else [_read(line) for line in tail.split(b"\n") if line.strip()]
+    return _Ends(first, last, status.st_mtime_ns // 1_000_000, status.st_size) if first else None
+
+
+def _info(path: Path, project: str | None) -> SessionInfo | None:
+    ends = _ends(path)
+    if ends is None or ends.head[0].is_sidechain is True:
         return None
-    tails = heads if tail is head else [_read(line) for line in tail.split(b"\n") if line.strip()]
-    title = (
-        _last(tails, "custom_title")
-        or _last(heads, "custom_title")
-        or _last(tails, "ai_title")
-        or _last(heads, "ai_title")
-    )
-    prompt = _first_prompt(heads)
-    summary = title or _last(tails, "last_prompt") or _last(tails, "summary") or prompt
+    title, prompt = _title(ends), _first_prompt(ends.head)
+    summary = title or _last(ends.tail, "last_prompt") or _last(ends.tail, "summary") or prompt
     if not summary:
         return None
     return SessionInfo(
         session_id=path.stem,
         summary=summary,
-        last_modified=status.st_mtime_ns // 1_000_000,
-        file_size=status.st_size,
+        last_modified=ends.modified,
+        file_size=ends.size,
         path=str(path),
         custom_title=title,
         first_prompt=prompt,
-        git_branch=_last(tails, "git_branch") or _first(heads, "git_branch"),
-        cwd=_first(heads, "cwd") or project,
-        tag=_last([line for line in tails if line.type == "tag"], "tag"),
-        created_at=_milliseconds(_first(heads, "timestamp")),
+        git_branch=_last(ends.tail, "git_branch") or _first(ends.head, "git_branch"),
+        cwd=_first(ends.head, "cwd") or project,
+        tag=_last([line for line in ends.tail if line.type == "tag"], "tag"),
+        created_at=_milliseconds(_first(ends.head, "timestamp")),
+    )
+
+
+def _title(ends: _Ends) -> str | None:
+    """The newest title by a person, else the newest by the model."""
+    return (
+        _last(ends.tail, "custom_title")
+        or _last(ends.head, "custom_title")
+        or _last(ends.tail, "ai_title")
+        or _last(ends.head, "ai_title")
     )
 
 
