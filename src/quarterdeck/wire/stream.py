@@ -1,12 +1,29 @@
 """Stream events: the Messages API's own events, as `stream_event` carries them.
 
+Owns what one event holds; which block of which message it continues is for the reader to keep.
+
 Only the deltas are worth speed here: hundreds come for each message, and most readers want no more
-than their text.
+than their text. `delta_text` gives that without building anything else.
 """
 
 from __future__ import annotations
 
-from quarterdeck.wire.base import Part
+from functools import cached_property
+
+import msgspec
+from msgspec import Raw, field
+
+from quarterdeck.wire.base import Number, OpenUnion, Part, UnknownPart
+from quarterdeck.wire.content import (
+    AssistantBody,
+    Block,
+    StopReason,
+    Usage,
+    blocks,
+    decode_assistant_body,
+    decode_usage,
+)
+from quarterdeck.wire.envelope import ABSENT, Body, Lazy
 
 
 class TextDelta(Part, tag="text_delta"):
@@ -21,4 +38,153 @@ class InputJsonDelta(Part, tag="input_json_delta"):
     partial_json: str
 
 
-Delta = TextDelta | InputJsonDelta
+class ThinkingDelta(Part, tag="thinking_delta"):
+    """More of a thinking block."""
+
+    thinking: str
+    estimated_tokens: Number | None = None
+
+
+class SignatureDelta(Part, tag="signature_delta"):
+    """The signature of the thinking block that is now complete."""
+
+    signature: str
+
+
+class CitationsDelta(Part, tag="citations_delta"):
+    """A source for the text just sent."""
+
+    citation: Raw = ABSENT
+
+
+class CompactionDelta(Part, tag="compaction_delta"):
+    """The whole of the API's summary of what came before."""
+
+    content: str | None = None
+    encrypted_content: str | None = None
+
+
+Delta = (
+    TextDelta | InputJsonDelta | ThinkingDelta | SignatureDelta | CitationsDelta | CompactionDelta
+)
+
+deltas: OpenUnion[Delta] = OpenUnion(Delta)
+
+
+class MessageStart(Part, tag="message_start"):
+    """A response begins. Its message has no content yet."""
+
+    message_json: Raw = field(name="message", default=ABSENT)
+
+    @cached_property
+    def message(self) -> AssistantBody:
+        """The message, still empty."""
+        return decode_assistant_body(self.message_json)
+
+
+class ContentBlockStart(Part, tag="content_block_start"):
+    """A block begins. A tool call's name is known from here on, its input is not."""
+
+    index: int = 0
+    content_block_json: Raw = field(name="content_block", default=ABSENT)
+
+    @cached_property
+    def content_block(self) -> Block | UnknownPart:
+        """The block, still empty."""
+        return blocks.decode(self.content_block_json)
+
+
+class ContentBlockDelta(Part, tag="content_block_delta"):
+    """More of a block."""
+
+    index: int = 0
+    delta_json: Raw = field(name="delta", default=ABSENT)
+
+    @cached_property
+    def delta(self) -> Delta | UnknownPart:
+        """What is to be added."""
+        return deltas.decode(self.delta_json)
+
+
+class ContentBlockStop(Part, tag="content_block_stop"):
+    """A block is complete. The CLI has by then already sent it as an `Assistant` message."""
+
+    index: int = 0
+
+
+class MessageChange(Body):
+    """What is known of a message only at its end."""
+
+    stop_reason: StopReason | None = None
+    stop_sequence: str | None = None
+    container: Raw = ABSENT
+    stop_details: Raw = ABSENT
+
+
+class MessageDelta(Part, tag="message_delta"):
+    """A response is about to end: why, and what it took."""
+
+    delta_json: Raw = field(name="delta", default=ABSENT)
+    usage_json: Raw = field(name="usage", default=ABSENT)
+    context_management: Raw = ABSENT
+
+    @cached_property
+    def delta(self) -> MessageChange:
+        """Why the model stopped."""
+        return _decode_change(self.delta_json)
+
+    @cached_property
+    def usage(self) -> Usage:
+        """Totals of the response so far."""
+        return decode_usage(self.usage_json)
+
+
+class MessageStop(Part, tag="message_stop"):
+    """A response has ended."""
+
+
+class Ping(Part, tag="ping"):
+    """Says nothing; keeps the connection to the API open."""
+
+
+class StreamFailure(Part, tag="error"):
+    """The API broke off the response."""
+
+    error: Raw = ABSENT
+
+
+Event = (
+    ContentBlockDelta
+    | ContentBlockStart
+    | ContentBlockStop
+    | MessageStart
+    | MessageDelta
+    | MessageStop
+    | Ping
+    | StreamFailure
+)
+
+events: OpenUnion[Event] = OpenUnion(Event)
+
+_decode_change: Lazy[MessageChange] = Lazy(MessageChange, MessageChange)
+
+
+class _AnyDelta(Part):
+    kind: str = field(name="type", default="")
+    text: str = ""
+
+
+class _AnyEvent(Part):
+    delta: _AnyDelta | None = None
+
+
+_any_event = msgspec.json.Decoder(_AnyEvent).decode
+
+
+def delta_text(event: Raw) -> str:
+    """The text that an event adds; empty for all events but text deltas. Never raises."""
+    try:
+        delta = _any_event(event).delta
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return delta.text if delta and delta.kind == "text_delta" else ""

@@ -1,0 +1,123 @@
+"""What the messages of a CLI share.
+
+Owns the base of all `system` messages, the origin that several of them name, and the way in which
+a message keeps a part undecoded until somebody asks. Above it are the modules that define
+messages; it knows none of them.
+
+The convention for such a part: a field `x_json` holds the JSON as it came, and a cached property
+`x` decodes it. `survey` relies on these names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Raw, field
+
+from quarterdeck.wire.base import Message, Number, OpenEnum, Part
+
+T = TypeVar("T")
+
+ABSENT = Raw()
+"""The value of a raw field whose member is not there. It is false, as every empty `Raw` is."""
+
+
+def names(text: str) -> frozenset[str]:
+    """A set of names, written as words."""
+    return frozenset(text.split())
+
+
+class System(Message, tag_field="subtype"):
+    """A `system` message. Its subtype tells what it is; the subclasses are in `system` and near.
+
+    `untyped` names the members that the CLI is known to send and that we leave to `raw`: they are
+    for the CLI's makers, vary often, and nobody here reads them.
+    """
+
+    untyped: ClassVar[frozenset[str]] = frozenset()
+
+    # A factory, not a plain default: members equal to their default are left out when encoding.
+    type: Literal["system"] = field(default_factory=lambda: "system")
+    uuid: str = ""
+    session_id: str = ""
+
+
+class Body(Part):
+    """A part that is decoded on demand. `error` says why, where the JSON did not fit.
+
+    It is no field, just as `raw` of a message is none. A part with an error has only defaults.
+    """
+
+    error: ClassVar[str | None] = None
+
+
+class Lazy(Generic[T]):
+    """Decodes a part on demand. Never raises: what does not fit gives `empty()`.
+
+    If that is a `Body`, it keeps the error.
+    """
+
+    def __init__(self, shape: type[T], empty: Callable[[], T]) -> None:
+        self._decode = msgspec.json.Decoder(shape).decode
+        self._empty = empty
+
+    def __call__(self, json: Raw) -> T:
+        """Decode, or give the empty part where the member is absent, null, or of another shape."""
+        return self._empty() if _missing(json) else self._fit(json)
+
+    def maybe(self, json: Raw) -> T | None:
+        """Decode, or give None where the member is absent or null."""
+        return None if _missing(json) else self._fit(json)
+
+    def _fit(self, json: Raw) -> T:
+        try:
+            return self._decode(json)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            part = self._empty()
+            if isinstance(part, Body):
+                part.__dict__["error"] = str(error)
+            return part
+
+
+def _missing(json: Raw) -> bool:
+    return not json or (len(json) == 4 and bytes(json) == b"null")
+
+
+class OriginKind(OpenEnum):
+    """Who or what is behind a prompt or a turn."""
+
+    HUMAN = "human"
+    CHANNEL = "channel"
+    PEER = "peer"
+    TASK_NOTIFICATION = "task-notification"
+    COORDINATOR = "coordinator"
+    UNCLASSIFIED = "unclassified"
+    OBSERVER = "observer"
+    OBSERVER_ACTIVITY = "observer-activity"
+    AUTO_CONTINUATION = "auto-continuation"
+
+
+class Origin(Body):
+    """Who or what is behind a prompt or a turn, and what is known of them.
+
+    Only `kind` is always there. `task-notification` is a turn that the CLI began by itself.
+    """
+
+    kind: OriginKind = OriginKind.UNCLASSIFIED
+    server: str | None = None
+    from_: str | None = field(name="from", default=None)
+    from_mode: str | None = field(name="fromMode", default=None)
+    from_session: str | None = field(name="fromSession", default=None)
+    name: str | None = None
+    sender_task_id: str | None = field(name="senderTaskId", default=None)
+    body: str | None = None
+    verified_peer_pid: Number | None = field(name="verifiedPeerPid", default=None)
+    subkind: str | None = None
+    fire_reason: str | None = field(name="fireReason", default=None)
+    run_id: str | None = field(name="runId", default=None)
+    producer: str | None = None
+
+
+decode_origin: Lazy[Origin] = Lazy(Origin, Origin)

@@ -1,0 +1,179 @@
+"""The `system` messages that tell a person something.
+
+Owns notes, warnings, the output of commands and of hooks from the settings, and what was refused
+or lost. `system` holds those that say how the CLI itself is doing.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import field
+
+from quarterdeck.wire.base import Number, Part
+from quarterdeck.wire.envelope import System, names
+
+
+class LocalCommandOutput(System, tag="local_command_output"):
+    """What a slash command printed. Newer versions send an `Assistant` instead."""
+
+    content: str = ""
+
+
+class HookStarted(System, tag="hook_started"):
+    """A hook from the settings runs. Hooks of ours come as control requests instead."""
+
+    hook_id: str = ""
+    hook_name: str = ""
+    hook_event: str = ""
+
+
+class HookProgress(System, tag="hook_progress"):
+    """A hook from the settings has printed something."""
+
+    hook_id: str = ""
+    hook_name: str = ""
+    hook_event: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    output: str = ""
+
+
+class HookResponse(System, tag="hook_response"):
+    """A hook from the settings has ended. `outcome` is `success`, `error` or `cancelled`."""
+
+    hook_id: str = ""
+    hook_name: str = ""
+    hook_event: str = ""
+    output: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: Number | None = None
+    outcome: str = ""
+
+
+class PluginInstall(System, tag="plugin_install"):
+    """Plugins are being installed: `started`, then `installed` or `failed` each, `completed`."""
+
+    status: str = ""
+    name: str | None = None
+    error: str | None = None
+
+
+class Notification(System, tag="notification"):
+    """A note for a person. One with the same `key` replaces the one before."""
+
+    key: str = ""
+    text: str = ""
+    priority: str = ""
+    color: str | None = None
+    timeout_ms: Number | None = None
+
+
+class PersistedFile(Part):
+    """A file that was stored."""
+
+    filename: str = ""
+    file_id: str = ""
+
+
+class UnpersistedFile(Part):
+    """A file that could not be stored."""
+
+    filename: str = ""
+    error: str = ""
+
+
+class FilesPersisted(System, tag="files_persisted"):
+    """Files were stored by a host in Anthropic's cloud."""
+
+    files: tuple[PersistedFile, ...] = ()
+    failed: tuple[UnpersistedFile, ...] = ()
+    processed_at: str | None = None
+
+
+class Memory(Part):
+    """Something remembered. `scope` is `personal`, `team` or `organization`."""
+
+    path: str = ""
+    scope: str = ""
+    content: str | None = None
+
+
+class MemoryRecall(System, tag="memory_recall"):
+    """The CLI has looked up what it remembers."""
+
+    mode: str = ""
+    memories: tuple[Memory, ...] = ()
+
+
+class ElicitationComplete(System, tag="elicitation_complete"):
+    """What an MCP server had asked for on a web page was given there."""
+
+    mcp_server_name: str = ""
+    elicitation_id: str = ""
+
+
+class PermissionDenied(System, tag="permission_denied"):
+    """A tool call was refused without a question, by a rule, the mode, or a classifier.
+
+    A hint only: `Result.permission_denials` is the full account.
+    """
+
+    tool_name: str = ""
+    tool_use_id: str = ""
+    agent_id: str | None = None
+    decision_reason_type: str | None = None
+    decision_reason: str | None = None
+    decision_reason_code: str | None = None
+    message: str = ""
+
+
+class MirrorKey(Part):
+    """Which session file a mirror is of."""
+
+    project_key: str = field(name="projectKey", default="")
+    session_id: str = field(name="sessionId", default="")
+    subpath: str | None = None
+
+
+class MirrorError(System, tag="mirror_error"):
+    """A session's file could not be mirrored. Made by SDKs, never by the CLI."""
+
+    error: str = ""
+    key: MirrorKey | None = None
+
+
+class PromptSubmitOutcome(Part):
+    """What a hook did to a prompt."""
+
+    prompt_kept: bool = False
+    kind: str | None = None
+    no_verdict_kind: str | None = None
+    reason: str | None = None
+
+
+class Informational(System, tag="informational"):
+    """Something a person should read: a hook's feedback, a warning, a banner.
+
+    `level` is `info`, `notice`, `suggestion` or `warning`.
+    """
+
+    untyped: ClassVar[frozenset[str]] = names("model_restriction hook_no_verdict")
+
+    content: str = ""
+    level: str = ""
+    tool_use_id: str | None = None
+    prevent_continuation: bool = False
+    tag: str | None = None
+    prompt_submit_outcome: PromptSubmitOutcome | None = None
+    is_meta: bool = field(name="isMeta", default=False)
+    timestamp: str | None = None
+
+
+class SessionWritesLost(System, tag="session_writes_lost"):
+    """The disk was full at the end: the session's file, or the settings, are not complete."""
+
+    error_code: str = ""
+    lost: tuple[str, ...] = ()
+    transcript_session_ids: tuple[str, ...] = ()

@@ -1,0 +1,147 @@
+"""The `system` messages about tasks: shells, subagents and workflows that the CLI keeps track of.
+
+Owns what happens to a task; `system` holds the other subtypes. Tasks in the foreground are told of
+as well, from about 2.1.240 on. A task's end may come as `TaskNotification`, as `TaskUpdated`, or
+as both: readers must bear either.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from msgspec import Raw, field
+
+from quarterdeck.wire.base import Number, OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT, System, names
+
+
+class TaskEnd(OpenEnum):
+    """How a task ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class TaskStatus(OpenEnum):
+    """What a task is doing, or how it ended."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    KILLED = "killed"
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come of the task."""
+        return self in {TaskStatus.COMPLETED, TaskStatus.FAILED, TaskStatus.KILLED}
+
+
+class TaskUsage(Part):
+    """What a task took so far."""
+
+    total_tokens: Number = 0
+    tool_uses: Number = 0
+    duration_ms: Number = 0
+
+
+class ResourceLink(Part):
+    """Something that an MCP server offers to read."""
+
+    uri: str = ""
+    name: str = ""
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = field(name="mimeType", default=None)
+    size: Number | None = None
+    annotations: Raw = ABSENT
+
+
+class TaskStarted(System, tag="task_started"):
+    """A shell, subagent or workflow has begun. `tool_use_id` is the call that began it."""
+
+    untyped: ClassVar[frozenset[str]] = names("awaited")
+
+    task_id: str
+    run_id: str | None = None
+    tool_use_id: str | None = None
+    description: str = ""
+    subagent_type: str | None = None
+    is_backgrounded: bool | None = None
+    spawn_depth: Number | None = None
+    parent_task_id: str | None = None
+    task_type: str | None = None
+    workflow_name: str | None = None
+    prompt: str | None = None
+    skip_transcript: bool | None = None
+    ambient: bool | None = None
+
+
+class TaskProgress(System, tag="task_progress"):
+    """A subagent has used a tool."""
+
+    task_id: str
+    run_id: str | None = None
+    tool_use_id: str | None = None
+    description: str = ""
+    subagent_type: str | None = None
+    usage: TaskUsage | None = None
+    last_tool_name: str | None = None
+    summary: str | None = None
+
+
+class TaskPatch(Part):
+    """The members of a task that have changed."""
+
+    status: TaskStatus | None = None
+    description: str | None = None
+    end_time: Number | None = None
+    total_paused_ms: Number | None = None
+    error: str | None = None
+    is_backgrounded: bool | None = None
+
+
+class TaskUpdated(System, tag="task_updated"):
+    """A task has changed. Its end may be told only here."""
+
+    task_id: str
+    run_id: str | None = None
+    patch: TaskPatch = TaskPatch()
+
+
+class TaskNotification(System, tag="task_notification"):
+    """A task has ended. From 2.1.62 on the CLI then begins a turn that no prompt asked for."""
+
+    untyped: ClassVar[frozenset[str]] = names("handback handback_report")
+
+    task_id: str
+    run_id: str | None = None
+    tool_use_id: str | None = None
+    status: TaskEnd = TaskEnd.COMPLETED
+    reason: str | None = None
+    output_file: str = ""
+    summary: str = ""
+    usage: TaskUsage | None = None
+    resource_links: tuple[ResourceLink, ...] = ()
+    skip_transcript: bool | None = None
+    ambient: bool | None = None
+
+
+class BackgroundTask(Part):
+    """A task that runs in the background."""
+
+    task_id: str = ""
+    run_id: str | None = None
+    task_type: str = ""
+    subagent_type: str | None = None
+    description: str = ""
+    parent_task_id: str | None = None
+    ambient: bool | None = None
+
+
+class BackgroundTasksChanged(System, tag="background_tasks_changed"):
+    """The whole set of background tasks, as it is now."""
+
+    tasks: tuple[BackgroundTask, ...] = ()
