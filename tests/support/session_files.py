@@ -157,6 +157,29 @@ def trees(draw: st.DrawFn, *, rings: bool = True) -> list[Json | bytes]:
     return lines
 
 
+@st.composite
+def tool_trees(draw: st.DrawFn) -> list[Json]:
+    """Nothing but calls and results, hung together in any way: parallel turns, and worse."""
+    size = draw(st.integers(4, 10))
+    lines: list[Json] = []
+    for number in range(1, size + 1):
+        parent = draw(st.integers(max(0, number - 3), number - 1))
+        call = draw(_calls)
+        more: dict[str, object] = draw(st.sampled_from([{}, {}, {}, {"agentId": "agent"}]))
+        if draw(_flag):
+            use = {"type": "tool_use", "id": call, "input": {}}
+            response = draw(st.sampled_from(["msg_1", "msg_2"]))
+            entry = assistant(number, "", parent or None, **more)
+            message = {"role": "assistant", "id": response, "content": [use]}
+            lines.append({**entry, "message": message})
+        else:
+            if draw(_flag):
+                more = {**more, "sourceToolAssistantUUID": uuid_number(draw(st.integers(1, size)))}
+            result = [{"type": "tool_result", "tool_use_id": call}]
+            lines.append(user(number, result, parent or None, **more))
+    return lines
+
+
 _rubbish = st.sampled_from(
     [
         b"{broken",

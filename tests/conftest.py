@@ -1,0 +1,39 @@
+"""Fixtures for all tests: the event loop, the real CLIs, the scripted model, the process guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from quarterdeck.testing.clis import RealCli
+from quarterdeck.testing.model import ScriptedModel
+from support.clis import VERSIONS, real_cli
+from support.processes import Processes
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Quarterdeck runs on asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def clis() -> dict[str, RealCli]:
+    """Every real CLI that the tests drive, by its version, oldest first."""
+    return {version: real_cli(version) for version in VERSIONS}
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ScriptedModel]:
+    """A scripted model that echoes until it is told otherwise."""
+    async with ScriptedModel() as serving:
+        yield serving
+
+
+@pytest.fixture
+def processes() -> Iterator[Processes]:
+    """A registry for the processes of a test; what still runs at its end is killed by its id."""
+    registry = Processes()
+    yield registry
+    registry.end_all()
