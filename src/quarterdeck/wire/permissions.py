@@ -1,0 +1,113 @@
+"""Permission modes, rules, and the changes to them that travel in both directions.
+
+A CLI suggests changes with a permission request; we send changes with an answer. Below: `base`.
+Which change is safe for which version is the business of `versions`.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from quarterdeck.wire.base import OpenEnum, OpenUnion, Part, UnknownPart
+
+
+class PermissionMode(OpenEnum):
+    """What a session may do without asking."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    """Despite its name: what no rule allows is denied, without a question."""
+    BYPASS_PERMISSIONS = "bypassPermissions"
+    AUTO = "auto"
+    DELEGATE = "delegate"
+    """Only 2.1.37 had it."""
+
+
+class PermissionBehavior(OpenEnum):
+    """What a rule does with a call that it matches."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+class Destination(OpenEnum):
+    """Where a change is kept. `session` and `cliArg` live in memory only."""
+
+    USER_SETTINGS = "userSettings"
+    PROJECT_SETTINGS = "projectSettings"
+    LOCAL_SETTINGS = "localSettings"
+    SESSION = "session"
+    CLI_ARG = "cliArg"
+
+
+class PermissionRule(Part, rename="camel"):
+    """A tool, or only such calls of it as `rule_content` matches: `Bash(git status:*)`."""
+
+    tool_name: str
+    rule_content: str | None = None
+
+    def __str__(self) -> str:
+        content = self.rule_content
+        return self.tool_name if content is None else f"{self.tool_name}({content})"
+
+
+class AddRules(Part, tag="addRules"):
+    """Add rules to those of the destination."""
+
+    rules: tuple[PermissionRule, ...]
+    behavior: PermissionBehavior
+    destination: Destination
+
+
+class ReplaceRules(Part, tag="replaceRules"):
+    """Put rules in the place of all that the destination has for this behaviour."""
+
+    rules: tuple[PermissionRule, ...]
+    behavior: PermissionBehavior
+    destination: Destination
+
+
+class RemoveRules(Part, tag="removeRules"):
+    """Take rules away."""
+
+    rules: tuple[PermissionRule, ...]
+    behavior: PermissionBehavior
+    destination: Destination
+
+
+class SetMode(Part, tag="setMode"):
+    """Change the session's mode."""
+
+    mode: PermissionMode
+    destination: Destination
+
+
+class AddDirectories(Part, tag="addDirectories"):
+    """Let the session work in more directories."""
+
+    directories: tuple[str, ...]
+    destination: Destination
+
+
+class RemoveDirectories(Part, tag="removeDirectories"):
+    """Take directories away."""
+
+    directories: tuple[str, ...]
+    destination: Destination
+
+
+PermissionUpdate = (
+    AddRules | ReplaceRules | RemoveRules | SetMode | AddDirectories | RemoveDirectories
+)
+Suggestion = PermissionUpdate | UnknownPart
+"""A change as a CLI may suggest it: of a kind that we know, or not."""
+
+updates: OpenUnion[PermissionUpdate] = OpenUnion(PermissionUpdate)
+
+
+def suggestions(parts: tuple[Raw, ...]) -> tuple[Suggestion, ...]:
+    """Decode what a CLI suggests, each by itself. Never raises."""
+    return updates.decode_each(parts)

@@ -1,0 +1,97 @@
+"""JSON that is carried but not looked into.
+
+Owns the step from a value of ours to the bytes that go into a message, and the checks that keep a
+message one line of valid JSON. Every version of the CLI ends when a line is broken, and a tool's
+input or an answer may come from anywhere, so nothing becomes `Raw` here without being looked at.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire.base import UnknownPart
+
+T = TypeVar("T")
+
+EMPTY = Raw(b"{}")
+"""An object without members."""
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_blanks = b" \t\r\n"
+
+
+class _Subtype(Struct):
+    subtype: str = ""
+
+
+_subtype = msgspec.json.Decoder(_Subtype).decode
+_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_elements = msgspec.json.Decoder(list[Raw]).decode
+
+
+def always(value: T) -> T:
+    """A default that is written too: fields with plain defaults are left out of the line."""
+    default: T = field(default_factory=lambda: value)
+    return default
+
+
+def dump(value: object) -> Raw:
+    """Encode a value as one line of JSON. Raises `UsageError` for what is no JSON."""
+    if isinstance(value, UnknownPart):
+        value = value.json
+    if isinstance(value, Raw):
+        return _one_line(value)
+    try:
+        return _one_line(Raw(msgspec.json.encode(value)))
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise UsageError(f"cannot be written as JSON: {error}") from error
+
+
+def _one_line(raw: Raw) -> Raw:
+    data = bytes(raw)
+    try:
+        # Syntax and UTF-8, no more: a lone surrogate is no text for us, but legal on the wire.
+        msgspec.json.decode(data, type=Raw)
+        data.decode("utf-8")
+    except _UNREADABLE as error:
+        raise UsageError(f"is no JSON: {error}") from error
+    # A line feed between members is legal JSON and the end of the line for the CLI.
+    return Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
+
+
+def is_object(raw: Raw) -> bool:
+    """Whether the JSON is an object. It is taken to be valid."""
+    return bytes(raw).lstrip(_blanks).startswith(b"{")
+
+
+def is_null(raw: Raw) -> bool:
+    """Whether the JSON is `null`."""
+    return bytes(raw).strip(_blanks) == b"null"
+
+
+def subtype_of(raw: Raw) -> str:
+    """The `subtype` of an object, or nothing. Never raises."""
+    try:
+        return _subtype(raw).subtype
+    except _UNREADABLE:
+        return ""
+
+
+def members(raw: Raw) -> dict[str, Raw]:
+    """The members of an object, each undecoded; none for what is no object. Never raises."""
+    try:
+        return _members(raw)
+    except _UNREADABLE:
+        return {}
+
+
+def elements(raw: Raw) -> list[Raw] | None:
+    """The elements of an array, each undecoded; None for what is no array. Never raises."""
+    try:
+        return _elements(raw)
+    except _UNREADABLE:
+        return None
