@@ -1,0 +1,81 @@
+"""Bytes that have come and that nobody has taken yet: one reader, no lost wake-up.
+
+`SubprocessLink` and `WebSocketLink` fill it and read from it. It knows neither pipes nor lines;
+whoever fills it looks at `full` and stops the source.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from quarterdeck.links.base import Resumed
+
+
+class Inbox:
+    """A queue of chunks with a high-water mark.
+
+    The mark is a promise of the filler, not a wall: what was read from a source is kept even when
+    it goes over, since it is nowhere else any more.
+    """
+
+    def __init__(self, high_water: int) -> None:
+        self._items: deque[bytes | Resumed] = deque()
+        self._size = 0
+        self._high_water = high_water
+        self._something = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    @property
+    def full(self) -> bool:
+        """Whether the source should wait."""
+        return self._size >= self._high_water
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to take."""
+        return not self._items
+
+    def put(self, item: bytes | Resumed) -> None:
+        """Add what came; an empty chunk is nothing."""
+        if item == b"":
+            return
+        self._items.append(item)
+        if isinstance(item, bytes):
+            self._size += len(item)
+        if self.full:
+            self._room.clear()
+        self._something.set()
+
+    def take(self) -> bytes | Resumed | None:
+        """All bytes up to the next `Resumed`, or that, or None when there is nothing."""
+        if not self._items:
+            return None
+        if isinstance(self._items[0], Resumed):
+            return self._items.popleft()
+        chunks: list[bytes] = []
+        while self._items and isinstance(chunk := self._items[0], bytes):
+            chunks.append(chunk)
+            self._items.popleft()
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        self._size -= len(data)
+        if not self.full:
+            self._room.set()
+        return data
+
+    def wake(self) -> None:
+        """Let the reader look again, though nothing came: the source has ended."""
+        self._something.set()
+
+    async def wait(self) -> None:
+        """Wait until something came or `wake` was called since the last `wait`.
+
+        A cancelled wait takes nothing.
+        """
+        await self._something.wait()
+        self._something.clear()
+
+    async def wait_for_room(self) -> None:
+        """Wait until the reader has taken so much that the source may go on."""
+        await self._room.wait()

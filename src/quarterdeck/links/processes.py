@@ -1,0 +1,137 @@
+"""The processes that descend from one of ours, so that none outlives it.
+
+Owns finding and ending them. Above it stands `SubprocessLink`; below it is the kernel's process
+table. It refuses to know why a process should end.
+
+The CLI gives each shell that it starts a session of its own, so a signal to the CLI's process
+group does not reach them, and they live on when the CLI dies. Two ways find them: by descent,
+while their parents are alive, and by a mark in the environment, which they inherit and keep when
+their parent is gone (Linux only). A process is known by its number and its time of birth: the
+number alone may long be somebody else's.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+_PS_SECONDS = 5.0
+
+
+class ProcessId(msgspec.Struct, frozen=True):
+    """One process, not to be mistaken for a later one with the same number."""
+
+    pid: int
+    started: str
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A line of the process table; a zombie is dead and only waits to be counted."""
+
+    id: ProcessId
+    parent: int
+    zombie: bool
+
+
+def descendants(root: int) -> frozenset[ProcessId]:
+    """Every living process that `root` started, and those that they started, without `root`."""
+    rows = list(_table())
+    children: dict[int, list[_Row]] = {}
+    for row in rows:
+        children.setdefault(row.parent, []).append(row)
+    found: set[ProcessId] = set()
+    waiting = [root]
+    while waiting:
+        for row in children.get(waiting.pop(), ()):
+            if row.id not in found and row.id.pid != root:
+                waiting.append(row.id.pid)
+                if not row.zombie:
+                    found.add(row.id)
+    return frozenset(found)
+
+
+def marked(mark: str) -> frozenset[ProcessId]:
+    """Every living process whose environment has the variable `mark`, but for ourselves."""
+    if sys.platform != "linux":
+        return frozenset()
+    needle = f"\0{mark}=".encode()
+    found: set[ProcessId] = set()
+    for pid in _numbers():
+        # A process may end while we look, or not be ours to look into.
+        with suppress(OSError):
+            environ = Path(f"/proc/{pid}/environ").read_bytes()
+            row = _row(pid) if needle in b"\0" + environ and pid != os.getpid() else None
+            if row is not None and not row.zombie:
+                found.add(row.id)
+    return frozenset(found)
+
+
+def living(processes: Iterable[ProcessId]) -> frozenset[ProcessId]:
+    """Those of `processes` that still run."""
+    wanted = frozenset(processes)
+    if sys.platform == "linux":
+        rows = [row for process in wanted if (row := _row(process.pid)) is not None]
+    else:
+        rows = list(_table()) if wanted else []
+    return wanted & {row.id for row in rows if not row.zombie}
+
+
+def send_signal(process: ProcessId, number: signal.Signals) -> None:
+    """Send a signal to exactly that process; nothing happens when it is gone or not ours."""
+    with suppress(ProcessLookupError, PermissionError):
+        if sys.platform == "linux":
+            # The descriptor pins the process: what is checked is what gets the signal.
+            handle = os.pidfd_open(process.pid)
+            try:
+                if living([process]):
+                    signal.pidfd_send_signal(handle, number)
+            finally:
+                os.close(handle)
+        elif living([process]):
+            os.kill(process.pid, number)
+
+
+def _table() -> Iterator[_Row]:
+    if sys.platform == "linux":
+        yield from (row for pid in _numbers() if (row := _row(pid)) is not None)
+    else:
+        yield from _ps()
+
+
+def _numbers() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208  (names)
+
+
+def _row(pid: int) -> _Row | None:
+    """Read /proc/PID/stat. The command in it may contain blanks and brackets, so cut after it."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    state, parent, *rest = stat.rpartition(")")[2].split()
+    return _Row(ProcessId(pid, rest[17]), int(parent), state in "ZX")
+
+
+def _ps() -> Iterator[_Row]:
+    """The table as macOS and the BSDs tell it."""
+    try:
+        done = subprocess.run(
+            ["ps", "-axo", "pid=,ppid=,stat=,lstart="],
+            capture_output=True,
+            text=True,
+            timeout=_PS_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for line in done.stdout.splitlines():
+        match line.split(maxsplit=3):
+            case [pid, parent, state, started]:
+                yield _Row(ProcessId(int(pid), started), int(parent), state.startswith("Z"))

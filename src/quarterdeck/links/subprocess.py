@@ -1,0 +1,428 @@
+"""The CLI as a process of ours: bytes over its stdin and stdout.
+
+Owns the process from start to reaping, and everything that descends from it. Above it stands the
+`Agent` or the runner; below it are asyncio's subprocess transport and `processes`. It knows bytes,
+exits and signals, and never looks into a line.
+
+Pipes, never a terminal: a terminal cuts long lines and echoes. stdout and stderr are read as soon
+as there is something, whoever waits, so that the CLI never blocks on us before `high_water` bytes
+lie unread; from there on it does, which is what back-pressure means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import signal
+import sys
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import msgspec
+
+from quarterdeck.domain.errors import LaunchError, LinkClosed
+from quarterdeck.links import processes
+from quarterdeck.links.environment import child_environment
+from quarterdeck.links.exits import Exit
+from quarterdeck.links.inbox import Inbox
+from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.processes import ProcessId
+from quarterdeck.links.stderr import StderrTail
+
+HIGH_WATER = 8 * 1024 * 1024
+PIPE_BYTES = 1024 * 1024  # what Linux allows without privileges; the usual 64 KiB halve the speed
+
+_DRAIN_ROUNDS = 4
+
+
+class StopSteps(msgspec.Struct, frozen=True, kw_only=True):
+    """How many seconds each step of stopping may take before the next one is taken."""
+
+    input: float = 5.0  # from the end of its input; a turn that runs is finished in this time
+    term: float = 5.0  # from SIGTERM; newer CLIs need up to 1.7 s to end their shells
+    kill: float = 5.0  # from SIGKILL; only a process stuck in the kernel takes longer
+    orphans: float = 1.0  # for processes that the CLI left behind, from SIGTERM to SIGKILL
+    silent: float = 5.0  # from the end of its output until it counts as ended though it runs
+    drain: float = 0.5  # from its exit, when a process of its own still holds the pipe open
+
+
+class SubprocessLink:
+    """A CLI process and the pipes to it. Start it with `start`, end it with `close`.
+
+    As an async context manager it closes itself. Whatever way it ends, no process that it started
+    is left, however deep: those that the CLI gave a session of their own too.
+    """
+
+    def __init__(self, pipes: _Pipes, mark: str, steps: StopSteps) -> None:
+        self._pipes = pipes
+        self._mark = mark
+        self._steps = steps
+        self._send_order = asyncio.Lock()
+        self._close_order = asyncio.Lock()
+        self._closed = False
+        self._stopped_by = ""
+
+    @classmethod
+    async def start(
+        cls,
+        command: Sequence[str],
+        argv: Sequence[str] = (),
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        steps: StopSteps | None = None,
+        on_stderr: Callable[[str], None] | None = None,
+        high_water: int = HIGH_WATER,
+    ) -> Self:
+        """Start `command` with `argv`, in `cwd` and with exactly the environment `env`.
+
+        Without `env` it gets the one that `child_environment` makes, not all of ours.
+        `on_stderr` gets each line of stderr as it comes, from the event loop. Raises `LaunchError`
+        when the process cannot be started.
+        """
+        steps = steps or StopSteps()
+        if cwd is not None and not await anyio.Path(cwd).is_dir():
+            raise LaunchError(f"the working directory {os.fspath(cwd)!r} is not there")
+        # Each link has a variable of its own, so that a link inside a link keeps the outer mark.
+        mark = f"QUARTERDECK_LINK_{uuid.uuid4().hex}"
+        child_env = {**(child_environment() if env is None else env), mark: "1"}
+        loop = asyncio.get_running_loop()
+        pipes = _Pipes(Inbox(high_water), _tail(loop, on_stderr), steps.drain)
+        with anyio.CancelScope(shield=True):  # a start that is cut in two would leave a process
+            try:
+                await loop.subprocess_exec(
+                    lambda: pipes,
+                    *command,
+                    *argv,
+                    cwd=cwd,
+                    env=child_env,
+                    start_new_session=True,
+                )
+            except (OSError, ValueError) as error:
+                raise _launch_error(command, error) from error
+        link = cls(pipes, mark, steps)
+        try:
+            await anyio.lowlevel.checkpoint_if_cancelled()
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def resumable(self) -> bool:
+        """A process that has ended does not come back."""
+        return False
+
+    @property
+    def pid(self) -> int:
+        """The number of the process that was started."""
+        return self._pipes.pid
+
+    @property
+    def stderr(self) -> tuple[str, ...]:
+        """The last lines that it wrote to stderr."""
+        return self._pipes.tail.lines
+
+    async def receive(self) -> bytes:
+        """All bytes that have come since the last call; waits while there are none.
+
+        Raises `LinkClosed`, with the exit explained, when the last byte has been given. A CLI that
+        closes its output and lives on is stopped.
+        """
+        while True:
+            if (data := self._pipes.take()) is not None:
+                return data
+            if self._pipes.output_ended:
+                raise await self._output_ended()
+            await self._pipes.inbox.wait()
+
+    async def send(self, data: bytes) -> None:
+        """Write whole lines, after those of earlier callers; waits while the CLI does not read.
+
+        Cancelled, it has written either all of `data` or nothing.
+        """
+        check_whole_lines(data)
+        async with self._send_order:
+            await self._pipes.writable.wait()
+            if self._pipes.input_ended:
+                raise await self._input_ended()
+            self._pipes.write(data)
+
+    async def end_input(self) -> None:
+        """End the CLI's stdin, after all that was sent: it finishes its turn and exits."""
+        async with self._send_order:
+            self._pipes.end_input("its input was ended")
+
+    async def close(self) -> None:
+        """End the process in steps, and all that it started; bounded by the steps' times."""
+        with anyio.CancelScope(shield=True):
+            async with self._close_order:
+                if not self._closed:
+                    await self._stop()
+                    self._closed = True
+
+    async def _stop(self) -> None:
+        family = await self._family()
+        self._pipes.end_input("the link was closed")
+        self._pipes.discard()
+        if not await self._pipes.exits_within(self._steps.input):
+            family |= await self._family()
+            self._stopped_by = "it did not end when its input ended, and was told to stop"
+            self._signal_group(signal.SIGTERM)
+        if not await self._pipes.exits_within(self._steps.term):
+            family |= await self._family()
+            self._stopped_by = "it did not stop when told to, and was killed"
+            self._signal_group(signal.SIGKILL)
+        await self._pipes.exits_within(self._steps.kill)
+        await self._end_orphans(family)
+        await self._pipes.release()
+
+    async def _family(self) -> frozenset[ProcessId]:
+        """Every process that came from ours, itself excepted."""
+
+        def look() -> frozenset[ProcessId]:
+            found = processes.marked(self._mark)
+            if self._pipes.exit is None:
+                found |= processes.descendants(self.pid)
+            return frozenset(each for each in found if each.pid != self.pid)
+
+        return await anyio.to_thread.run_sync(look)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        # Only while the process is not reaped is the group's number surely still its own.
+        if self._pipes.exit is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    async def _end_orphans(self, family: frozenset[ProcessId]) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            # Look anew each time: a shell may have started another in between.
+            family |= await self._family()
+            for process in processes.living(family):
+                processes.send_signal(process, number)
+            with anyio.move_on_after(self._steps.orphans):
+                while processes.living(family):  # noqa: ASYNC110  (the kernel sends no event)
+                    await anyio.sleep(0.02)
+
+    async def _output_ended(self) -> LinkClosed:
+        if not await self._pipes.exits_within(self._steps.silent):
+            await self.close()
+            self._stopped_by = "it closed its output and went on running, so it was stopped"
+        await self._pipes.errors_end_within(self._steps.drain)
+        return self._explain()
+
+    async def _input_ended(self) -> LinkClosed:
+        if self._pipes.input_ended_by:
+            return LinkClosed(f"Nothing more can be sent: {self._pipes.input_ended_by}.")
+        # The pipe broke. Mostly because the process ended, and then that is what to tell.
+        await self._pipes.exits_within(self._steps.drain)
+        await self._pipes.errors_end_within(self._steps.drain)
+        return self._explain()
+
+    def _explain(self) -> LinkClosed:
+        ended = self._pipes.exit
+        if ended is None:
+            happened = self._stopped_by or "it does not read its input any more, but still runs"
+        else:
+            happened = "; ".join(filter(None, (self._stopped_by, ended.words)))
+        return LinkClosed(
+            f"The CLI has ended: {happened}.",
+            exit_code=ended.code if ended else None,
+            signal=ended.signal if ended else None,
+            stderr=self.stderr,
+        )
+
+
+class _Pipes(asyncio.SubprocessProtocol):
+    """What asyncio calls back: the state of the three pipes and of the process."""
+
+    def __init__(self, inbox: Inbox, tail: StderrTail, drain: float) -> None:
+        self.inbox = inbox
+        self.tail = tail
+        self.pid = 0
+        self.exit: Exit | None = None
+        self.output_ended = False
+        self.input_ended = False
+        self.input_ended_by = ""
+        self.writable = asyncio.Event()
+        self.writable.set()
+        self._drain = drain
+        self._exited = anyio.Event()
+        self._errors_ended = anyio.Event()
+        self._paused = False
+        self._discarding = False
+        self._came = False
+        self._rounds = 0
+
+    # --- called by asyncio ---
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+        self.pid = transport.get_pid() or 0
+        for number in (0, 1):
+            _widen(transport.get_pipe_transport(number))
+        self._stdin = transport.get_pipe_transport(0)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.tail.feed(data)
+            return
+        self._came = True
+        if self._discarding and self.inbox.full:
+            return
+        self.inbox.put(data)
+        if self.inbox.full and not self._paused and not self._discarding:
+            self._paused = True
+            self._stdout().pause_reading()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002  (asyncio's)
+        match fd:
+            case 0:
+                self.input_ended = True
+                self.writable.set()
+            case 1:
+                self.output_ended = True
+                self.inbox.wake()
+            case _:
+                self.tail.end()
+                self._errors_ended.set()
+
+    def process_exited(self) -> None:
+        self.exit = Exit(self._transport.get_returncode() or 0)
+        self._exited.set()
+        asyncio.get_running_loop().call_later(self._drain, self._close_held_pipes)
+
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
+    # --- called by the link ---
+
+    def take(self) -> bytes | None:
+        data = self.inbox.take()
+        if self._paused and not self.inbox.full:
+            self._paused = False
+            self._stdout().resume_reading()
+        assert data is None or isinstance(data, bytes)
+        return data
+
+    def write(self, data: bytes) -> None:
+        assert isinstance(self._stdin, asyncio.WriteTransport)
+        self._stdin.write(data)
+
+    def end_input(self, why: str) -> None:
+        if not self.input_ended:
+            self.input_ended = True
+            self.input_ended_by = why
+            assert isinstance(self._stdin, asyncio.WriteTransport)
+            self._stdin.write_eof()
+        self.writable.set()
+
+    def discard(self) -> None:
+        """Go on reading, whoever takes it: a process that cannot write cannot end."""
+        self._discarding = True
+        if self._paused:
+            self._paused = False
+            self._stdout().resume_reading()
+
+    async def exits_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._exited.wait()
+        return self.exit is not None
+
+    async def errors_end_within(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._errors_ended.wait()
+
+    async def release(self) -> None:
+        """Let go of the pipes; what was read before can still be taken."""
+        self._transport.close()
+        await self.errors_end_within(self._drain)
+        self.output_ended = True
+        self.input_ended = True
+        self.writable.set()
+        self.inbox.wake()
+
+    def _stdout(self) -> asyncio.ReadTransport:
+        stdout = self._transport.get_pipe_transport(1)
+        assert isinstance(stdout, asyncio.ReadTransport)
+        return stdout
+
+    def _close_held_pipes(self) -> None:
+        """After the exit: end a pipe that a child of the process holds open.
+
+        What the process itself wrote is in the kernel's buffer and is read in no time, unless the
+        reader makes us pause; what comes later is a child's, and not of the protocol.
+        """
+        if self.output_ended and self._errors_ended.is_set():
+            return
+        self._rounds += not self._paused
+        if self._paused or (self._came and self._rounds < _DRAIN_ROUNDS):
+            self._came = False
+            asyncio.get_running_loop().call_later(self._drain, self._close_held_pipes)
+        else:
+            self._transport.close()
+
+
+def _tail(loop: asyncio.AbstractEventLoop, on_line: Callable[[str], None] | None) -> StderrTail:
+    if on_line is None:
+        return StderrTail()
+    # By way of the loop: an error in the caller's function is the loop's to report, and does not
+    # end the pipe in whose callback it happened.
+    return StderrTail(lambda line: _soon(loop, on_line, line))
+
+
+def _soon(loop: asyncio.AbstractEventLoop, function: Callable[[str], None], argument: str) -> None:
+    loop.call_soon(function, argument)
+
+
+def _widen(pipe: asyncio.BaseTransport | None) -> None:
+    """Make the kernel's buffer larger where that is allowed; slower is no reason to fail."""
+    if sys.platform == "linux" and pipe is not None:
+        with suppress(OSError):
+            fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def _launch_error(command: Sequence[str], error: OSError | ValueError) -> LaunchError:
+    program = command[0] if command else "(no command)"
+    match getattr(error, "errno", None):
+        case errno.ENOENT:
+            # A script whose interpreter is missing is «not found» too.
+            there = Path(program).exists()
+            return LaunchError(
+                f"{program} could not be started: "
+                + ("the program that should run it is missing" if there else "it is not there")
+            )
+        case errno.EACCES:
+            return LaunchError(f"{program} could not be started: it may not be executed")
+        case errno.E2BIG:
+            return LaunchError(
+                f"{program} could not be started: its arguments and environment are too long"
+            )
+        case errno.ENOEXEC:
+            return LaunchError(f"{program} could not be started: it is no program for this machine")
+        case _:
+            return LaunchError(f"{program} could not be started: {error}")
