@@ -23,6 +23,7 @@ from quarterdeck.wire.content import (
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.envelope import ABSENT, Origin, System, decode_origin, names
 from quarterdeck.wire.internal import AutocompactState, CommandLifecycle, TranscriptMirror
+from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import (
     ContextUsage,
     RateLimitInfo,
@@ -398,6 +399,7 @@ _Spoken = (
     | ControlRequest
     | ControlResponse
     | ControlCancel
+    | KeepAlive
     | CommandLifecycle
     | TranscriptMirror
     | AutocompactState

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import msgspec
-from msgspec import Raw, field
+from msgspec import Raw, Struct, field
 
 from quarterdeck.wire.base import Number, OpenUnion, Part, UnknownPart
 from quarterdeck.wire.content import (
@@ -169,12 +169,12 @@ events: OpenUnion[Event] = OpenUnion(Event)
 _decode_change: Lazy[MessageChange] = Lazy(MessageChange, MessageChange)
 
 
-class _AnyDelta(Part):
+class _AnyDelta(Struct, gc=False):
     kind: str = field(name="type", default="")
     text: str = ""
 
 
-class _AnyEvent(Part):
+class _AnyEvent(Struct, gc=False):
     delta: _AnyDelta | None = None
 
 
