@@ -25,7 +25,7 @@ class Client:
         self.host = host
         self.heard = heard
 
-    async def call(self, name: str, **arguments: object) -> CallToolResult:
+    async def call(self, name: str, /, **arguments: object) -> CallToolResult:
         """Call a tool; the session checks the answer against the tool's output schema."""
         result = await self.session.call_tool(name, arguments)
         assert isinstance(result, CallToolResult)
