@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import claude_agent_sdk as official
 import msgspec
@@ -10,11 +11,22 @@ from hypothesis import given, settings
 from quarterdeck.agent.sessions import (
     SessionMessage,
     lines,
+    list_sessions,
     list_subagents,
     session_messages,
     subagent_messages,
 )
-from support.session_files import Disk, Json, assistant, dump, fresh_disk, trees, user, uuid_number
+from support.session_files import (
+    Disk,
+    Json,
+    assistant,
+    dump,
+    fresh_disk,
+    tool_trees,
+    trees,
+    user,
+    uuid_number,
+)
 
 SESSION = uuid_number(0)
 
@@ -30,9 +42,19 @@ def flat_official(messages: list[official.SessionMessage]) -> list[tuple[object,
     return [(m.type, m.uuid, m.session_id, m.message, m.parent_tool_use_id) for m in messages]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(trees())
 def test_a_conversation_reads_as_the_official_sdk_reads_it(tree: list[Json | bytes]) -> None:
+    with fresh_disk() as disk:
+        disk.session(tree, session_id=SESSION)
+        ours = session_messages(SESSION, config_dir=disk.config)
+        theirs = official.get_session_messages(SESSION)
+        assert flat(ours) == flat_official(theirs)
+
+
+@settings(max_examples=400, deadline=None)
+@given(tool_trees())
+def test_parallel_calls_are_put_back_as_the_official_sdk_does_it(tree: list[Json]) -> None:
     with fresh_disk() as disk:
         disk.session(tree, session_id=SESSION)
         ours = session_messages(SESSION, config_dir=disk.config)
@@ -128,6 +150,30 @@ def test_bytes_that_are_no_text_are_mended_so_that_every_body_can_be_decoded(dis
     disk.session([bad], session_id=SESSION)
     (message,) = session_messages(SESSION, config_dir=disk.config)
     assert msgspec.json.decode(message.message)["content"] == "a\ufffd\ufffd\\ud83d😀"
+
+
+def test_a_file_can_be_read_while_it_is_written(disk: Disk) -> None:
+    path = disk.session([user(1, "1")], session_id=SESSION)
+    last = 300
+
+    def write() -> None:
+        with path.open("ab", buffering=0) as out:
+            for number in range(2, last + 1):
+                line = dump(user(number, f"{number}", number - 1)) + b"\n"
+                out.write(line[:50])  # in two pieces: a reader may meet half a line
+                out.write(line[50:])
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        read = 0
+        while not writing.done():
+            found = session_messages(SESSION, config_dir=disk.config)
+            assert [m.uuid for m in found] == [uuid_number(n + 1) for n in range(len(found))]
+            assert len(found) >= read
+            read = len(found)
+            assert len(list_sessions(config_dir=disk.config)) == 1
+        writing.result()
+    assert len(session_messages(SESSION, config_dir=disk.config)) == last
 
 
 def test_a_line_beyond_all_bounds_is_passed_over(
