@@ -17,6 +17,7 @@ from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.base import OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.permissions import Suggestion, suggestions
 from quarterdeck.wire.rawjson import always, dump, is_object
 
@@ -130,10 +131,10 @@ class ElicitationAnswer(Part):
     """The answer to an MCP server's question."""
 
     action: ElicitationAction
-    content: Raw | None = None
+    content: Raw = ABSENT
 
     def __post_init__(self) -> None:
-        if self.content is not None and not is_object(self.content):
+        if self.content and not is_object(self.content):
             raise UsageError("the content of an elicitation's answer is a JSON object")
 
 
@@ -148,7 +149,7 @@ class DialogAnswer(Part):
     """The answer to a dialog. Kinds that we do not have are answered with an error instead."""
 
     behavior: DialogBehavior
-    result: Raw | None = None
+    result: Raw = ABSENT
 
 
 class OauthToken(Part, rename="camel"):

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from quarterdeck.wire.base import Message, OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.rawjson import always
 from quarterdeck.wire.requests import CliRequest, UnknownRequest, decode_request
 
@@ -50,13 +51,18 @@ class Reply(Part):
 
     subtype: Outcome = always(Outcome.ERROR)
     request_id: str = always("")
-    response_json: Raw | None = field(name="response", default=None)
+    body_json: Raw = field(name="response", default=ABSENT)
     error: str | None = None
     error_code: str | None = None
     model: str | None = None
     pending_permission_requests: tuple[Raw, ...] | None = None
     pending_user_dialog_requests: tuple[Raw, ...] | None = None
     pending_elicitation_requests: tuple[Raw, ...] | None = None
+
+    @property
+    def response_json(self) -> Raw | None:
+        """The body of the answer; many a success has none."""
+        return self.body_json or None
 
     @property
     def ok(self) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.base import Number, OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.rawjson import is_object
 
 
@@ -42,7 +43,7 @@ class PreToolUseOutput(_WithContext, tag="PreToolUse"):
 
     permission_decision: HookPermission | None = None
     permission_decision_reason: str | None = None
-    updated_input: Raw | None = None
+    updated_input: Raw = ABSENT
 
     def __post_init__(self) -> None:
         _object(self.updated_input, "updated input")
@@ -52,8 +53,8 @@ class PostToolUseOutput(_WithContext, tag="PostToolUse"):
     """Tell the model more, or change what the tool gave."""
 
     classifier_context: str | None = None
-    updated_tool_output: Raw | None = None
-    updated_mcp_tool_output: Raw | None = field(name="updatedMCPToolOutput", default=None)
+    updated_tool_output: Raw = ABSENT
+    updated_mcp_tool_output: Raw = field(name="updatedMCPToolOutput", default=ABSENT)
 
 
 class PostToolUseFailureOutput(_WithContext, tag="PostToolUseFailure"):
@@ -120,7 +121,7 @@ class PostModelSwitchOutput(_WithContext, tag="PostModelSwitch"):
 class AllowDecision(Part, tag_field="behavior", tag="allow", rename="camel"):
     """The hook allows the call itself; the question is withdrawn."""
 
-    updated_input: Raw | None = None
+    updated_input: Raw = ABSENT
     updated_permissions: tuple[Raw, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -148,7 +149,7 @@ class PermissionDeniedOutput(_Specific, tag="PermissionDenied"):
 
 class _ElicitationSpecific(_Specific):
     action: str | None = None
-    content: Raw | None = None
+    content: Raw = ABSENT
 
     def __post_init__(self) -> None:
         _object(self.content, "content")
@@ -238,6 +239,6 @@ class AsyncOutput(Part, rename="camel"):
 HookOutput = SyncOutput | AsyncOutput
 
 
-def _object(raw: Raw | None, what: str) -> None:
-    if raw is not None and not is_object(raw):
+def _object(raw: Raw, what: str) -> None:
+    if raw and not is_object(raw):
         raise UsageError(f"the {what} of a hook is a JSON object")

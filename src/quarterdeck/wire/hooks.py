@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.base import Number, OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
 from quarterdeck.wire.rawjson import EMPTY, always
@@ -107,7 +108,7 @@ class ToolCall(Part):
     tool_name: str = ""
     tool_input: Raw = EMPTY
     tool_use_id: str = ""
-    tool_response: Raw | None = None
+    tool_response: Raw = ABSENT
 
 
 class HookInputBase(Part, tag_field="hook_event_name"):
@@ -317,7 +318,7 @@ class ElicitationInput(HookInputBase, tag="Elicitation"):
     mode: str | None = None
     url: str | None = None
     elicitation_id: str | None = None
-    requested_schema: Raw | None = None
+    requested_schema: Raw = ABSENT
 
 
 class ElicitationResultInput(HookInputBase, tag="ElicitationResult"):
@@ -327,7 +328,7 @@ class ElicitationResultInput(HookInputBase, tag="ElicitationResult"):
     elicitation_id: str | None = None
     mode: str | None = None
     action: str = ""
-    content: Raw | None = None
+    content: Raw = ABSENT
 
 
 class ConfigChangeInput(HookInputBase, tag="ConfigChange"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec import Raw, field
 
 from quarterdeck.wire.base import Number, OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.permissions import PermissionMode
 
 
@@ -110,7 +111,7 @@ class McpServerStatus(Part, rename="camel"):
     server_info: McpServerInfo | None = None
     error: str | None = None
     error_code: str | None = None
-    config: Raw | None = None
+    config: Raw = ABSENT
     transport: str | None = None
     scope: str | None = None
     source: str | None = None
@@ -119,7 +120,7 @@ class McpServerStatus(Part, rename="camel"):
     tool_count: Number | None = None
     session_proxied: bool | None = None
     cloud_service_provided: bool | None = None
-    capabilities: Raw | None = None
+    capabilities: Raw = ABSENT
 
 
 class McpServerProvenance(Part):

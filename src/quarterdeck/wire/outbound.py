@@ -24,6 +24,7 @@ from quarterdeck.wire.base import Message, OpenEnum, Part
 from quarterdeck.wire.commands import Command, UnknownCommand, decode_command, encode_command
 from quarterdeck.wire.content import DocumentBlock, ImageBlock, Source, TextBlock
 from quarterdeck.wire.control import Outcome, Reply, decode_reply
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.rawjson import always, dump, elements, is_object, members
 
 
@@ -99,14 +100,14 @@ class Prompt(Message, tag="user"):
     uuid: str | None = None
     session_id: str | None = None
     priority: Priority | None = None
-    origin: Raw | None = None
+    origin: Raw = ABSENT
     should_query: bool | None = field(name="shouldQuery", default=None)
     client_composed: bool | None = None
     is_synthetic: bool | None = field(name="isSynthetic", default=None)
     timestamp: str | None = None
     pasted_content: tuple[Raw, ...] | None = None
     inline_pastes: tuple[str, ...] | None = None
-    tool_use_result: Raw | None = None
+    tool_use_result: Raw = ABSENT
     agent_id: str | None = None
     subagent_type: str | None = None
     task_description: str | None = None
@@ -118,7 +119,7 @@ class Prompt(Message, tag="user"):
         *,
         uuid: str | None = None,
         priority: Priority | None = None,
-        origin: Raw | None = None,
+        origin: Raw = ABSENT,
         should_query: bool | None = None,
         client_composed: bool | None = None,
     ) -> Prompt:
@@ -175,7 +176,7 @@ class Answer(Message, tag="control_response"):
             raise UsageError("the body of an answer is an object")
         return cls(
             response_json=dump(
-                Reply(subtype=Outcome.SUCCESS, request_id=_id(request_id), response_json=json)
+                Reply(subtype=Outcome.SUCCESS, request_id=_id(request_id), body_json=json)
             )
         )
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.wire.base import Number, OpenEnum, Part
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hooks import HookInput, UnknownHook, decode_hook_input
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
@@ -78,9 +79,9 @@ class CanUseTool(_Request, tag="can_use_tool"):
     server_policy_ask_only: bool | None = None
     plugin: str | None = None
     server_prompt: str | None = None
-    computer_folder: Raw | None = None
+    computer_folder: Raw = ABSENT
     provenance_prompt_line: str | None = None
-    tool_kind: Raw | None = None
+    tool_kind: Raw = ABSENT
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:
@@ -118,7 +119,7 @@ class Elicitation(_Request, tag="elicitation"):
     mode: str | None = None
     url: str | None = None
     elicitation_id: str | None = None
-    requested_schema: Raw | None = None
+    requested_schema: Raw = ABSENT
     property_order: tuple[str, ...] | None = None
     title: str | None = None
     display_name: str | None = None

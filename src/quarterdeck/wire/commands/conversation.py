@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.commands.base import Command
+from quarterdeck.wire.envelope import ABSENT
 
 
 class InterruptReceipt(Part):
@@ -191,16 +192,16 @@ class ContextUsage(Part, rename="camel"):
     is_auto_compact_enabled: bool | None = None
     auto_compact_threshold: int | None = None
     autocompact_source: str | None = None
-    grid_rows: Raw | None = None
-    mcp_instructions: Raw | None = None
-    deferred_builtin_tools: Raw | None = None
-    system_tools: Raw | None = None
-    system_prompt_sections: Raw | None = None
-    slash_commands: Raw | None = None
-    skills: Raw | None = None
-    message_breakdown: Raw | None = None
-    api_usage: Raw | None = None
-    cold_resume_quota: Raw | None = None
+    grid_rows: Raw = ABSENT
+    mcp_instructions: Raw = ABSENT
+    deferred_builtin_tools: Raw = ABSENT
+    system_tools: Raw = ABSENT
+    system_prompt_sections: Raw = ABSENT
+    slash_commands: Raw = ABSENT
+    skills: Raw = ABSENT
+    message_breakdown: Raw = ABSENT
+    api_usage: Raw = ABSENT
+    cold_resume_quota: Raw = ABSENT
 
 
 class GetContextUsage(Command[ContextUsage], tag="get_context_usage"):

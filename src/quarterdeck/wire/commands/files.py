@@ -8,6 +8,7 @@ from msgspec import Raw, field
 
 from quarterdeck.wire.base import Number, Part
 from quarterdeck.wire.commands.base import Command, Empty
+from quarterdeck.wire.envelope import ABSENT
 
 
 class RewindResult(Part, rename="camel"):
@@ -186,8 +187,8 @@ class Diff(Part, rename="camel"):
     hunks: tuple[FileHunks, ...] = ()
     skipped_large: tuple[str, ...] = ()
     restricted: tuple[str, ...] = ()
-    omitted: Raw | None = None
-    source: Raw | None = None
+    omitted: Raw = ABSENT
+    source: Raw = ABSENT
 
 
 class WorkspaceDiff(Part, rename="camel"):

@@ -9,6 +9,7 @@ from msgspec import Raw, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.base import Number, Part
 from quarterdeck.wire.commands.base import Command, Empty
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.info import McpServerConfig, McpServerStatus
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import is_object
@@ -68,8 +69,8 @@ class McpCallAnswer(Part, rename="camel"):
     """What the tool gave."""
 
     content: Raw = Raw(b"null")
-    structured_content: Raw | None = None
-    staging: Raw | None = None
+    structured_content: Raw = ABSENT
+    staging: Raw = ABSENT
 
 
 class McpCall(Command[McpCallAnswer], tag="mcp_call"):
@@ -81,7 +82,7 @@ class McpCall(Command[McpCallAnswer], tag="mcp_call"):
     since: ClassVar[int | None] = 120
 
     tool: str
-    arguments: Raw | None = None
+    arguments: Raw = ABSENT
     expires_at: str | None = None
     timeout_ms: Number | None = None
     result_not_for_model: bool | None = None
@@ -92,7 +93,7 @@ class McpCall(Command[McpCallAnswer], tag="mcp_call"):
     def __post_init__(self) -> None:
         if not self.tool:
             raise UsageError("mcp_call needs the name of a tool")
-        if self.arguments is not None and not is_object(self.arguments):
+        if self.arguments and not is_object(self.arguments):
             raise UsageError("the arguments of a tool are an object")
 
 

@@ -9,6 +9,7 @@ from msgspec import Raw, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.base import Number, Part
 from quarterdeck.wire.commands.base import Command, Empty
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hooks import HookMatcher
 from quarterdeck.wire.info import (
     AccountInfo,
@@ -45,12 +46,12 @@ class InitializeAnswer(Part):
     capabilities: tuple[str, ...] = ()
     user_output_styles_dir: str | None = None
     unavailable_models: tuple[ModelInfo, ...] = ()
-    auth_conflict: Raw | None = None
+    auth_conflict: Raw = ABSENT
     inbound_read_receipts: bool | None = None
     hooks_applied: bool | None = None
     hook_on_failure_supported: bool | None = None
     other_hook_ask_outranks_host: bool | None = None
-    code_running_mcp_tools_applied: Raw | None = None
+    code_running_mcp_tools_applied: Raw = ABSENT
     plugins_applied: bool | None = None
     managed_settings_applied: bool | None = None
     host_worded_asks: bool | None = None
@@ -60,10 +61,10 @@ class InitializeAnswer(Part):
     auto_default_nudge: PermissionMode | None = None
     fast_mode_state: str | None = None
     fast_mode_disabled_reason: str | None = None
-    footer_indicator: Raw | None = None
-    feedback_survey_config: Raw | None = None
-    survey_followup_box: Raw | None = None
-    feedback_mode: Raw | None = None
+    footer_indicator: Raw = ABSENT
+    feedback_survey_config: Raw = ABSENT
+    survey_followup_box: Raw = ABSENT
+    feedback_mode: Raw = ABSENT
     analytics_disabled: bool | None = None
     remote_control_auto_enable: bool | None = None
     remote_control_auto_on_by_default: bool | None = None
@@ -78,7 +79,7 @@ class SdkMcpServerConfig(Part):
     """How the CLI treats an MCP server that lives with us."""
 
     timeout: Number | None = None
-    tools: Raw | None = None
+    tools: Raw = ABSENT
 
 
 class Initialize(Command[InitializeAnswer], tag="initialize", rename="camel"):
@@ -93,7 +94,7 @@ class Initialize(Command[InitializeAnswer], tag="initialize", rename="camel"):
     sdk_mcp_server_configs: dict[str, SdkMcpServerConfig] | None = None
     sdk_mcp_server_manifests: dict[str, Raw] | None = None
     sdk_mcp_server_manifests_origin: str | None = None
-    json_schema: Raw | None = None
+    json_schema: Raw = ABSENT
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     system_prompt_snapshot: bool | None = None
@@ -114,7 +115,7 @@ class Initialize(Command[InitializeAnswer], tag="initialize", rename="camel"):
     forward_nested_subagent_tool_calls: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.json_schema is not None and not is_object(self.json_schema):
+        if self.json_schema and not is_object(self.json_schema):
             raise UsageError("a JSON schema is an object")
 
 

@@ -9,6 +9,7 @@ from msgspec import Raw, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.base import Number, Part
 from quarterdeck.wire.commands.base import Command, Empty
+from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.info import (
     AgentInfo,
     McpServerStatus,
@@ -104,7 +105,7 @@ class ListedRule(Part, rename="camel"):
     rule: str = ""
     editability: str = ""
     not_in_effect: bool | None = None
-    description: Raw | None = None
+    description: Raw = ABSENT
 
 
 class WorkspaceDirectory(Part):
@@ -164,7 +165,7 @@ class ListedHook(Part, rename="camel"):
     runs_once: bool | None = None
     runs_in_background: bool | None = None
     disabled: bool | None = None
-    editable: Raw | None = None
+    editable: Raw = ABSENT
 
 
 class HooksListing(Part, rename="camel"):
@@ -173,9 +174,9 @@ class HooksListing(Part, rename="camel"):
     events: tuple[HookEventInfo, ...] = ()
     hooks: tuple[ListedHook, ...] = ()
     event_catalog: tuple[HookEventInfo, ...] = ()
-    policy: Raw | None = None
-    safe_mode: Raw | None = None
-    bare_mode: Raw | None = None
+    policy: Raw = ABSENT
+    safe_mode: Raw = ABSENT
+    bare_mode: Raw = ABSENT
     errors: tuple[SettingsError, ...] = ()
 
 
@@ -226,8 +227,8 @@ class Usage(Part):
     session: SessionUsage = SessionUsage()
     subscription_type: str | None = None
     rate_limits_available: bool = False
-    rate_limits: Raw | None = None
-    behaviors: Raw | None = None
+    rate_limits: Raw = ABSENT
+    behaviors: Raw = ABSENT
 
 
 class GetUsage(Command[Usage], tag="get_usage"):
@@ -286,7 +287,7 @@ class PluginsAnswer(Part, rename="camel"):
     mcp_servers: tuple[McpServerStatus, ...] = ()
     error_count: int = field(name="error_count", default=0)
     held: bool | None = None
-    cache_impact: Raw | None = field(name="cache_impact", default=None)
+    cache_impact: Raw = field(name="cache_impact", default=ABSENT)
 
 
 class ReloadPlugins(Command[PluginsAnswer], tag="reload_plugins"):
@@ -338,9 +339,9 @@ class MemoryDialog(Part):
 
     files: tuple[MemoryFile, ...] = ()
     folders: tuple[MemoryFile, ...] = ()
-    memories: Raw | None = None
-    auto_memory: Raw | None = None
-    auto_dream: Raw | None = None
+    memories: Raw = ABSENT
+    auto_memory: Raw = ABSENT
+    auto_dream: Raw = ABSENT
 
 
 class GetMemoryDialog(Command[MemoryDialog], tag="get_memory_dialog"):
@@ -360,7 +361,7 @@ class SkillState(Part):
     state: str = ""
     locked_by: str | None = None
     advertised: bool = False
-    handles: Raw | None = None
+    handles: Raw = ABSENT
 
 
 class SkillsDialog(Part):
@@ -390,9 +391,9 @@ class SandboxDialog(Part):
     auto_allow_available: bool = False
     no_sandbox_allowed: bool = False
     unsandboxed_fallback: bool = False
-    dependencies: Raw | None = None
+    dependencies: Raw = ABSENT
     excluded_commands: tuple[str, ...] = ()
-    restrictions: Raw | None = None
+    restrictions: Raw = ABSENT
 
 
 class GetSandboxDialog(Command[SandboxDialog], tag="get_sandbox_dialog"):
