@@ -1,0 +1,203 @@
+"""A link with no machine behind it: both ends are in the hands of one program.
+
+Owns nothing but two bounded queues. Tests stand above it, and programs that speak the protocol
+themselves. It behaves as the other links do, reconnects included, and it gives the far end control
+over what is usually chance: where the bytes are cut, and when the connection is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.links.base import Resumed
+from quarterdeck.links.lines import check_whole_lines
+
+LIMIT = 1024 * 1024
+
+
+def memory_pair(*, limit: int = LIMIT, resumable: bool = True) -> tuple[MemoryLink, MemoryPeer]:
+    """A link and its far end. `limit` is how many bytes may lie unread, each way."""
+    wire = _Wire(limit)
+    return MemoryLink(wire, resumable=resumable), MemoryPeer(wire)
+
+
+class MemoryLink:
+    """Our end: a `Link` like any other."""
+
+    def __init__(self, wire: _Wire, *, resumable: bool) -> None:
+        self._wire = wire
+        self._resumable = resumable
+        self._send_order = asyncio.Lock()
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the far end may drop the connection and resume it."""
+        return self._resumable
+
+    async def receive(self) -> bytes | Resumed:
+        """The next chunk, exactly as the far end cut it."""
+        wire = self._wire
+        await wire.until(lambda: bool(wire.from_peer.items) or wire.closed is not None)
+        if not wire.from_peer.items:
+            raise wire.error()
+        item = wire.from_peer.take()
+        wire.changed()
+        return item
+
+    async def send(self, data: bytes) -> None:
+        """Hand whole lines to the far end; waits while too much lies unread there."""
+        check_whole_lines(data)
+        wire = self._wire
+        async with self._send_order:
+            await wire.until(lambda: not wire.to_peer.full or wire.no_more_input)
+            if wire.closed is not None:
+                raise wire.error()
+            if wire.input_ended:
+                raise LinkClosed("Nothing more can be sent: its input was ended.")
+            wire.to_peer.put(data)
+            wire.changed()
+
+    async def end_input(self) -> None:
+        """Let the far end's `receive` end when it has taken what was sent."""
+        self._wire.input_ended = True
+        self._wire.changed()
+
+    async def close(self) -> None:
+        """End both directions; what the far end sent before can still be received."""
+        self._wire.close(LinkClosed("The link was closed."))
+
+
+class MemoryPeer:
+    """The far end: what would be the CLI."""
+
+    def __init__(self, wire: _Wire) -> None:
+        self._wire = wire
+
+    async def send(self, data: bytes, *, chunk: int | None = None) -> None:
+        """Let the link receive `data`, cut in pieces of `chunk` bytes; waits for room.
+
+        While the connection is dropped the bytes are lost, as they are with the CLI.
+        """
+        wire = self._wire
+        size = chunk or max(len(data), 1)
+        for start in range(0, len(data), size):
+            await wire.until(lambda: not wire.from_peer.full or wire.closed is not None)
+            if wire.closed is not None:
+                raise wire.error()
+            if not wire.dropped:
+                wire.from_peer.put(data[start : start + size])
+                wire.changed()
+
+    async def receive(self) -> bytes:
+        """All that the link has sent since the last call; waits while there is nothing.
+
+        Raises `LinkClosed` when the link's input was ended, or the link closed, and all is taken.
+        """
+        wire = self._wire
+        await wire.until(lambda: wire.arrived or wire.no_more_input)
+        if wire.arrived:
+            parts: list[bytes] = []
+            while wire.to_peer.items:
+                part = wire.to_peer.take()
+                assert isinstance(part, bytes)
+                parts.append(part)
+            wire.changed()
+            return b"".join(parts)
+        if wire.closed is not None:
+            raise wire.error()
+        raise LinkClosed("The input was ended.")
+
+    def drop(self, *, lose: bool = False) -> None:
+        """Lose the connection. What the link sends now is kept for `resume`.
+
+        With `lose`, also what lies unread in either direction is gone.
+        """
+        self._wire.dropped = True
+        if lose:
+            self._wire.to_peer.clear()
+            self._wire.from_peer.clear()
+        self._wire.changed()
+
+    def resume(self, last_request_id: str | None = None) -> None:
+        """Find the connection again: the link receives `Resumed`, and then what is sent next."""
+        self._wire.dropped = False
+        self._wire.from_peer.put(Resumed(last_request_id))
+        self._wire.changed()
+
+    def close(self, reason: str = "The far end has gone.", *, exit_code: int | None = 0) -> None:
+        """End the link as a CLI does that exits; what was sent before can still be received."""
+        self._wire.close(LinkClosed(reason, exit_code=exit_code))
+
+
+class _Queue:
+    """Items in one direction, and how many bytes they are."""
+
+    def __init__(self, limit: int) -> None:
+        self.items: deque[bytes | Resumed] = deque()
+        self._limit = limit
+        self._size = 0
+
+    @property
+    def full(self) -> bool:
+        return self._size >= self._limit
+
+    def put(self, item: bytes | Resumed) -> None:
+        self.items.append(item)
+        self._size += len(item) if isinstance(item, bytes) else 0
+
+    def take(self) -> bytes | Resumed:
+        item = self.items.popleft()
+        self._size -= len(item) if isinstance(item, bytes) else 0
+        return item
+
+    def clear(self) -> None:
+        self.items.clear()
+        self._size = 0
+
+
+class _Wire:
+    """What both ends share. Every wait looks again after every change: simple, and never late."""
+
+    def __init__(self, limit: int) -> None:
+        self.to_peer = _Queue(limit)
+        self.from_peer = _Queue(limit)
+        self.dropped = False
+        self.input_ended = False
+        self.closed: LinkClosed | None = None
+        self._waiters: set[asyncio.Event] = set()
+
+    @property
+    def no_more_input(self) -> bool:
+        return self.input_ended or self.closed is not None
+
+    @property
+    def arrived(self) -> bool:
+        """Whether something lies at the far end; nothing arrives while the connection is lost."""
+        return bool(self.to_peer.items) and not self.dropped
+
+    def changed(self) -> None:
+        for waiter in self._waiters:
+            waiter.set()
+
+    def close(self, closed: LinkClosed) -> None:
+        self.closed = self.closed or closed
+        self.changed()
+
+    def error(self) -> LinkClosed:
+        """A new exception each time: one that is raised twice would collect both tracebacks."""
+        assert self.closed is not None
+        return LinkClosed(self.closed.reason, exit_code=self.closed.exit_code)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        if holds():
+            await asyncio.sleep(0)  # let others run, also when there is always something to do
+        while not holds():
+            waiter = asyncio.Event()
+            self._waiters.add(waiter)
+            try:
+                await waiter.wait()
+            finally:
+                self._waiters.discard(waiter)
