@@ -59,12 +59,14 @@ def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T | None:
     """What `line` says, mended if need be; None if it is garbage."""
-    for attempt in (line, None):
-        try:
-            return decoder.decode(mend(line) if attempt is None else attempt)
-        except (ValueError, RecursionError):
-            continue
-    return None
+    try:
+        return decoder.decode(line)
+    except (ValueError, RecursionError):
+        pass  # nearly always a line that was cut; mending is for the rare rest
+    try:
+        return decoder.decode(mend(line))
+    except (ValueError, RecursionError):
+        return None
 
 
 def mend(line: bytes) -> bytes:

@@ -71,6 +71,7 @@ _SCRAPED = ("customTitle", "aiTitle", "lastPrompt", "summary", "gitBranch", "cwd
 _SCRAPE = re.compile(
     rb'"(' + "|".join(_SCRAPED).encode() + rb')": ?("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL
 )
+_LINE_NAMES = dict(zip(_Line.__struct_encode_fields__, _Line.__struct_fields__, strict=True))
 _SIDECHAIN = re.compile(rb'"isSidechain": ?true')
 
 
@@ -220,9 +221,6 @@ def _read(line: bytes) -> _Line:
         if getattr(read, name) is None or name not in {"cwd", "timestamp"}:
             setattr(read, name, decode(_TEXT, found[2]))
     return read
-
-
-_LINE_NAMES = dict(zip(_Line.__struct_encode_fields__, _Line.__struct_fields__, strict=True))
 
 
 def _last(lines: list[_Line], name: str) -> str | None:
