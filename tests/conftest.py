@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.clis import VERSIONS, real_cli
-from support.processes import Processes
+from support.processes import Processes, left_behind, offspring
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +29,15 @@ async def model() -> AsyncIterator[ScriptedModel]:
     """A scripted model that echoes until it is told otherwise."""
     async with ScriptedModel() as serving:
         yield serving
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left_behind() -> Iterator[None]:
+    """Fail a test that leaves a process running, and end that process."""
+    before = offspring()
+    yield
+    if left := left_behind(before):
+        pytest.fail(f"the test left processes running, which were killed: {left}")
 
 
 @pytest.fixture

@@ -1,8 +1,11 @@
 """The processes that a test started, so that none outlives it, however the test ends.
 
-A test hands in the id of whatever it starts (`started`); the fixture `no_process_outlives` ends
-what is still there, by its id and that of its group, and the children it has. Processes which a
-test only learns of (a child of the CLI, say) can be handed in too.
+Two ways lead here. A test hands in the id of a process that it starts or learns of (`started`), and
+what still runs at its end is killed. And whatever descends from the test run itself and was not
+there before the test is found without being handed in: that test left something behind, and fails.
+
+All is done by id and start time, since ids are used again. Where there is no /proc, only what was
+handed in is looked after.
 """
 
 from __future__ import annotations
@@ -12,33 +15,37 @@ import signal
 import time
 from pathlib import Path
 
+import msgspec
+
 _SECONDS = 5.0
 
 
+class Born(msgspec.Struct, frozen=True):
+    """A process for ever: its id, and when it was started."""
+
+    pid: int
+    at: str
+
+
 class Processes:
-    """A registry of process ids; each is known with its start time, since ids are used again."""
+    """A registry of processes."""
 
     def __init__(self) -> None:
-        self._known: dict[int, str] = {}
+        self._known: dict[int, Born] = {}
 
     def started(self, pid: int) -> int:
         """Remember a process; gives its id back, so that it can stand around an expression."""
-        if (born := _born(pid)) is not None:
-            self._known[pid] = born
+        self._known[pid] = Born(pid, _born(pid) or "")
         return pid
 
     def alive(self) -> list[int]:
-        """Those that still run, zombies left out."""
-        return [pid for pid, born in self._known.items() if _born(pid) == born]
+        """Those that still run; a zombie does not."""
+        return [pid for pid, known in self._known.items() if still(known)]
 
     def end_all(self) -> list[int]:
         """Kill what is left and its descendants; gives the ids that had to be killed."""
         left = [pid for root in self.alive() for pid in (*_descendants(root), root)]
-        for pid in left:
-            _kill(pid)
-        deadline = time.monotonic() + _SECONDS
-        while self.alive() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        kill_all(left)
         return left
 
 
@@ -47,12 +54,38 @@ def running(pid: int) -> bool:
     return _born(pid) is not None
 
 
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, os.WNOHANG)
-    except (ProcessLookupError, ChildProcessError):
-        pass
+def still(known: Born) -> bool:
+    """Whether it is this process that runs, and not another that got its id."""
+    return _born(known.pid) == known.at
+
+
+def offspring() -> frozenset[Born]:
+    """Everything that descends from this test run and runs now."""
+    pairs = [(pid, _born(pid)) for pid in _descendants(os.getpid())]
+    return frozenset(Born(pid, at) for pid, at in pairs if at is not None)
+
+
+def left_behind(before: frozenset[Born], patience: float = 1.0) -> list[int]:
+    """What came since `before` and does not go within a moment; it is killed."""
+    deadline = time.monotonic() + patience
+    while new := offspring() - before:
+        if time.monotonic() > deadline:
+            kill_all([process.pid for process in new])
+            break
+        time.sleep(0.01)
+    return sorted(process.pid for process in new)
+
+
+def kill_all(pids: list[int]) -> None:
+    """Kill each by its id, and wait until it is gone."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    deadline = time.monotonic() + _SECONDS
+    while any(running(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def _stat(pid: int) -> list[str]:
@@ -65,14 +98,26 @@ def _stat(pid: int) -> list[str]:
 
 def _born(pid: int) -> str | None:
     fields = _stat(pid)
-    return fields[19] if fields and fields[0] not in "ZX" else None
+    if fields:
+        return fields[19] if fields[0] not in "ZX" else None
+    if not Path("/proc/self/stat").exists():
+        return _born_without_proc(pid)
+    return None
+
+
+def _born_without_proc(pid: int) -> str | None:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    return ""
 
 
 def _descendants(pid: int) -> list[int]:
     """Children first, so that none is left without its parent before it is found."""
     children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and (fields := _stat(int(folder.name))):
+    for folder in Path("/proc").glob("[0-9]*"):
+        if fields := _stat(int(folder.name)):
             children.setdefault(int(fields[1]), []).append(int(folder.name))
     found: list[int] = []
     waiting = [pid]

@@ -66,6 +66,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = anyio.Event()
+        self.leave = anyio.Event()
         self.ended = anyio.Event()
 
     @contextlib.contextmanager
@@ -75,6 +76,11 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+    async def main_loop(self) -> None:
+        # The original looks ten times a second whether it should exit: a tenth for every test.
+        await self.on_tick(0)
+        await self.leave.wait()
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         try:
@@ -147,7 +153,7 @@ class ScriptedModel:
         self._closing.set()
         for gate in self._gates.values():
             gate.set()
-        server.should_exit = True
+        server.leave.set()
         with anyio.move_on_after(STOP_SECONDS, shield=True):
             await server.ended.wait()
         tasks.cancel_scope.cancel()

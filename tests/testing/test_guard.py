@@ -1,0 +1,36 @@
+"""The guard that keeps tests from leaving processes behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from support.processes import Processes, left_behind, offspring, running
+
+SLEEP = [sys.executable, "-I", "-c", "import time; time.sleep(60)"]
+
+
+def test_what_a_test_leaves_running_is_found_and_killed() -> None:
+    before = offspring()
+    with subprocess.Popen(SLEEP) as process:
+        assert left_behind(before, patience=0) == [process.pid]
+        assert process.wait(5) == -9
+    assert left_behind(before, patience=0) == []
+
+
+def test_a_registered_process_is_ended_with_its_children() -> None:
+    registry = Processes()
+    before = offspring()
+    parent = f"import subprocess; subprocess.run({SLEEP!r})"
+    with subprocess.Popen([sys.executable, "-I", "-c", parent]) as process:
+        registry.started(process.pid)
+        deadline = time.monotonic() + 20
+        while len(offspring() - before) < 2:
+            assert time.monotonic() < deadline
+        ended = registry.end_all()
+        assert process.wait(5) == -9
+    assert ended[-1] == process.pid
+    assert len(ended) == 2
+    assert not any(running(pid) for pid in ended)
+    assert registry.alive() == []
