@@ -1,1 +1,40 @@
-"""Claude Code's NDJSON protocol, with no I/O."""
+"""Claude Code's NDJSON protocol, with no I/O.
+
+The names that most programs need are here; the rest are in the modules: `messages`, `system`,
+`content`, `stream` and `result` for what a CLI says, `commands` for what can be asked of it,
+`requests` and `answers` for what it asks, `hooks` and `permissions` for what their names say.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.wire.base import Malformed, Message, OpenEnum, Unknown, UnknownPart
+from quarterdeck.wire.codec import encode, from_cli, to_cli
+from quarterdeck.wire.framing import LineReader
+from quarterdeck.wire.messages import Assistant, FromCli, Result, StreamEvent, User
+from quarterdeck.wire.outbound import Prompt
+from quarterdeck.wire.peer import Peer
+from quarterdeck.wire.states import State
+from quarterdeck.wire.system import Init
+from quarterdeck.wire.versions import Version
+
+__all__ = [
+    "Assistant",
+    "FromCli",
+    "Init",
+    "LineReader",
+    "Malformed",
+    "Message",
+    "OpenEnum",
+    "Peer",
+    "Prompt",
+    "Result",
+    "State",
+    "StreamEvent",
+    "Unknown",
+    "UnknownPart",
+    "User",
+    "Version",
+    "encode",
+    "from_cli",
+    "to_cli",
+]

@@ -1,0 +1,1 @@
+"""Benchmarks, side by side with the peers. Run them with `make bench`."""

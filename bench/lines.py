@@ -1,0 +1,121 @@
+"""The lines that the benchmarks send: shaped like a real CLI's, the same for every peer."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+SESSION = "5f0c2f5e-7a53-4c2d-9a63-0d8f3c1b2a47"
+
+
+def stream_lines(count: int) -> list[str]:
+    """Text deltas, as they come by the hundred while a model speaks."""
+    dice = random.Random(1)
+    return [_delta(dice) for _ in range(count)]
+
+
+def mixed_lines(count: int) -> list[str]:
+    """What a busy session sends: 85 % stream events; whole messages and tool results between."""
+    dice = random.Random(2)
+    makers = (_delta, _text, _tool_use, _tool_result, _task_progress)
+    weights = (85, 4, 4, 5, 2)
+    return [maker(dice) for maker in dice.choices(makers, weights, k=count)]
+
+
+def long_line(size: int) -> list[str]:
+    """One tool result with an output of `size` bytes."""
+    output = "".join(f"line {n}: the quick brown fox\n" for n in range(size // 30))[:size]
+    return [_line("user", _result_message("toolu_big", output), parent_tool_use_id=None)]
+
+
+def write(lines: list[str], path: Path) -> None:
+    """Write what the emitter will send for a prompt: the lines, and the result of the turn."""
+    result = _line(
+        "result",
+        None,
+        subtype="success",
+        is_error=False,
+        duration_ms=1,
+        duration_api_ms=1,
+        num_turns=1,
+        result="done",
+        stop_reason="end_turn",
+        total_cost_usd=0.01,
+        usage={"input_tokens": 1, "output_tokens": 1},
+        modelUsage={},
+        permission_denials=[],
+    )
+    path.write_text("".join(line + "\n" for line in (*lines, result)))
+
+
+def _line(kind: str, message: Any, **more: Any) -> str:
+    body = {"type": kind, "message": message, "session_id": SESSION, **more, "uuid": _uuid()}
+    if message is None:
+        del body["message"]
+    return json.dumps(body, separators=(",", ":"))
+
+
+_ids = random.Random(3)
+
+
+def _uuid() -> str:
+    digits = f"{_ids.getrandbits(128):032x}"
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _delta(dice: random.Random) -> str:
+    text = "".join(dice.choices("abcdefghij      ", k=dice.randint(4, 24)))
+    event = {
+        "type": "content_block_delta",
+        "index": 0,
+        "delta": {"type": "text_delta", "text": text},
+    }
+    return _line("stream_event", None, event=event, parent_tool_use_id=None)
+
+
+def _assistant(block: dict[str, Any]) -> str:
+    message = {
+        "id": "msg_0123456789",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-6",
+        "content": [block],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 3, "output_tokens": 1, "cache_read_input_tokens": 18000},
+    }
+    return _line("assistant", message, parent_tool_use_id=None)
+
+
+def _words(dice: random.Random, count: int) -> str:
+    return " ".join(
+        dice.choices(("the", "test", "fails", "because", "of", "a", "missing"), k=count)
+    )
+
+
+def _text(dice: random.Random) -> str:
+    return _assistant({"type": "text", "text": _words(dice, dice.randint(20, 400))})
+
+
+def _tool_use(dice: random.Random) -> str:
+    call = {"command": f"pytest -x {_words(dice, 5)}", "description": _words(dice, 6)}
+    return _assistant({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": call})
+
+
+def _result_message(tool_use_id: str, output: str) -> dict[str, Any]:
+    block = {"type": "tool_result", "tool_use_id": tool_use_id, "content": output}
+    return {"role": "user", "content": [block]}
+
+
+def _tool_result(dice: random.Random) -> str:
+    output = _words(dice, dice.randint(50, 3000))
+    more = {"tool_use_result": {"stdout": output, "stderr": "", "interrupted": False}}
+    return _line("user", _result_message("toolu_01", output), parent_tool_use_id=None, **more)
+
+
+def _task_progress(dice: random.Random) -> str:
+    usage = {"total_tokens": 1200, "tool_uses": 3, "duration_ms": 4000}
+    more = {"task_id": "b1", "description": _words(dice, 4), "usage": usage}
+    return _line("system", None, subtype="task_progress", **more)

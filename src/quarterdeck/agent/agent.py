@@ -1,0 +1,412 @@
+"""`Agent`: drive one CLI from Python.
+
+Owns one link and one `wire.Peer`, and moves bytes between them: a task that reads, a task that
+writes, and a task for each question that the CLI asks, all in one task group. What can be asked of
+the CLI by name is in `controls`; what it may ask of us is answered by `service`.
+
+Leaving the context ends the agent: the running turn is interrupted, so that its tools end too, the
+CLI is asked to go, and then made to.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+from anyio import CancelScope
+from msgspec import Raw, Struct
+
+from quarterdeck.agent.asks import AnyAsk, to_ask
+from quarterdeck.agent.controls import Controls
+from quarterdeck.agent.hooks import Hook, HookTable
+from quarterdeck.agent.inbox import Inbox
+from quarterdeck.agent.mcp import McpHost, ToolServer
+from quarterdeck.agent.options import Options
+from quarterdeck.agent.query import Query, as_prompt
+from quarterdeck.agent.service import Decide, Elicit, Service
+from quarterdeck.agent.start import initialize_command, start_link
+from quarterdeck.domain.errors import (
+    LinkClosed,
+    QuarterdeckError,
+    RequestCancelled,
+    RequestRefused,
+    RequestTimeout,
+    UsageError,
+)
+from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.launch import Spill
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.commands import (
+    Command,
+    EndSession,
+    InitializeAnswer,
+    Interrupt,
+    SendMcpMessage,
+    decode_answer,
+)
+from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
+from quarterdeck.wire.exchange import Abandoned, Answered, Ending, Lost, Refused
+from quarterdeck.wire.messages import Result
+from quarterdeck.wire.outbound import KeepAlive, Prompt
+from quarterdeck.wire.peer import Asked, Event, Peer, Recovered, RequestEnded, Withdrawn
+from quarterdeck.wire.requests import CanUseTool
+from quarterdeck.wire.states import State
+from quarterdeck.wire.system import Init
+from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded
+from quarterdeck.wire.versions import Version
+
+log = logging.getLogger(__name__)
+R = TypeVar("R")
+
+REQUEST_SECONDS = 60.0
+"""How long we wait for an answer. 2.1.37 never answers what it does not know."""
+START_SECONDS = 60.0
+"""How long a CLI may take until it has answered `initialize`; the slowest real one takes 2 s."""
+LEAVE_SECONDS = 3.0
+"""How long the CLI gets for each polite way to end before the next one is tried."""
+EASE_SECONDS = 1.0
+"""How long a reader of messages may stand still while the link waits for it."""
+
+_OWN_BUSINESS = (ControlRequest, ControlResponse, ControlCancel, KeepAlive)
+
+
+class _Pending(Struct):
+    """A request of ours that somebody waits for."""
+
+    done: anyio.Event
+    ending: Ending | None = None
+
+
+class Agent(Controls):
+    """A running Claude Code, to be used as an async context manager.
+
+    ::
+
+        async with Agent(Options(cwd="."), decide=ask_me) as agent:
+            async for message in agent.query("What is in this folder?"):
+                print(message)
+
+    `decide` answers permission requests; without one, all are denied. `hooks` are Python functions
+    that the CLI calls, `tools` are MCP servers that live in this process, `elicit` answers what
+    other MCP servers want to know. `link` replaces the process: any pipe to a CLI that somebody
+    else started. `stderr` gets each line that the process writes there.
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        *,
+        decide: Decide | None = None,
+        hooks: Iterable[Hook] = (),
+        tools: Iterable[ToolServer] = (),
+        elicit: Elicit | None = None,
+        link: Link | None = None,
+        stderr: Callable[[str], None] | None = None,
+        start_timeout: float = START_SECONDS,
+    ) -> None:
+        self.options = options or Options()
+        self.info: InitializeAnswer | None = None
+        self._decide = decide
+        self._elicit = elicit
+        self._hooks = HookTable(hooks)
+        self._servers = tuple(tools)
+        self._given_link = link
+        self._stderr = stderr
+        self._start_timeout = start_timeout
+        self._queries: dict[str, Query] = {}
+        self._readers: list[Inbox] = []
+        self._pending: dict[str, _Pending] = {}
+        self._closed: LinkClosed | None = None
+        self._last_result: Result | None = None
+        self._started = False
+
+    # --- its life -------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        if self._started:
+            raise UsageError("an Agent is started once; make another one")
+        self._started = True
+        self._stack = AsyncExitStack()
+        try:
+            await self._start()
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self._stop()
+
+    async def _start(self) -> None:
+        version, link = None, self._given_link
+        if link is None:
+            spill = self._stack.enter_context(Spill())
+            version, link = await start_link(self.options, spill, self._stderr)
+        self._link = link
+        self._stack.push_async_callback(self._close_link, link)
+        bypass = (
+            self.options.dangerously_skip_permissions
+            or self.options.allow_dangerously_skip_permissions
+            or self.options.permission_mode == "bypassPermissions"
+        )
+        self._peer = Peer(version=version, bypass_allowed=bypass)
+        self._wake = anyio.Event()
+        mcp = await self._stack.enter_async_context(McpHost(self._servers, self._mcp_says))
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._service = Service(
+            peer=self._peer,
+            tasks=self._tasks,
+            flush=self._flush,
+            decide=self._decide,
+            elicit=self._elicit,
+            hooks=self._hooks,
+            mcp=mcp,
+            bypass_allowed=bypass,
+        )
+        self._tasks.start_soon(self._read)
+        self._tasks.start_soon(self._write)
+        command = initialize_command(
+            self.options, self._hooks.matchers(), [server.name for server in self._servers]
+        )
+        try:
+            self.info = await self.request(command, timeout=self._start_timeout)
+        except RequestRefused as refused:
+            # A CLI that dialled us may have been initialised by somebody before us.
+            if "Already initialized" not in refused.error:
+                raise
+
+    async def _stop(self) -> None:
+        with CancelScope(shield=True):
+            if self._started and hasattr(self, "_tasks") and self._closed is None:
+                await self._take_leave()
+            if hasattr(self, "_tasks"):
+                self._tasks.cancel_scope.cancel()
+        await self._stack.aclose()
+
+    async def _take_leave(self) -> None:
+        """Ask the CLI to stop what it does and to go. Whatever it does not do, the link will."""
+        try:
+            if self._peer.turns.in_turn or self._peer.state is State.WAITING:
+                await self.request(Interrupt(), timeout=LEAVE_SECONDS)
+            await self.request(EndSession(), timeout=LEAVE_SECONDS)
+        except QuarterdeckError as error:
+            log.debug("the CLI did not take its leave politely: %s", error)
+
+    async def _close_link(self, link: Link) -> None:
+        with CancelScope(shield=True):
+            await link.close()
+
+    # --- what it is -----------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """What the CLI is doing."""
+        return self._peer.state
+
+    @property
+    def version(self) -> Version | None:
+        """The CLI's version, as soon as it is known."""
+        return self._peer.version
+
+    @property
+    def session_id(self) -> str | None:
+        """The session's id. Known with the first message of the first turn; may change."""
+        return self._peer.session_id
+
+    @property
+    def init(self) -> Init | None:
+        """What the CLI said at the start of the last turn: tools, model, mode and more."""
+        return self._peer.init
+
+    @property
+    def asks(self) -> tuple[AnyAsk, ...]:
+        """The permission requests that are open, oldest first."""
+        return tuple(
+            to_ask(message.request_id, message.request)
+            for message in self._peer.asks
+            if isinstance(message.request, CanUseTool)
+        )
+
+    # --- prompts and messages -------------------------------------------------------------
+
+    def query(self, prompt: str | Prompt) -> Query:
+        """Send a prompt as soon as somebody iterates; gives the messages until its turn ends."""
+        return Query(as_prompt(prompt), self._submit)
+
+    async def prompt(self, prompt: str | Prompt) -> Query:
+        """Send a prompt now. While a turn runs the CLI queues it, or folds it into the turn."""
+        query = self.query(prompt)
+        await query.send()
+        return query
+
+    async def messages(self) -> AsyncIterator[Message]:
+        """All that the CLI says from now on, control messages too, until it ends."""
+        inbox = Inbox()
+        self._readers.append(inbox)
+        try:
+            async for message in inbox:
+                yield message
+        finally:
+            self._readers.remove(inbox)
+
+    async def _submit(self, query: Query) -> None:
+        self._check_open()
+        direct = not self._peer.turns.busy or not self.options.replay_user_messages
+        self._peer.prompt(query.prompt)
+        self._queries[query.uuid] = query
+        if not direct:
+            query.hold()
+        self._flush()
+        await anyio.lowlevel.checkpoint()
+
+    # --- requests -------------------------------------------------------------------------
+
+    async def request(self, command: Command[R], *, timeout: float = REQUEST_SECONDS) -> R:
+        """Send any control request and wait for its answer.
+
+        Raises `UnsupportedError` if the CLI's version does not know it, `RequestRefused` if the
+        CLI says no, `RequestTimeout` if it says nothing, `LinkClosed` if it is gone.
+        """
+        self._check_open()
+        request_id = self._peer.request(command)
+        pending = self._pending[request_id] = _Pending(anyio.Event())
+        self._flush()
+        try:
+            with anyio.move_on_after(timeout):
+                await pending.done.wait()
+        finally:
+            del self._pending[request_id]
+            if pending.ending is None:
+                self._peer.give_up(request_id, "nobody waits any more")
+                self._flush()
+        match pending.ending:
+            case Answered(json=json):
+                return decode_answer(command, json)
+            case Refused(error=error, code=code):
+                raise RequestRefused(command.subtype, error, code=code)
+            case Lost(reason=reason):
+                raise self._closed or RequestCancelled(command.subtype, reason)
+            case Abandoned(reason=reason):
+                raise RequestCancelled(command.subtype, reason)
+            case None:
+                raise RequestTimeout(command.subtype, timeout)
+
+    def _check_open(self) -> None:
+        if not self._started:
+            raise UsageError("the agent has not been started; use it with `async with`")
+        if self._closed is not None:
+            raise self._closed
+
+    async def cancel_prompt(self, uuid: str) -> bool:
+        """Take a queued prompt back. False if it was not in the queue any more. (2.1.92)"""
+        cancelled = await super().cancel_prompt(uuid)
+        if cancelled:
+            self._handle(self._peer.prompt_cancelled(uuid))
+        return cancelled
+
+    async def _mcp_says(self, server_name: str, message: Raw) -> None:
+        """A tool server of ours has something to tell the CLI."""
+        await self.request(SendMcpMessage(server_name=server_name, message=message))
+
+    # --- the tasks ------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                got = await self._link.receive()
+                if isinstance(got, Resumed):
+                    self._handle(self._peer.link_resumed(got.last_request_id))
+                else:
+                    self._handle(self._peer.receive_data(got))
+                self._flush()
+                for inbox in (*self._queries.values(), *self._readers):
+                    if inbox.crowded and not self._pending:
+                        await inbox.ease(EASE_SECONDS)
+        except LinkClosed as closed:
+            self._handle(self._peer.receive_eof())
+            self._closed = self._explained(closed)
+            self._handle(self._peer.link_closed(closed.reason))
+            for inbox in self._readers:
+                inbox.end(None if closed.clean else self._closed)
+
+    def _flush(self) -> None:
+        """Have the writer send what the peer has to say."""
+        self._wake.set()
+
+    async def _write(self) -> None:
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                if data := self._peer.data_to_send():
+                    await self._link.send(data)
+        except LinkClosed:
+            pass  # The reader hears of it too, and says so to everybody.
+
+    def _explained(self, closed: LinkClosed) -> LinkClosed:
+        """Some start-up errors come as a result and not on stderr."""
+        last = self._last_result
+        if last is None or not last.failed or not last.errors or closed.clean:
+            return closed
+        return LinkClosed(
+            f"{closed.reason}: {'; '.join(last.errors)}",
+            exit_code=closed.exit_code,
+            signal=closed.signal,
+            close_code=closed.close_code,
+            stderr=closed.stderr,
+        )
+
+    def _handle(self, events: list[Event]) -> None:
+        batch: list[Message] = []
+        for event in events:
+            if isinstance(event, Message):
+                batch.append(event)
+                continue
+            self._deliver(batch)
+            batch = []
+            match event:
+                case Asked(request=request):
+                    self._service.serve(request)
+                case Withdrawn(request_id=request_id):
+                    self._service.withdraw(request_id)
+                case RequestEnded(request_id=request_id, ending=ending):
+                    if (pending := self._pending.get(request_id)) is not None:
+                        pending.ending = ending
+                        pending.done.set()
+                case PromptTaken(uuid=uuid):
+                    if uuid in self._queries:
+                        self._queries[uuid].release()
+                case PromptDropped(uuid=uuid):
+                    if (query := self._queries.pop(uuid, None)) is not None:
+                        query.lose(self._closed)
+                case TurnEnded(turn=turn):
+                    for uuid in turn.prompts:
+                        if (query := self._queries.pop(uuid, None)) is not None:
+                            query.close(turn)
+                    for query in self._queries.values():
+                        query.discard()
+                case Recovered(complete=complete):
+                    if not complete:
+                        log.warning("the link was lost, and with it messages of the CLI")
+        self._deliver(batch)
+
+    def _deliver(self, batch: list[Message]) -> None:
+        if not batch:
+            return
+        for inbox in self._readers:
+            inbox.put(batch)
+        ours = [message for message in batch if not isinstance(message, _OWN_BUSINESS)]
+        for message in ours:
+            if isinstance(message, Result):
+                self._last_result = message
+        for query in self._queries.values():
+            query.put(ours)

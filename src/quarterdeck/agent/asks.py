@@ -1,0 +1,186 @@
+"""What an agent asks a person, as typed values, and what can be answered.
+
+An `Ask` is a permission request in our words: most are about a tool call (`ToolAsk`); two are no
+permission at all but a question to people (`QuestionsAsk`) and a plan to review (`PlanAsk`). Each
+makes the answers that fit it; `to_result` turns an answer into what the CLI takes.
+
+An answer always goes back with the tool's whole input, byte for byte as it came unless it was
+changed on purpose: old versions refuse the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Raw, Struct
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire.answers import PermissionResult, allow, deny
+from quarterdeck.wire.base import UnknownPart
+from quarterdeck.wire.permissions import (
+    Destination,
+    PermissionMode,
+    PermissionUpdate,
+    SetMode,
+    Suggestion,
+)
+from quarterdeck.wire.requests import CanUseTool
+from quarterdeck.wire.tools import Action, Plan, Questions, describe, parse_plan, parse_questions
+from quarterdeck.wire.versions import Version, accepts_mode, bears_unknown_updates
+
+SKIPPED = "The user did not want to answer."
+
+
+class Allow(Struct, frozen=True, kw_only=True):
+    """Let the tool run.
+
+    `input` replaces what the model asked for; None runs it as it is. `updates` changes the
+    session's permissions as well, so that the next such call is not asked about.
+    """
+
+    input: object = None
+    updates: Sequence[Suggestion] = ()
+
+
+class Deny(Struct, frozen=True):
+    """Do not let the tool run. The model reads `message` and goes on, unless `interrupt` is set."""
+
+    message: str = "The user does not want this to be done."
+    interrupt: bool = False
+
+
+Decision = Allow | Deny
+
+
+class Ask(Struct, frozen=True):
+    """What every question has: who asks, for which tool, with which input."""
+
+    request_id: str
+    request: CanUseTool
+
+    @property
+    def tool_name(self) -> str:
+        """The tool, by the name that the model knows."""
+        return self.request.tool_name
+
+    @property
+    def input(self) -> Raw:
+        """The tool's input, as it came."""
+        return self.request.input
+
+    @property
+    def action(self) -> Action:
+        """What it is about, in a few words, safe to show."""
+        return describe(self.request.tool_name, self.request.input)
+
+    def deny(self, message: str = Deny().message, *, interrupt: bool = False) -> Deny:
+        """Do not let it run."""
+        return Deny(message, interrupt)
+
+
+class ToolAsk(Ask, frozen=True):
+    """May this tool run with this input?"""
+
+    @property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """Changes that would spare this question the next time, as the CLI proposes them."""
+        return self.request.suggestions
+
+    def allow(self, changed: object = None) -> Allow:
+        """Let it run this once, as it is or with a changed input."""
+        return Allow(input=changed)
+
+    def always(self, *updates: PermissionUpdate) -> Allow:
+        """Let it run, and do not ask again: by these rules, or by those the CLI proposes."""
+        return Allow(updates=updates or self.suggestions)
+
+
+class QuestionsAsk(Ask, frozen=True):
+    """The model asks the person something (AskUserQuestion)."""
+
+    questions: Questions
+
+    def answer(
+        self,
+        answers: Mapping[str, str | Sequence[str]],
+        *,
+        notes: Mapping[str, str] | None = None,
+    ) -> Allow:
+        """Answer by question text: a label, several labels, or any text of one's own."""
+        return Allow(input=self.questions.answered(answers, notes=notes))
+
+    def skip(self, message: str = SKIPPED) -> Deny:
+        """Leave the questions unanswered; the model goes on."""
+        return Deny(message)
+
+
+class PlanAsk(Ask, frozen=True):
+    """The model has a plan and wants to leave plan mode (ExitPlanMode)."""
+
+    plan: Plan
+
+    def approve(self, mode: PermissionMode | None = None) -> Allow:
+        """Go ahead, in the mode from before the plan or in another one."""
+        if mode is None:
+            return Allow()
+        return Allow(updates=(SetMode(mode=mode, destination=Destination.SESSION),))
+
+    def revise(self, feedback: str) -> Deny:
+        """Keep planning, with this in mind."""
+        return Deny(feedback)
+
+    def reject(self, message: str = "The user rejected the plan.") -> Deny:
+        """No plan, and no further work in this turn."""
+        return Deny(message, interrupt=True)
+
+
+AnyAsk = ToolAsk | QuestionsAsk | PlanAsk
+
+
+def to_ask(request_id: str, request: CanUseTool) -> AnyAsk:
+    """The question that a request poses. An input that does not fit its tool makes a `ToolAsk`."""
+    match request.tool_name:
+        case "AskUserQuestion":
+            questions = parse_questions(request.input)
+            if questions is not None:
+                return QuestionsAsk(request_id, request, questions)
+        case "ExitPlanMode":
+            plan = parse_plan(request.input)
+            if plan is not None:
+                return PlanAsk(request_id, request, plan)
+        case _:
+            pass
+    return ToolAsk(request_id, request)
+
+
+def to_result(
+    ask: Ask, decision: Decision, *, version: Version | None, bypass_allowed: bool
+) -> PermissionResult:
+    """What the CLI of this version takes for a decision. Raises `UsageError` for what it cannot."""
+    match decision:
+        case Deny():
+            return deny(decision.message or Deny().message, interrupt=decision.interrupt)
+        case Allow():
+            updates = [_checked(update, version, bypass_allowed) for update in decision.updates]
+            return allow(
+                ask.input if decision.input is None else decision.input,
+                updates=[update for update in updates if update is not None],
+            )
+
+
+def _checked(
+    update: Suggestion, version: Version | None, bypass_allowed: bool
+) -> Suggestion | None:
+    match update:
+        case UnknownPart():
+            # It came from the CLI itself; old ones refuse the whole answer for one such entry.
+            return update if bears_unknown_updates(version) else None
+        case SetMode(mode=PermissionMode.BYPASS_PERMISSIONS) if not bypass_allowed:
+            raise UsageError(
+                "the session was not started with leave to bypass permissions;"
+                " start it with allow_dangerously_skip_permissions"
+            )
+        case SetMode(mode=mode) if not accepts_mode(version, mode):
+            raise UsageError(f"the CLI does not know the mode {mode.value!r}")
+        case _:
+            return update

@@ -1,0 +1,118 @@
+"""Queues between the one reader of a link and those who iterate over messages.
+
+Owns the balance between three wishes: nothing is lost, memory is bounded, and a slow reader never
+stops the agent for good. An inbox that fills up first slows the link down (`crowded`, `eased`). If
+its reader does not move at all, it gives up token deltas, which the full messages supersede, and
+never anything else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import anyio
+
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.messages import StreamEvent
+
+CROWDED = 20_000
+"""Messages in an inbox above which the link is slowed down. A busy turn has a few thousand."""
+EASED = 5_000
+"""… and below which it goes on at full speed."""
+
+
+class Inbox:
+    """Messages on their way to one reader, who iterates over it."""
+
+    def __init__(self) -> None:
+        self.dropped_deltas = 0
+        self._items: deque[Message] = deque()
+        self._held = False
+        self._closed = False
+        self._error: Exception | None = None
+        self._arrived: anyio.Event | None = None
+        self._eased: anyio.Event | None = None
+        self._read = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether more has piled up than should, for a reader who has begun to read."""
+        return len(self._items) > CROWDED and self._read > 0 and not self._closed
+
+    def put(self, messages: Sequence[Message]) -> None:
+        """Add messages, in order."""
+        if self._closed:
+            return
+        self._items.extend(messages)
+        self._notice()
+        if len(self._items) > 2 * CROWDED:
+            self._drop_deltas()
+
+    def hold(self) -> None:
+        """Keep what comes from the reader, until it is clear whether it is for them."""
+        self._held = True
+
+    def release(self) -> None:
+        """It was for them: let them read what was held, and what follows."""
+        if self._held:
+            self._held = False
+            self._notice()
+
+    def discard(self) -> None:
+        """It was not for them: forget what was held, and hold what follows."""
+        if self._held:
+            self._items.clear()
+
+    def end(self, error: Exception | None = None) -> None:
+        """No more will come. What is there can still be read; then comes `error`, if any."""
+        if self._closed:
+            return
+        self._closed = True
+        self._held = False
+        self._error = error
+        self._notice()
+        if self._eased is not None:
+            self._eased.set()
+
+    async def ease(self, seconds: float) -> None:
+        """Wait until the reader has caught up, as long as it moves at all."""
+        while self.crowded:
+            before = self._read
+            self._eased = anyio.Event()
+            with anyio.move_on_after(seconds):
+                await self._eased.wait()
+            self._eased = None
+            if self._read == before:
+                # It does not read. It may be waiting for something that only we can bring.
+                self._drop_deltas()
+                return
+
+    def __aiter__(self) -> Inbox:
+        return self
+
+    async def __anext__(self) -> Message:
+        while self._held or not self._items:
+            if self._closed:
+                if self._error is not None:
+                    raise self._error
+                raise StopAsyncIteration
+            self._arrived = anyio.Event()
+            await self._arrived.wait()
+        self._read += 1
+        if self._eased is not None and len(self._items) <= EASED:
+            self._eased.set()
+        return self._items.popleft()
+
+    def _notice(self) -> None:
+        if self._arrived is not None:
+            self._arrived.set()
+            self._arrived = None
+
+    def _drop_deltas(self) -> None:
+        kept = [item for item in self._items if not isinstance(item, StreamEvent)]
+        self.dropped_deltas += len(self._items) - len(kept)
+        self._items = deque(kept)

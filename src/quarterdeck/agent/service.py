@@ -1,0 +1,137 @@
+"""Answers to what the CLI asks: permissions, hooks, MCP messages, elicitations.
+
+Owns one task for each open request, and the one place where an exception of the user's code becomes
+an answer. Every request is answered, whatever happens: a CLI waits for ever. What goes wrong goes
+against the tool call, never for it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+
+from anyio import CancelScope
+from anyio.abc import TaskGroup
+
+from quarterdeck.agent.asks import AnyAsk, Decision, Deny, to_ask, to_result
+from quarterdeck.agent.hooks import HookFailed, HookTable
+from quarterdeck.agent.mcp import McpHost
+from quarterdeck.wire.answers import (
+    ElicitationAction,
+    ElicitationAnswer,
+    McpAnswer,
+    PermissionResult,
+)
+from quarterdeck.wire.base import Part
+from quarterdeck.wire.control import ControlRequest
+from quarterdeck.wire.peer import Peer
+from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback, McpMessage
+
+log = logging.getLogger(__name__)
+
+Decide = Callable[[AnyAsk], Decision | Awaitable[Decision]]
+Elicit = Callable[[Elicitation], ElicitationAnswer | Awaitable[ElicitationAnswer]]
+
+NOBODY = "Nobody is there to allow this: the controlling program has no permission callback."
+
+
+class Service:
+    """Answers the requests of one CLI, each in a task of its own."""
+
+    def __init__(
+        self,
+        *,
+        peer: Peer,
+        tasks: TaskGroup,
+        flush: Callable[[], None],
+        decide: Decide | None,
+        elicit: Elicit | None,
+        hooks: HookTable,
+        mcp: McpHost,
+        bypass_allowed: bool,
+    ) -> None:
+        self._peer = peer
+        self._tasks = tasks
+        self._flush = flush
+        self._decide = decide
+        self._elicit = elicit
+        self._hooks = hooks
+        self._mcp = mcp
+        self._bypass_allowed = bypass_allowed
+        self._running: dict[str, CancelScope] = {}
+
+    def serve(self, message: ControlRequest) -> None:
+        """Begin to answer a request."""
+        # The scope is there before the task runs: a withdrawal may come in the same breath.
+        scope = self._running[message.request_id] = CancelScope()
+        self._tasks.start_soon(self._answer, message, scope)
+
+    def withdraw(self, request_id: str) -> None:
+        """The answer is no longer wanted: stop whoever works on it."""
+        if (scope := self._running.get(request_id)) is not None:
+            scope.cancel()
+
+    async def _answer(self, message: ControlRequest, scope: CancelScope) -> None:
+        with scope:
+            try:
+                body = await self._body(message)
+                self._peer.answer(message.request_id, body)
+            except _CannotAnswer as error:
+                self._peer.refuse(message.request_id, str(error))
+            except Exception as error:  # the boundary where exceptions become answers
+                log.exception("could not answer a request of the CLI")
+                self._peer.refuse(message.request_id, f"the controller failed: {error!r}")
+            finally:
+                del self._running[message.request_id]
+                self._flush()
+
+    async def _body(self, message: ControlRequest) -> Part:
+        match message.request:
+            case CanUseTool() as request:
+                return await self._permission(to_ask(message.request_id, request))
+            case HookCallback() as request:
+                try:
+                    return await self._hooks.call(request)
+                except HookFailed as error:
+                    raise _CannotAnswer(str(error)) from error
+            case McpMessage() as request:
+                answer = await self._mcp.handle(request.server_name, request.message)
+                return McpAnswer(mcp_response=answer)
+            case Elicitation() as request:
+                return await self._elicitation(request)
+            case request:
+                raise _CannotAnswer(f"this controller does not do {type(request).__name__}")
+
+    async def _permission(self, ask: AnyAsk) -> PermissionResult:
+        decision: Decision
+        try:
+            decision = await self._decided(ask)
+            return self._result(ask, decision)
+        except Exception as error:  # a callback that fails denies
+            log.exception("the permission callback failed for %s", ask.tool_name)
+            return self._result(ask, Deny(f"The permission callback failed: {error!r}"))
+
+    async def _decided(self, ask: AnyAsk) -> Decision:
+        if self._decide is None:
+            return Deny(NOBODY)
+        decision = self._decide(ask)
+        if inspect.isawaitable(decision):
+            decision = await decision
+        return decision
+
+    def _result(self, ask: AnyAsk, decision: Decision) -> PermissionResult:
+        return to_result(
+            ask, decision, version=self._peer.version, bypass_allowed=self._bypass_allowed
+        )
+
+    async def _elicitation(self, request: Elicitation) -> ElicitationAnswer:
+        if self._elicit is None:
+            # Nobody saw it, so nobody declined it.
+            return ElicitationAnswer(action=ElicitationAction.CANCEL)
+        answer = self._elicit(request)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+class _CannotAnswer(Exception):
+    """There is no answer but an error. The text goes to the CLI."""

@@ -1,0 +1,73 @@
+"""How an agent comes to life: find the CLI, check what is asked of it, start it, greet it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+from anyio import to_thread
+
+from quarterdeck.agent.options import Options
+from quarterdeck.links.environment import child_environment
+from quarterdeck.links.launch import Spill, require_support, to_argv
+from quarterdeck.links.locate import cli_version, find_claude
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.wire.commands import Initialize
+from quarterdeck.wire.envelope import ABSENT
+from quarterdeck.wire.hooks import HookMatcher
+from quarterdeck.wire.rawjson import dump
+from quarterdeck.wire.versions import Version
+
+
+async def start_link(
+    options: Options, spill: Spill, stderr: Callable[[str], None] | None
+) -> tuple[Version | None, SubprocessLink]:
+    """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if it cannot be.
+
+    `spill` holds what is too long for an argument; it must outlive the process.
+    """
+    command = find_command(options)
+    version = await to_thread.run_sync(cli_version, command)
+    if options.mcp_servers:
+        config = msgspec.json.encode({"mcpServers": options.mcp_servers}).decode()
+        options = msgspec.structs.replace(options, mcp_config=(*options.mcp_config, config))
+    if version is not None:
+        require_support(options, version)
+    link = await SubprocessLink.start(
+        command,
+        to_argv(options, spill),
+        cwd=options.cwd,
+        env=child_environment(
+            env=options.env,
+            api_billing=options.api_billing,
+            file_checkpointing=options.file_checkpointing,
+        ),
+        on_stderr=stderr,
+    )
+    return (Version.parse(version) if version else None), link
+
+
+def find_command(options: Options) -> tuple[str, ...]:
+    """The command that starts the CLI, without its flags."""
+    if isinstance(options.claude, tuple):
+        return options.claude
+    path = None if options.claude is None else os.fspath(options.claude)
+    return find_claude(path)
+
+
+def initialize_command(
+    options: Options, hooks: Mapping[str, tuple[HookMatcher, ...]], servers: Iterable[str]
+) -> Initialize:
+    """The greeting: what cannot be said with flags."""
+    names = tuple(servers)
+    schema = options.schema()
+    return Initialize(
+        hooks=dict(hooks) or None,
+        sdk_mcp_servers=names or None,
+        json_schema=dump(schema) if schema is not None else ABSENT,
+        agents=dict(options.subagents) or None,
+        title=options.title,
+        skills=options.skills,
+        agent_progress_summaries=options.agent_progress_summaries or None,
+    )

@@ -1,0 +1,149 @@
+"""Control requests in both directions, each of which ends exactly once.
+
+Owns the correlation of requests and answers by their ids: which are open, in which direction, and
+how each ended. It knows nothing of what they ask, and nothing of time: a caller that has waited
+long enough calls `give_up`.
+
+Ours and theirs have separate namespaces. A request of ours ends in one of: `Answered`, `Refused`,
+`Abandoned` (by us), `Lost` (with the link). One of theirs ends when we answer it or they withdraw
+it. Whatever comes later for a request that has ended is ignored, so that answers may be late,
+doubled, or cross a cancellation on the way.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import count
+from uuid import uuid4
+
+from msgspec import Raw, Struct
+
+from quarterdeck.domain.errors import UsageError
+
+REMEMBERED_ANSWERS = 512
+"""How many of our last answers are kept, to be sent again if the link lost them. A CLI rarely has
+more than a handful of questions open; the answers to older ones have certainly arrived."""
+
+
+class Answered(Struct, frozen=True):
+    """The other end answered. `json` is the body of its answer, if it has one."""
+
+    json: Raw | None
+
+
+class Refused(Struct, frozen=True):
+    """The other end answered with an error."""
+
+    error: str
+    code: str | None = None
+
+
+class Abandoned(Struct, frozen=True):
+    """We no longer want the answer."""
+
+    reason: str
+
+
+class Lost(Struct, frozen=True):
+    """The link took the answer with it."""
+
+    reason: str
+
+
+Ending = Answered | Refused | Abandoned | Lost
+
+
+class Ours(Struct, frozen=True):
+    """A request of ours that is open."""
+
+    request_id: str
+    subtype: str
+    line: bytes
+
+
+def request_ids() -> Callable[[], str]:
+    """Ids that no other controller of the same CLI has used, before or after a restart."""
+    prefix = f"qd-{uuid4().hex[:10]}"
+    numbers = count(1)
+    return lambda: f"{prefix}-{next(numbers)}"
+
+
+class OurRequests:
+    """The requests that we sent and that have not ended."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Ours] = {}
+
+    @property
+    def open(self) -> tuple[Ours, ...]:
+        """The open ones, oldest first."""
+        return tuple(self._open.values())
+
+    def begin(self, request: Ours) -> None:
+        """A request is being sent. Its id must be new."""
+        if request.request_id in self._open:
+            raise UsageError(f"request id {request.request_id!r} is already in use")
+        self._open[request.request_id] = request
+
+    def end(self, request_id: str) -> Ours | None:
+        """A request ends. Returns it the first time, and None ever after."""
+        return self._open.pop(request_id, None)
+
+    def end_all(self) -> tuple[Ours, ...]:
+        """All that are open end."""
+        ended = self.open
+        self._open.clear()
+        return ended
+
+
+class TheirRequests:
+    """The requests that the CLI sent: open, or ended not long ago."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, None] = {}
+        self._ended: OrderedDict[str, bytes | None] = OrderedDict()
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The ids of the open ones, oldest first."""
+        return tuple(self._open)
+
+    def begin(self, request_id: str) -> bool:
+        """A request came. False if the same one is open already, or has ended."""
+        if request_id in self._open or request_id in self._ended:
+            return False
+        self._open[request_id] = None
+        return True
+
+    def answer(self, request_id: str, line: bytes) -> bool:
+        """We answer. False if there is nothing to answer: unknown, answered, or withdrawn."""
+        return self._end(request_id, line)
+
+    def withdraw(self, request_id: str) -> bool:
+        """The answer is no longer wanted. False if the request was not open."""
+        return self._end(request_id, None)
+
+    def answered_with(self, request_id: str) -> bytes | None:
+        """The line with which a request was answered, if it was and we still have it."""
+        return self._ended.get(request_id)
+
+    def answers(self) -> tuple[bytes, ...]:
+        """The last answers, oldest first."""
+        return tuple(line for line in self._ended.values() if line is not None)
+
+    def end_all(self) -> tuple[str, ...]:
+        """All that are open end, unanswered."""
+        ended = self.open
+        for request_id in ended:
+            self._end(request_id, None)
+        return ended
+
+    def _end(self, request_id: str, line: bytes | None) -> bool:
+        if request_id not in self._open:
+            return False
+        del self._open[request_id]
+        self._ended[request_id] = line
+        if len(self._ended) > REMEMBERED_ANSWERS:
+            self._ended.popitem(last=False)
+        return True

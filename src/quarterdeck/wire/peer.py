@@ -1,0 +1,418 @@
+"""One CLI as seen from the wire: bytes in, events out; intentions in, bytes out. No I/O.
+
+A `Peer` ties the rest of `wire` together: framing, codec, the state table, the two ledgers of
+requests, and the account of turns. Above it an `Agent`, or the hub, owns a link and moves the
+bytes::
+
+    for event in peer.receive_data(await link.receive()):
+        ...                                 # act on it
+    await link.send(peer.data_to_send())    # always: receiving may produce answers
+
+Whatever is sent is valid for the version at the other end. Until the version is known, only what
+every version bears is sent.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw, Struct
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire import codec
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.commands import Command, Initialize, InitializeAnswer, decode_or_none
+from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
+from quarterdeck.wire.exchange import (
+    Abandoned,
+    Answered,
+    Ending,
+    Lost,
+    OurRequests,
+    Ours,
+    Refused,
+    TheirRequests,
+    request_ids,
+)
+from quarterdeck.wire.framing import DEFAULT_MAX_LINE, LineReader, OversizedLine
+from quarterdeck.wire.messages import Assistant, ConversationReset, StreamEvent
+from quarterdeck.wire.outbound import Answer, CancelRequest, KeepAlive, Prompt, Request
+from quarterdeck.wire.requests import CanUseTool, Elicitation, RequestUserDialog, UnknownRequest
+from quarterdeck.wire.states import Happening, State, follow
+from quarterdeck.wire.system import ApiRetry, Init, Status
+from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded, TurnLedger
+from quarterdeck.wire.versions import Version, check, check_prompt, may_send_cancel
+
+_FOR_PEOPLE = (CanUseTool, Elicitation, RequestUserDialog)
+"""Requests that wait for a person. The others are between programs."""
+
+REMEMBERED_UUIDS = 4096
+"""A CLI that reconnects sends up to its last 1000 messages again; those must be known still."""
+
+
+class Asked(Struct, frozen=True):
+    """The CLI asks: answer with `Peer.answer` or `Peer.refuse`, or wait for `Withdrawn`."""
+
+    request: ControlRequest
+
+
+class Withdrawn(Struct, frozen=True):
+    """The CLI no longer wants the answer to this request."""
+
+    request_id: str
+    reason: str
+
+
+class RequestEnded(Struct, frozen=True):
+    """A request of ours has ended."""
+
+    request_id: str
+    subtype: str
+    ending: Ending
+
+
+class Recovered(Struct, frozen=True):
+    """The link is back. `complete` is false when the CLI said things meanwhile that are lost."""
+
+    complete: bool
+
+
+Event = (
+    Message | Asked | Withdrawn | RequestEnded | Recovered | PromptTaken | PromptDropped | TurnEnded
+)
+"""What `receive_data` gives: each message itself, then what it means, if it means more."""
+
+
+class Peer:
+    """The protocol's view of one CLI. Not thread-safe; one owner."""
+
+    def __init__(
+        self,
+        *,
+        version: Version | None = None,
+        bypass_allowed: bool = False,
+        max_line: int = DEFAULT_MAX_LINE,
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        self.state = State.NEW
+        self.version = version
+        self.session_id: str | None = None
+        self.init: Init | None = None
+        self.turns = TurnLedger()
+        self._bypass_allowed = bypass_allowed
+        self._max_line = max_line
+        self._reader = LineReader(max_line)
+        self._new_id = new_id or request_ids()
+        self._ours = OurRequests()
+        self._theirs = TheirRequests()
+        self._asks: dict[str, ControlRequest] = {}
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._unconfirmed: dict[str, bytes] = {}
+        self._initialized = False
+        self._out: list[bytes] = []
+
+    # --- what comes -----------------------------------------------------------------------
+
+    def receive_data(self, data: bytes) -> list[Event]:
+        """Take bytes from the CLI, cut anywhere. Send `data_to_send` afterwards."""
+        events: list[Event] = []
+        from_cli = codec.from_cli
+        for line in self._reader.feed(data):
+            if isinstance(line, OversizedLine):
+                events.append(codec.oversized(line))
+                continue
+            message = from_cli(line)
+            # Most lines are deltas in the midst of a turn: they change nothing but the screen.
+            if type(message) is StreamEvent and self.state is State.WORKING:
+                if self._is_new(message.uuid):
+                    events.append(message)
+            else:
+                self._take(message, events)
+        return events
+
+    def receive_eof(self) -> list[Event]:
+        """No more bytes will come: give what was left of an unfinished line."""
+        rest = self._reader.end()
+        events: list[Event] = []
+        if isinstance(rest, OversizedLine):
+            events.append(codec.oversized(rest))
+        elif rest is not None:
+            self._take(codec.from_cli(rest), events)
+        return events
+
+    def data_to_send(self) -> bytes:
+        """What must be written to the CLI now; empty if nothing. Each byte is given once."""
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    # --- what the link does ---------------------------------------------------------------
+
+    def link_lost(self) -> None:
+        """The link is down, and may come back."""
+        self._happen(Happening.LINK_LOST)
+
+    def link_resumed(self, last_request_id: str | None = None) -> list[Event]:
+        """The link is back, with a new stream: half a line of the old one is void.
+
+        What may have been lost on the way is sent again; the CLI ignores what it had. A second
+        `initialize` asks for the questions that are open; its answer comes as more events.
+        """
+        self.link_lost()
+        self._reader = LineReader(self._max_line)
+        complete = last_request_id is None or last_request_id in self._seen
+        if self._asks:
+            self._happen(Happening.BACK_ASKING)
+        else:
+            self._happen(Happening.BACK_IN_TURN if self.turns.busy else Happening.BACK_IDLE)
+        events: list[Event] = [Recovered(complete)]
+        self._out.extend(self._theirs.answers())
+        for request in self._ours.open:
+            if request.subtype == "interrupt":
+                # Not to be repeated: it could stop the turn after the one it was meant for.
+                self._end_ours(request.request_id, Lost("the link was lost"), events)
+            else:
+                self._out.append(request.line)
+        if self._initialized:
+            # What the first one set lives on in the process; this one only asks what is open.
+            self._send_request(Initialize())
+        self._out.extend(self._unconfirmed.values())
+        return events
+
+    def link_closed(self, reason: str) -> list[Event]:
+        """The link has ended for good: so does all that was open."""
+        events: list[Event] = []
+        self._happen(Happening.LINK_CLOSED)
+        self._out.clear()
+        for request in self._ours.open:
+            self._end_ours(request.request_id, Lost(reason), events)
+        events.extend(Withdrawn(request_id, reason) for request_id in self._theirs.end_all())
+        self._asks.clear()
+        events.extend(PromptDropped(uuid, reason) for uuid in self.turns.end_all())
+        self._unconfirmed.clear()
+        return events
+
+    # --- what we do -----------------------------------------------------------------------
+
+    @property
+    def asks(self) -> tuple[ControlRequest, ...]:
+        """What the CLI asks and waits for, oldest first."""
+        return tuple(self._asks.values())
+
+    def prompt(self, prompt: Prompt) -> str:
+        """Send a prompt; returns its uuid. Raises `UsageError` if that uuid was used before."""
+        uuid = prompt.uuid or str(uuid4())
+        if prompt.uuid is None:
+            prompt = msgspec.structs.replace(prompt, uuid=uuid)
+        elif uuid in self._seen or uuid in self._unconfirmed:
+            raise UsageError(
+                f"a prompt with the uuid {uuid} was sent before; the CLI would drop it"
+            )
+        check_prompt(prompt, self.version)
+        self._do(Happening.PROMPT)
+        self.turns.prompt(uuid)
+        self._unconfirmed[uuid] = self._send(prompt)
+        return uuid
+
+    def prompt_cancelled(self, uuid: str) -> list[Event]:
+        """The CLI has confirmed that it took a queued prompt back."""
+        events: list[Event] = [*self.turns.cancel(uuid)]
+        self._unconfirmed.pop(uuid, None)
+        if events and not self.turns.busy:
+            self._happen(Happening.TURN_ENDED)
+        return events
+
+    def request(self, command: Command[Any]) -> str:
+        """Send a control request; returns its id. Ends with exactly one `RequestEnded`."""
+        check(command, self.version, bypass_allowed=self._bypass_allowed)
+        if isinstance(command, Initialize):
+            self._do(Happening.INITIALIZE)
+        elif self.state is State.CLOSED:
+            raise UsageError("cannot send a request: the CLI is closed")
+        return self._send_request(command)
+
+    def give_up(self, request_id: str, reason: str) -> list[Event]:
+        """We no longer wait for the answer to a request of ours; a late one is ignored."""
+        events: list[Event] = []
+        ended = self._end_ours(request_id, Abandoned(reason), events)
+        if ended and may_send_cancel(self.version):
+            self._send(CancelRequest(request_id=request_id))
+        return events
+
+    def answer(self, request_id: str, body: Struct | Raw) -> bool:
+        """Answer the CLI. False, and nothing is sent, if the request is not open any more."""
+        return self._answer(Answer.success(request_id, body), request_id)
+
+    def refuse(self, request_id: str, error: str) -> bool:
+        """Answer the CLI with an error. False, and nothing is sent, if the request is not open."""
+        return self._answer(Answer.error(request_id, error), request_id)
+
+    def keep_alive(self) -> None:
+        """Say nothing, audibly."""
+        self._send(KeepAlive())
+
+    # --- inside ---------------------------------------------------------------------------
+
+    def _take(self, message: Message, events: list[Event]) -> None:
+        match message:
+            case ControlRequest():
+                events.append(message)
+                self._take_request(message, events)
+                return
+            case ControlResponse():
+                events.append(message)
+                self._take_response(message, events)
+                return
+            case ControlCancel(request_id=request_id):
+                events.append(message)
+                self._withdraw(request_id, "the CLI withdrew it", events)
+                return
+            case _:
+                pass
+        if not self._is_new(getattr(message, "uuid", None)):
+            return
+        events.append(message)
+        self._learn(message)
+        meaning = self.turns.observe(message)
+        events.extend(meaning)
+        self._move(message)
+        for event in meaning:
+            match event:
+                case PromptTaken(uuid=uuid) | PromptDropped(uuid=uuid):
+                    self._unconfirmed.pop(uuid, None)
+                case TurnEnded() if not self.turns.busy:
+                    self._happen(Happening.TURN_ENDED)
+                case _:
+                    pass
+
+    def _is_new(self, uuid: str | None) -> bool:
+        """Whether a message with this uuid has not come before; a reconnect may repeat many."""
+        if not uuid:
+            return True
+        if uuid in self._seen:
+            return False
+        self._seen[uuid] = None
+        if len(self._seen) > REMEMBERED_UUIDS:
+            self._seen.popitem(last=False)
+        return True
+
+    def _learn(self, message: Message) -> None:
+        """Take from a message what it says of the CLI itself."""
+        if isinstance(message, Init):
+            self.init = message
+            if message.claude_code_version:
+                self.version = Version.parse(message.claude_code_version) or self.version
+        if isinstance(message, ConversationReset):
+            self.session_id = message.new_conversation_id or self.session_id
+        elif session_id := getattr(message, "session_id", None):
+            self.session_id = session_id
+
+    def _move(self, message: Message) -> None:
+        match message:
+            case Init():
+                self._happen(Happening.TURN_BEGAN)
+            case StreamEvent(parent_tool_use_id=None) | Assistant(parent_tool_use_id=None):
+                self._happen(Happening.PROGRESS)
+            case Status(status="compacting"):
+                self._happen(Happening.COMPACTING)
+            case Status():
+                self._happen(Happening.COMPACTED)
+            case ApiRetry():
+                self._happen(Happening.RETRYING)
+            case _:
+                pass
+
+    def _take_request(self, message: ControlRequest, events: list[Event]) -> None:
+        if not message.request_id:
+            return  # There is no way to answer it. The message itself tells that it came.
+        if not self._theirs.begin(message.request_id):
+            # Asked again after a reconnect: our answer was lost, or is still to come.
+            if line := self._theirs.answered_with(message.request_id):
+                self._out.append(line)
+            return
+        request = message.request
+        if isinstance(request, UnknownRequest):
+            self.refuse(
+                message.request_id, f"Unsupported control request subtype: {request.subtype}"
+            )
+            return
+        if isinstance(request, _FOR_PEOPLE):
+            self._asks[message.request_id] = message
+            self._happen(Happening.ASKED)
+        events.append(Asked(message))
+
+    def _take_response(self, message: ControlResponse, events: list[Event]) -> None:
+        response = message.response
+        ours = self._ours.end(response.request_id)
+        if ours is None:
+            return  # Late, doubled, or not for us.
+        ending: Ending
+        if response.ok:
+            ending = Answered(response.response_json)
+        else:
+            ending = Refused(response.error or "it gave no reason", response.error_code)
+        events.append(RequestEnded(ours.request_id, ours.subtype, ending))
+        if ours.subtype == "initialize":
+            self._take_initialized(message, events)
+
+    def _take_initialized(self, message: ControlResponse, events: list[Event]) -> None:
+        """Both answers count: «Already initialized» lists the open questions as a success does."""
+        first, self._initialized = not self._initialized, True
+        self._happen(Happening.INITIALIZED)
+        answer = message.response
+        if answer.response_json is not None:
+            found = decode_or_none(answer.response_json, InitializeAnswer)
+            if found is not None and found.claude_code_version:
+                self.version = Version.parse(found.claude_code_version) or self.version
+        pending = {request.request_id: request for request in answer.pending()}
+        for request in pending.values():
+            self._take_request(request, events)
+        if not first:
+            for request_id, ask in tuple(self._asks.items()):
+                if isinstance(ask.request, CanUseTool) and request_id not in pending:
+                    self._withdraw(request_id, "it was settled while the link was down", events)
+
+    def _withdraw(self, request_id: str, reason: str, events: list[Event]) -> None:
+        if self._theirs.withdraw(request_id):
+            events.append(Withdrawn(request_id, reason))
+            self._settled(request_id)
+
+    def _answer(self, answer: Answer, request_id: str) -> bool:
+        line = codec.encode(answer) + b"\n"
+        if not self._theirs.answer(request_id, line):
+            return False
+        self._out.append(line)
+        self._settled(request_id)
+        return True
+
+    def _settled(self, request_id: str) -> None:
+        if self._asks.pop(request_id, None) is not None and not self._asks:
+            in_turn = self.turns.busy
+            self._happen(Happening.SETTLED_IN_TURN if in_turn else Happening.SETTLED_BETWEEN_TURNS)
+
+    def _end_ours(self, request_id: str, ending: Ending, events: list[Event]) -> bool:
+        request = self._ours.end(request_id)
+        if request is None:
+            return False
+        events.append(RequestEnded(request_id, request.subtype, ending))
+        return True
+
+    def _send_request(self, command: Command[Any]) -> str:
+        request_id = self._new_id()
+        line = self._send(Request.of(request_id, command))
+        self._ours.begin(Ours(request_id, command.subtype, line))
+        return request_id
+
+    def _send(self, message: Message) -> bytes:
+        line = codec.encode(message) + b"\n"
+        self._out.append(line)
+        return line
+
+    def _do(self, happening: Happening) -> None:
+        self.state = follow(self.state, happening)
+
+    _happen = _do

@@ -1,0 +1,138 @@
+"""The states of the CLI at the other end, as one table.
+
+All of the state machine is in this file: the states, what can happen, and which state follows.
+`peer` finds out what happened and asks `follow`; the diagram in the docs is drawn from `TABLE`
+by `tools/draw_states.py`.
+
+What the CLI does is never refused: a happening with no row for the present state leaves it as
+it is. What *we* do must have a row, else it is a mistake of the caller (`UsageError`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+
+from quarterdeck.domain.errors import UsageError
+
+
+@unique
+class State(Enum):
+    """What the CLI is doing. The values are the words that people read."""
+
+    NEW = "not initialised"
+    INITIALIZING = "initialising"
+    READY = "ready"
+    WORKING = "in a turn"
+    WAITING = "waiting for an answer"
+    COMPACTING = "compacting"
+    RETRYING = "retrying"
+    DOWN = "link down"
+    CLOSED = "closed"
+
+
+@unique
+class Happening(Enum):
+    """What moves the CLI from one state to the next."""
+
+    # What we do.
+    INITIALIZE = "we send initialize"
+    PROMPT = "we send a prompt"
+    # What the CLI does.
+    INITIALIZED = "initialize is answered"
+    TURN_BEGAN = "a turn begins, prompted or not"
+    PROGRESS = "the model speaks or a tool runs"
+    ASKED = "it asks us"
+    SETTLED_IN_TURN = "the last question is settled in a turn"
+    SETTLED_BETWEEN_TURNS = "the last question is settled between turns"
+    COMPACTING = "it compacts"
+    COMPACTED = "it has compacted"
+    RETRYING = "the API failed, it will try again"
+    TURN_ENDED = "the last open turn ends"
+    # What the link does.
+    LINK_LOST = "the link is lost"
+    BACK_IDLE = "the link is back, no turn is open"
+    BACK_IN_TURN = "the link is back in a turn"
+    BACK_ASKING = "the link is back, a question is open"
+    LINK_CLOSED = "the link is closed for good"
+
+
+_OURS = frozenset({Happening.INITIALIZE, Happening.PROMPT})
+
+_BUSY = (State.WORKING, State.COMPACTING, State.RETRYING)
+_OPEN = tuple(state for state in State if state is not State.CLOSED)
+
+TABLE: dict[State, dict[Happening, State]] = {
+    State.NEW: {
+        Happening.INITIALIZE: State.INITIALIZING,
+        # `initialize` is optional: a prompt may come first.
+        Happening.PROMPT: State.WORKING,
+        Happening.TURN_BEGAN: State.WORKING,
+        Happening.ASKED: State.WAITING,
+    },
+    State.INITIALIZING: {
+        Happening.INITIALIZED: State.READY,
+        # Both may be sent in one go; the CLI takes them in order.
+        Happening.PROMPT: State.WORKING,
+        Happening.TURN_BEGAN: State.WORKING,
+        # The newest CLI talks to our MCP servers, and may ask, before it answers.
+        Happening.ASKED: State.WAITING,
+    },
+    State.READY: {
+        # Again, after a reconnect: the answer lists the questions that are still open.
+        Happening.INITIALIZE: State.READY,
+        Happening.PROMPT: State.WORKING,
+        # A finished background task starts a turn that nobody asked for.
+        Happening.TURN_BEGAN: State.WORKING,
+        Happening.PROGRESS: State.WORKING,
+        # A background subagent may ask between turns.
+        Happening.ASKED: State.WAITING,
+        Happening.COMPACTING: State.COMPACTING,
+        Happening.RETRYING: State.RETRYING,
+    },
+    **{
+        busy: {
+            Happening.INITIALIZE: busy,
+            Happening.PROMPT: busy,
+            Happening.ASKED: State.WAITING,
+            Happening.TURN_ENDED: State.READY,
+        }
+        for busy in _BUSY
+    },
+    State.WAITING: {
+        Happening.INITIALIZE: State.WAITING,
+        Happening.PROMPT: State.WAITING,
+        Happening.SETTLED_IN_TURN: State.WORKING,
+        Happening.SETTLED_BETWEEN_TURNS: State.READY,
+        # A result while a question is open: a background subagent goes on asking.
+        Happening.TURN_ENDED: State.WAITING,
+    },
+    State.DOWN: {
+        # Kept by the link, and sent when it is back.
+        Happening.INITIALIZE: State.DOWN,
+        Happening.PROMPT: State.DOWN,
+        Happening.BACK_IDLE: State.READY,
+        Happening.BACK_IN_TURN: State.WORKING,
+        Happening.BACK_ASKING: State.WAITING,
+    },
+    State.CLOSED: {},
+}
+TABLE[State.WORKING][Happening.COMPACTING] = State.COMPACTING
+TABLE[State.WORKING][Happening.RETRYING] = State.RETRYING
+TABLE[State.COMPACTING][Happening.COMPACTED] = State.WORKING
+TABLE[State.COMPACTING][Happening.RETRYING] = State.RETRYING
+TABLE[State.RETRYING][Happening.PROGRESS] = State.WORKING
+TABLE[State.RETRYING][Happening.COMPACTING] = State.COMPACTING
+for _state in _OPEN:
+    TABLE[_state][Happening.LINK_CLOSED] = State.CLOSED
+    if _state is not State.DOWN:
+        TABLE[_state][Happening.LINK_LOST] = State.DOWN
+
+
+def follow(state: State, happening: Happening) -> State:
+    """The state after `happening`. Raises `UsageError` for what we may not do in `state`."""
+    after = TABLE[state].get(happening)
+    if after is not None:
+        return after
+    if happening in _OURS:
+        raise UsageError(f"cannot do this now: {happening.value}, but the CLI is {state.value}")
+    return state

@@ -1,0 +1,196 @@
+"""Which turn a message belongs to, which prompts a turn took, and what it cost.
+
+Results do not match prompts one to one. Prompts sent while a tool runs are folded into the running
+turn; prompts queued while text streams run one by one on old versions and joined in one turn on
+new ones; a finished background task starts a turn that no prompt asked for; a hook may swallow a
+prompt whole. So the ledger never counts. It goes by what the CLI says of each prompt, best first:
+
+1. the result's own list of prompts (newest versions);
+2. the prompt's echo (`--replay-user-messages`), which comes when a turn takes it in;
+3. `command_lifecycle` (newest versions, for prompts with a uuid);
+4. failing all of these, a result that no background task explains ends the oldest prompt.
+
+Cost and model usage come as totals of the process; the ledger gives each turn its difference.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.messages import (
+    Assistant,
+    CommandLifecycle,
+    ConversationReset,
+    Result,
+    StreamEvent,
+    User,
+)
+from quarterdeck.wire.system import Init, SessionStateChanged
+from quarterdeck.wire.tasks import TaskNotification
+
+_TASK = "task-notification"
+_NEVER_RUN = frozenset({"cancelled", "discarded", "refused"})
+
+
+class Turn(Struct, frozen=True):
+    """A turn that has ended.
+
+    `prompts` are the uuids of the prompts that it took in, oldest first; none if the CLI began it
+    by itself. `result` is missing if the CLI went idle without one. `cost_usd` is this turn's own.
+    """
+
+    prompts: tuple[str, ...]
+    result: Result | None
+    cost_usd: float
+
+    @property
+    def failed(self) -> bool:
+        """Whether the turn ended in an error, of whatever kind."""
+        return self.result is None or self.result.failed
+
+
+class PromptTaken(Struct, frozen=True):
+    """The turn that is open has taken in this prompt."""
+
+    uuid: str
+
+
+class PromptDropped(Struct, frozen=True):
+    """A prompt will never run: it was cancelled in the queue, or lost with the link."""
+
+    uuid: str
+    state: str
+
+
+class TurnEnded(Struct, frozen=True):
+    """A turn is over."""
+
+    turn: Turn
+
+
+TurnEvent = PromptTaken | PromptDropped | TurnEnded
+
+
+class TurnLedger:
+    """Keeps the account of prompts and turns of one CLI process."""
+
+    def __init__(self) -> None:
+        self._queued: dict[str, None] = {}
+        self._taken: dict[str, None] = {}
+        self._open = False
+        self._task_ended = False
+        self._total_cost: float = 0.0
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether a turn is open."""
+        return self._open
+
+    @property
+    def queued(self) -> tuple[str, ...]:
+        """The uuids of prompts that were sent and that no turn has taken in yet."""
+        return tuple(self._queued)
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is open, or a prompt waits for one."""
+        return self._open or bool(self._queued) or bool(self._taken)
+
+    def prompt(self, uuid: str) -> None:
+        """A prompt is being sent."""
+        self._queued[uuid] = None
+
+    def cancel(self, uuid: str) -> list[TurnEvent]:
+        """The CLI has confirmed that it took a queued prompt back."""
+        return self._drop(uuid, "cancelled")
+
+    def observe(self, message: Message) -> list[TurnEvent]:
+        """Take note of a message; return what it means for prompts and turns."""
+        match message:
+            case Init():
+                self._open = True
+            case StreamEvent(parent_tool_use_id=None) | Assistant(parent_tool_use_id=None):
+                # Those of a subagent may come between turns.
+                self._open = True
+            case User(is_replay=True, uuid=str(uuid)):
+                return self._take(uuid)
+            case CommandLifecycle(state="started", command_uuid=uuid):
+                return self._take(uuid)
+            case CommandLifecycle(state=state, command_uuid=uuid) if state in _NEVER_RUN:
+                return self._drop(uuid, state)
+            case TaskNotification():
+                self._task_ended = True
+            case Result():
+                return self._end(message)
+            case SessionStateChanged(state="idle"):
+                return self._idle()
+            case ConversationReset():
+                self._total_cost = 0.0
+            case _:
+                pass
+        return []
+
+    def end_all(self) -> tuple[str, ...]:
+        """The link has ended: no prompt will run any more. Returns those that were not done."""
+        undone = (*self._taken, *self._queued)
+        self._queued.clear()
+        self._taken.clear()
+        self._open = False
+        return undone
+
+    def _take(self, uuid: str) -> list[TurnEvent]:
+        if uuid not in self._queued:
+            return []
+        del self._queued[uuid]
+        self._taken[uuid] = None
+        self._open = True
+        return [PromptTaken(uuid)]
+
+    def _drop(self, uuid: str, state: str) -> list[TurnEvent]:
+        if uuid not in self._queued:
+            return []
+        del self._queued[uuid]
+        return [PromptDropped(uuid, state)]
+
+    def _end(self, result: Result) -> list[TurnEvent]:
+        events: list[TurnEvent] = []
+        for uuid in result.prompts:
+            events += self._take(uuid)
+        if not self._taken and self._queued and not self._began_by_itself(result):
+            events += self._take(next(iter(self._queued)))
+        prompts = tuple(self._taken)
+        if not prompts:
+            self._task_ended = False
+        self._close()
+        return [*events, TurnEnded(Turn(prompts, result, self._cost(result)))]
+
+    def _began_by_itself(self, result: Result) -> bool:
+        """Whether a result with no prompt to its name is a background task's.
+
+        The newest CLI says so. For 2.1.62 to 2.1.120 it is a guess: a task has ended since the last
+        turn of that kind, and nothing else tells.
+        """
+        if result.origin is not None:
+            return getattr(result.origin, "kind", None) == _TASK
+        return self._task_ended
+
+    def _idle(self) -> list[TurnEvent]:
+        # `idle` comes after the result. A turn still open then has lost its result on the way.
+        if not self._taken:
+            self._close()
+            return []
+        prompts = tuple(self._taken)
+        self._close()
+        return [TurnEnded(Turn(prompts, None, 0.0))]
+
+    def _close(self) -> None:
+        self._taken.clear()
+        self._open = False
+
+    def _cost(self, result: Result) -> float:
+        total = float(result.total_cost_usd or 0)
+        # A total below the last one means that the CLI began to count anew.
+        spent = total - self._total_cost if total >= self._total_cost else total
+        self._total_cost = total
+        return spent
