@@ -7,6 +7,7 @@ input or an answer may come from anywhere, so nothing becomes `Raw` here without
 
 from __future__ import annotations
 
+import re
 from typing import TypeVar
 
 import msgspec
@@ -22,6 +23,13 @@ EMPTY = Raw(b"{}")
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _blanks = b" \t\r\n"
+
+# Every escape is matched, so that the text \\ud83d after an escaped backslash is left alone.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
 
 
 class _Subtype(Struct):
@@ -54,13 +62,24 @@ def dump(value: object) -> Raw:
 def _one_line(raw: Raw) -> Raw:
     data = bytes(raw)
     try:
-        # Syntax and UTF-8, no more: a lone surrogate is no text for us, but legal on the wire.
-        msgspec.json.decode(data, type=Raw)
         data.decode("utf-8")
+        try:
+            msgspec.json.decode(data, type=Raw)
+        except msgspec.DecodeError:
+            msgspec.json.decode(mend_surrogates(data), type=Raw)
     except _UNREADABLE as error:
         raise UsageError(f"is no JSON: {error}") from error
     # A line feed between members is legal JSON and the end of the line for the CLI.
     return Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
+
+
+def mend_surrogates(json: bytes) -> bytes:
+    r"""Put `\ufffd` in the place of every escape that is half of a surrogate pair.
+
+    A CLI that cuts a text in the middle of an emoji writes such halves. They are legal JSON, but no
+    text, and our decoder takes none. The length stays the same.
+    """
+    return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], json)
 
 
 def is_object(raw: Raw) -> bool:

@@ -1,0 +1,79 @@
+import msgspec
+import pytest
+from msgspec import Raw
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire.base import Part, UnknownPart
+from quarterdeck.wire.rawjson import (
+    always,
+    dump,
+    elements,
+    is_null,
+    is_object,
+    members,
+    mend_surrogates,
+    subtype_of,
+)
+
+
+def test_json_over_several_lines_becomes_one_line() -> None:
+    pretty = Raw(b'{\n  "a": 1.0,\r\n  "b": "x\\ny"\n}')
+
+    assert bytes(dump(pretty)) == b'{"a":1.0,"b":"x\\ny"}'
+
+
+def test_json_on_one_line_stays_as_it_is_byte_for_byte() -> None:
+    spaced = Raw(b'{ "a" : 1e5, "b" : "\\ud800" }')
+
+    assert dump(spaced) is spaced
+
+
+@pytest.mark.parametrize("bad", [b"", b"{", b'{"a":1} x', b'"\xff"', b"nul"])
+def test_bytes_that_are_no_json_are_refused(bad: bytes) -> None:
+    with pytest.raises(UsageError):
+        dump(Raw(bad))
+
+
+def test_a_value_that_json_cannot_say_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot be written as JSON"):
+        dump({"a": object()})
+
+
+def test_a_part_that_we_do_not_know_is_written_as_it_came() -> None:
+    assert dump(UnknownPart(kind="x", json=Raw(b'{"x":1}'))) == Raw(b'{"x":1}')
+
+
+@pytest.mark.parametrize(
+    ("json", "mended"),
+    [
+        (rb'"a\ud83d"', rb'"a\ufffd"'),
+        (rb'"\uDE00\ud83d\ude00"', rb'"\ufffd\ud83d\ude00"'),
+        (rb'"\ud83d\ud83d\ude00"', rb'"\ufffd\ud83d\ude00"'),
+        (rb'"\\ud83d \n\" \u00e9"', rb'"\\ud83d \n\" \u00e9"'),
+    ],
+)
+def test_half_a_surrogate_pair_is_mended_and_nothing_else(json: bytes, mended: bytes) -> None:
+    assert mend_surrogates(json) == mended
+    assert isinstance(msgspec.json.decode(mended), str)
+
+
+def test_the_shape_of_json_is_told_without_reading_it() -> None:
+    assert is_object(Raw(b' {"a":1}'))
+    assert not is_object(Raw(b"[]"))
+    assert is_null(Raw(b" null "))
+    assert subtype_of(Raw(b'{"subtype":"x"}')) == "x"
+    assert subtype_of(Raw(b'{"subtype":5}')) == ""
+    assert subtype_of(Raw(b"nonsense")) == ""
+    assert members(Raw(b'{"a": [1]}')) == {"a": Raw(b"[1]")}
+    assert members(Raw(b"[1]")) == {}
+    assert elements(Raw(b"[1, 2]")) == [Raw(b"1"), Raw(b"2")]
+    assert elements(Raw(b"{}")) is None
+
+
+class Sample(Part):
+    plain: str | None = None
+    written: str | None = always(None)
+
+
+def test_a_default_that_is_always_written_is_written() -> None:
+    assert msgspec.json.encode(Sample()) == b'{"written":null}'
