@@ -24,14 +24,13 @@ import signal
 import socket
 import sys
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import anyio
 import msgspec
-import uvicorn
 from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import UsageError
@@ -47,46 +46,25 @@ from quarterdeck.testing.script import (
     parse_script,
     reply,
 )
+from quarterdeck.testing.serving import (
+    LoopServer,
+    Receive,
+    Scope,
+    Send,
+    answer,
+    begin,
+    read_body,
+    refuse,
+    request_headers,
+    until_hang_up,
+)
 
 Responder = Callable[[ModelRequest], Said | None]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
 GATE_SECONDS = 120.0  # a gate that a failed test never opened must not hold the CLI for ever
 _PATHS = frozenset({"/v1/messages", "/v1/messages/count_tokens"})
-BODY_LIMIT = 64 * 1024 * 1024
-
-
-class _Server(uvicorn.Server):
-    """A uvicorn that leaves the signals to the program in whose loop it runs, and says when."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.ready = anyio.Event()
-        self.leave = anyio.Event()
-        self.ended = anyio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.ready.set()
-
-    async def main_loop(self) -> None:
-        # The original looks ten times a second whether it should exit: a tenth for every test.
-        await self.on_tick(0)
-        await self.leave.wait()
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        try:
-            await super().serve(sockets)
-        finally:
-            self.ended.set()
 
 
 class ScriptedModel:
@@ -113,19 +91,7 @@ class ScriptedModel:
 
     async def __aenter__(self) -> Self:
         listener = socket.create_server(("127.0.0.1", self._port))
-        config = uvicorn.Config(
-            self._app,
-            interface="asgi3",
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=1,
-        )
-        server = _Server(config)
+        server = LoopServer.of(self._app)
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(listener.close)
             tasks = await stack.enter_async_context(anyio.create_task_group())
@@ -149,7 +115,7 @@ class ScriptedModel:
         if error is None and self._failure is not None:
             raise self._failure
 
-    async def _stop(self, server: _Server, tasks: TaskGroup) -> None:
+    async def _stop(self, server: LoopServer, tasks: TaskGroup) -> None:
         self._closing.set()
         for gate in self._gates.values():
             gate.set()
@@ -253,20 +219,20 @@ class ScriptedModel:
     # --- answering -------------------------------------------------------------------------
 
     async def _app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await _read_body(receive)
+        body = await read_body(receive)
         path: str = scope["path"]
         if body is None:
-            await _refuse(send, 413, "request_too_large", "the request is too large")
+            await refuse(send, 413, "request_too_large", "the request is too large")
         elif scope["method"] != "POST" or path not in _PATHS:
-            await _refuse(send, 404, "not_found_error", f"there is no {path} here")
+            await refuse(send, 404, "not_found_error", f"there is no {path} here")
         else:
             try:
-                request = read_request(len(self.requests), path, _headers(scope), body)
+                request = read_request(len(self.requests), path, request_headers(scope), body)
                 self._record(request)
                 due = self._choose(request)
             except (msgspec.DecodeError, UsageError) as error:
                 # The CLI or the test is wrong; with a 400 the CLI neither hangs nor tries again.
-                await _refuse(send, 400, "invalid_request_error", str(error))
+                await refuse(send, 400, "invalid_request_error", str(error))
             else:
                 await self._give(due, request, receive, send)
 
@@ -278,14 +244,14 @@ class ScriptedModel:
     async def _give(self, due: Reply, request: ModelRequest, receive: Receive, send: Send) -> None:
         if request.purpose is Purpose.COUNT:
             tokens = msgspec.json.encode({"input_tokens": len(request.body) // 4})
-            await _answer(send, 200, tokens)
+            await answer(send, 200, tokens)
         elif error := due.error:
-            await _refuse(send, error.status, error.error_type, error.message, error.headers)
+            await refuse(send, error.status, error.error_type, error.message, error.headers)
         else:
             message_id = f"msg_{next(self._message_numbers):04d}"
             async with anyio.create_task_group() as tasks:
                 # A CLI that is interrupted hangs up: then nobody waits at a gate any more.
-                tasks.start_soon(_until_hang_up, receive, tasks.cancel_scope)
+                tasks.start_soon(until_hang_up, receive, tasks.cancel_scope)
                 if request.stream:
                     await self._stream(due, message_id, request.model, send)
                 else:
@@ -293,7 +259,7 @@ class ScriptedModel:
                 tasks.cancel_scope.cancel()
 
     async def _stream(self, due: Reply, message_id: str, model: str, send: Send) -> None:
-        await _begin(send, 200, {"content-type": "text/event-stream"} | due.headers)
+        await begin(send, 200, {"content-type": "text/event-stream"} | due.headers)
         for item in sse.stream(due, message_id, model, self._new_tool_id):
             if isinstance(item, bytes):
                 await send({"type": "http.response.body", "body": item, "more_body": True})
@@ -306,7 +272,7 @@ class ScriptedModel:
             if isinstance(step, Pause | Gate) and not await self._interlude(step):
                 return
         whole = sse.body(due, message_id, model, self._new_tool_id)
-        await _answer(send, 200, whole, due.headers)
+        await answer(send, 200, whole, due.headers)
 
     async def _interlude(self, step: Pause | Gate) -> bool:
         """Wait as the step says; False when the model closes meanwhile and all is over."""
@@ -336,51 +302,6 @@ _SIDE_ANSWERS = {
     Purpose.SIDE_QUESTION: reply("Scripted side answer."),
     Purpose.COUNT: reply(),  # answered with a number
 }
-
-
-async def _read_body(receive: Receive) -> bytes | None:
-    """The whole body, or None when it is too large to be meant."""
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        if size > BODY_LIMIT:
-            return None
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
-
-
-async def _until_hang_up(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()
-
-
-async def _begin(send: Send, status: int, headers: dict[str, str]) -> None:
-    rows = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": rows})
-
-
-async def _answer(
-    send: Send, status: int, body: bytes, headers: dict[str, str] | None = None
-) -> None:
-    fixed = {"content-type": "application/json", "content-length": str(len(body))}
-    await _begin(send, status, fixed | (headers or {}))
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _refuse(
-    send: Send, status: int, kind: str, message: str, headers: dict[str, str] | None = None
-) -> None:
-    await _answer(send, status, sse.error_body(kind, message), headers)
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    rows: list[tuple[bytes, bytes]] = scope["headers"]
-    return {name.decode("latin-1"): value.decode("latin-1") for name, value in rows}
 
 
 async def _serve(replies: tuple[Reply, ...], port: int) -> None:
