@@ -1,0 +1,26 @@
+"""A transport for the official `claude-agent-sdk`: its programs over any link of ours.
+
+A program written for the SDK passes one more argument, and its bytes travel over a link of
+Quarterdeck's: a process that leaves no orphans, a CLI that dials a WebSocket, a recording.
+`transport` is the transport, `launch` turns the SDK's options into a command line, `recall` is
+what a lost connection makes necessary. The control protocol stays the SDK's own business.
+"""
+
+from __future__ import annotations
+
+try:
+    import claude_agent_sdk as _needed
+except ModuleNotFoundError as error:
+    if error.name != "claude_agent_sdk":
+        raise
+    raise ModuleNotFoundError(
+        "quarterdeck.sdk_transport needs the package claude-agent-sdk: "
+        "install Quarterdeck with its extra, as in `pip install 'quarterdeck[sdk]'`",
+        name="claude_agent_sdk",
+    ) from error
+
+from quarterdeck.sdk_transport.transport import QuarterdeckTransport
+
+__all__ = ["QuarterdeckTransport"]
+
+del _needed

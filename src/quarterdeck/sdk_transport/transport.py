@@ -1,0 +1,240 @@
+"""The transport itself: the SDK's six methods over a `Link`.
+
+Owns the way between the SDK's strings and dicts and the link's bytes, and what the end of a link
+means for a program: it raises the SDK's own errors, so that a program's handlers still fit. Above
+it is the SDK, below it any link. It answers no request and changes no message.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Self
+
+import anyio
+from claude_agent_sdk import (
+    ClaudeAgentOptions,
+    CLIConnectionError,
+    CLINotFoundError,
+    ProcessError,
+    Transport,
+)
+
+from quarterdeck.domain.errors import LaunchError, LinkClosed
+from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.launch import Spill
+from quarterdeck.links.subprocess import StopSteps, SubprocessLink
+from quarterdeck.sdk_transport.launch import argv_for, command_for, environment_for, launch_for
+from quarterdeck.sdk_transport.recall import Recall
+from quarterdeck.wire.framing import DEFAULT_MAX_LINE, Line, LineReader, OversizedLine
+
+CLOSE_SECONDS = 30.0
+"""The SDK shields the close from cancellation, so it must end by itself. A link's own steps take
+about 17 s at worst."""
+
+QUIET_SECONDS = 1.0
+"""On a link without an end of input: how long after a result no turn may begin for the run to be
+over. A prompt that was queued begins its turn within milliseconds."""
+
+_log = logging.getLogger(__name__)
+
+
+class QuarterdeckTransport(Transport):
+    """Give it to `query(transport=…)` or `ClaudeSDKClient(transport=…)`; one for each."""
+
+    def __init__(
+        self, link: Link | Callable[[], Awaitable[Link]], *, max_line: int = DEFAULT_MAX_LINE
+    ) -> None:
+        """Use a link that is connected, or a function that connects one when the SDK does.
+
+        The transport closes the link when the SDK is done. The options that are flags have no
+        effect on a CLI that runs already: whoever started it chose them. `can_use_tool` needs
+        `--permission-prompt-tool stdio` there (stdio only), and in-process MCP servers an `sdk`
+        entry in its `--mcp-config`.
+        """
+        self._source = link
+        self._max_line = max_line
+        self._link: Link | None = None
+        self._spill: Spill | None = None
+        self._recall: Recall | None = None
+        self._closed = False
+        self._input_ended = False
+        self._turn_over = False
+
+    @classmethod
+    def for_options(
+        cls,
+        options: ClaudeAgentOptions,
+        *,
+        parent_env: Mapping[str, str] | None = None,
+        steps: StopSteps | None = None,
+    ) -> Self:
+        """Start a CLI for these options when the SDK connects; give the SDK the same options.
+
+        The CLI inherits `parent_env`, by default all of this process's environment, because with
+        the SDK's own transport it does. Raises `UsageError` for options that a link cannot keep.
+        """
+        launch_for(options)  # what cannot be right is said here, not when the SDK connects
+        env = environment_for(options, os.environ if parent_env is None else parent_env)
+        spill = Spill()
+        start = partial(_start, options, env, steps, spill)
+        transport = cls(start, max_line=max(DEFAULT_MAX_LINE, options.max_buffer_size or 0))
+        transport._spill = spill
+        return transport
+
+    async def connect(self) -> None:
+        """Connect the link, if that is not done. Raises the SDK's connection errors."""
+        if self._closed:
+            raise CLIConnectionError("This transport was closed; make a new one.")
+        if self._link is None:
+            self._link = await self._source() if callable(self._source) else self._source
+            self._recall = Recall() if self._link.resumable else None
+
+    def is_ready(self) -> bool:
+        """Whether lines can be written."""
+        return self._link is not None and not self._closed and not self._input_ended
+
+    async def write(self, data: str) -> None:
+        """Send whole lines."""
+        link = self._connected()
+        if self._input_ended:
+            raise CLIConnectionError("Nothing more can be sent: the input was ended.")
+        if self._recall:
+            data = self._recall.outgoing(data)
+        if '"user"' in data:
+            self._turn_over = False
+        try:
+            await link.send(data.encode("utf-8", "surrogatepass"))
+        except LinkClosed as closed:
+            raise CLIConnectionError(str(closed)) from closed
+
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
+        """Every message, in order, until the CLI has ended as it was asked to.
+
+        Any other end raises, so that whatever still waits for the CLI fails at once: with
+        `ProcessError` when the CLI ended badly, else with `CLIConnectionError`.
+
+        A line that is not a JSON object is logged and left out. The SDK's own transport raises
+        for some of them; but no CLI we know writes a broken message, while other programs do
+        write to a CLI's output, and a session should not die of that.
+        """
+        link = self._connected()
+        lines = LineReader(self._max_line)
+        while True:
+            try:
+                received = await self._receive(link)
+            except LinkClosed as closed:
+                if (last := lines.end()) is not None:
+                    for message in self._messages(last):
+                        yield message
+                if error := self._error(closed):
+                    raise error from closed
+                return
+            if received is None:
+                return
+            if isinstance(received, Resumed):
+                # The half line of before has no other half now.
+                lines = LineReader(self._max_line)
+                await self._resume(link)
+                continue
+            for line in lines.feed(received):
+                for message in self._messages(line):
+                    yield message
+
+    async def end_input(self) -> None:
+        """Tell the CLI that nothing more will come. Safe to call twice."""
+        if self._link is not None and not self._input_ended:
+            self._input_ended = True
+            await self._link.end_input()
+
+    async def close(self) -> None:
+        """End the link, in bounded time."""
+        self._closed = True
+        self._input_ended = True
+        if self._link is not None:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True) as scope:
+                await self._link.close()
+            if scope.cancelled_caught:
+                _log.warning("the link did not close within %g s", CLOSE_SECONDS)
+        if self._spill is not None:
+            self._spill.close()
+
+    def _connected(self) -> Link:
+        if self._link is None or self._closed:
+            raise CLIConnectionError("The transport is not connected.")
+        return self._link
+
+    async def _receive(self, link: Link) -> bytes | Resumed | None:
+        """The link's next; None when the run is over on a link that will not end by itself.
+
+        A CLI that dialled does not see the end of its input, so it would never leave.
+        """
+        if not (link.resumable and self._input_ended and self._turn_over):
+            return await link.receive()
+        with anyio.move_on_after(QUIET_SECONDS):
+            return await link.receive()
+        return None
+
+    def _messages(self, line: Line) -> list[dict[str, Any]]:
+        message = _decode(line)
+        if message is None:
+            return []
+        match message.get("type"):
+            case "result":
+                self._turn_over = True
+            case "assistant" | "stream_event" | "user":
+                self._turn_over = False
+        return self._recall.incoming(message) if self._recall else [message]
+
+    async def _resume(self, link: Link) -> None:
+        if self._recall:
+            try:
+                await link.send(self._recall.again().encode())
+            except LinkClosed:
+                _log.debug("the link ended again at once; its next receive will say how")
+
+    def _error(self, closed: LinkClosed) -> Exception | None:
+        if self._input_ended and (self._closed or closed.clean):
+            return None
+        code = -closed.signal if closed.signal else closed.exit_code
+        if code:
+            return ProcessError(closed.reason, exit_code=code, stderr="\n".join(closed.stderr))
+        return CLIConnectionError(f"The CLI left before it was asked to. {closed}")
+
+
+async def _start(
+    options: ClaudeAgentOptions, env: dict[str, str], steps: StopSteps | None, spill: Spill
+) -> Link:
+    try:
+        command = command_for(options, env)
+    except LaunchError as error:
+        raise CLINotFoundError(str(error)) from error
+    try:
+        return await SubprocessLink.start(
+            command,
+            argv_for(options, spill),
+            cwd=options.cwd,
+            env=env,
+            steps=steps,
+            on_stderr=options.stderr,
+        )
+    except LaunchError as error:
+        raise CLIConnectionError(str(error)) from error
+
+
+def _decode(line: Line) -> dict[str, Any] | None:
+    if isinstance(line, OversizedLine):
+        _log.warning("a line of %d bytes was left out: it begins %r", line.size, line.head[:80])
+        return None
+    try:
+        # Not msgspec: what is odd but was let through so far (lone surrogates) must stay so.
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        message = None
+    if not isinstance(message, dict):
+        _log.warning("a line that is no message was left out: %r", line[:80])
+        return None
+    return message
