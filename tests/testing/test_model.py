@@ -36,6 +36,8 @@ from support.processes import Processes
 
 Json = dict[str, object]
 
+INTERRUPT = {"subtype": "interrupt"}
+
 
 class Answer:
     """What came back: the status, the headers, the events of a stream, or the body."""
@@ -461,6 +463,11 @@ async def test_every_real_cli_plays_the_script_of_its_prompts(
         assert failed["is_error"] is True
         assert "scripted refusal" in str(failed["result"])
         await cli.ask(play(reply("said", MidStreamError()), "gone on"))
+        assert (await cli.ask(play(Text("x" * 1000, times=1500))))["result"] == "x" * 1_500_000
+        cli.prompt(play(reply("begun ", Gate(), "never said")))
+        await model.wait_at_gate()
+        cli.send({"type": "control_request", "request_id": "i", "request": INTERRUPT})
+        assert (await cli.until("result"))["subtype"] == "error_during_execution"
         assert (await cli.ask("still there?"))["result"] == "echo: still there?"
 
     assert any(line["type"] == "stream_event" for line in cli.lines)
