@@ -1,0 +1,43 @@
+"""The consoles that commands print to.
+
+Owns how stdout and stderr are written: in any encoding, with colours only where they are wanted
+(Rich obeys NO_COLOR), and with an end that is not a traceback when the reader has gone away.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import NoReturn, TextIO
+
+from rich.console import Console
+
+
+class OutputClosed(Exception):
+    """Whoever read our output has gone away: there is nobody left to write for."""
+
+
+class OurConsole(Console):
+    """A console that says so when its reader is gone, rather than to end the process."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Called by Rich; it would raise SystemExit in the midst of our tasks."""
+        raise OutputClosed
+
+
+def console_for(stream: TextIO) -> Console:
+    """A console on stdout or stderr. Nothing in it reads markup or guesses at colours."""
+    if isinstance(stream, io.TextIOWrapper):
+        # A terminal that cannot show a letter shows a question mark; it is no reason to fail.
+        stream.reconfigure(errors="replace")
+    return OurConsole(file=stream, highlight=False, markup=False, emoji=False)
+
+
+def stdout() -> Console:
+    """The console for what was asked for."""
+    return console_for(sys.stdout)
+
+
+def stderr() -> Console:
+    """The console for everything else."""
+    return console_for(sys.stderr)

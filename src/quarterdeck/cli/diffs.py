@@ -1,0 +1,142 @@
+"""What a tool call changes in a file, as a unified diff.
+
+Owns two sources for the same thing: the input of a call that has yet to run (`of_call`), and the
+patch that the CLI reports when it has (`of_result`), which knows the line numbers. Both give None
+for what is no change of a file. It reads no file: what is shown is what was said.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from quarterdeck.cli.text import plain
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+LARGEST = 400_000
+"""Characters of two texts together that are still compared: the comparison is quadratic."""
+LONGEST = 4000
+"""… and lines."""
+
+
+class Diff(Struct, frozen=True):
+    """A change of one file. Its lines begin with a blank, `+`, `-` or `@`, and are safe."""
+
+    path: str
+    lines: tuple[str, ...]
+    added: int
+    removed: int
+    note: str = ""
+
+
+class _Edit(Struct):
+    old_string: str = ""
+    new_string: str = ""
+
+
+class _Call(Struct):
+    """What Edit, MultiEdit and Write are called with; what a tool has not stays empty."""
+
+    file_path: str = ""
+    old_string: str | None = None
+    new_string: str | None = None
+    edits: tuple[_Edit, ...] = ()
+    content: str | None = None
+
+
+class _Hunk(Struct, rename="camel"):
+    old_start: int = 0
+    old_lines: int = 0
+    new_start: int = 0
+    new_lines: int = 0
+    lines: tuple[str, ...] = ()
+
+
+class _Outcome(Struct, rename="camel"):
+    """What the CLI reports of an edit."""
+
+    file_path: str = ""
+    type: str = ""
+    content: str | None = None
+    structured_patch: tuple[_Hunk, ...] = field(default=())
+
+
+_call = msgspec.json.Decoder(_Call).decode
+_outcome = msgspec.json.Decoder(_Outcome).decode
+
+EDITORS = frozenset({"Edit", "MultiEdit", "Write"})
+
+
+def of_call(tool_name: str, tool_input: Raw) -> Diff | None:
+    """What the call would change, as its input tells; None if it is no edit. Never raises."""
+    if tool_name not in EDITORS:
+        return None
+    try:
+        call = _call(tool_input)
+    except _UNREADABLE:
+        return None
+    match tool_name:
+        case "Write" if call.content is not None:
+            return _made(call.file_path, _all_new(call.content), "the whole file")
+        case "Edit" if call.old_string is not None and call.new_string is not None:
+            return _compared(call.file_path, ((call.old_string, call.new_string),))
+        case "MultiEdit" if call.edits:
+            pairs = tuple((edit.old_string, edit.new_string) for edit in call.edits)
+            return _compared(call.file_path, pairs)
+        case _:
+            return None
+
+
+def of_result(tool_use_result: Raw) -> Diff | None:
+    """What the CLI says was changed; None if it says nothing of the kind. Never raises."""
+    if not tool_use_result or b'"structuredPatch"' not in bytes(tool_use_result):
+        return None
+    try:
+        outcome = _outcome(tool_use_result)
+    except _UNREADABLE:
+        return None
+    if outcome.structured_patch:
+        lines: list[str] = []
+        for hunk in outcome.structured_patch:
+            lines.append(
+                f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
+            )
+            lines += hunk.lines
+        return _made(outcome.file_path, lines)
+    if outcome.type == "create" and outcome.content is not None:
+        return _made(outcome.file_path, _all_new(outcome.content), "new file")
+    return None
+
+
+def _all_new(content: str) -> list[str]:
+    return [f"+{line}" for line in content.splitlines()]
+
+
+def _compared(path: str, pairs: tuple[tuple[str, str], ...]) -> Diff:
+    size = sum(len(old) + len(new) for old, new in pairs)
+    count = sum(old.count("\n") + new.count("\n") for old, new in pairs)
+    if size > LARGEST or count > LONGEST:
+        return Diff(plain(path), (), 0, 0, f"{size:,} characters: too large to compare here")
+    lines: list[str] = []
+    for old, new in pairs:
+        compared = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
+        # Without the two lines of file names; and the line numbers are those of the snippet.
+        hunks = [line for number, line in enumerate(compared) if number > 1]
+        lines += ["@@" if line.startswith("@@") else line for line in hunks]
+    if lines and lines[0] == "@@":
+        del lines[0]
+    return _made(path, lines)
+
+
+def _made(path: str, lines: list[str], note: str = "") -> Diff:
+    safe = tuple(plain(line).replace("\n", "␤") for line in lines)
+    return Diff(
+        plain(path),
+        safe,
+        sum(line.startswith("+") for line in safe),
+        sum(line.startswith("-") for line in safe),
+        note,
+    )

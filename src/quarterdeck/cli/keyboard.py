@@ -1,0 +1,322 @@
+"""Permission requests, plans and questions, answered by a person at the keyboard.
+
+Owns the dialogues, from an `Ask` of the library to the `Decision` that answers it. One is on the
+screen at a time; the others wait for their turn. A question that the CLI takes back is taken off
+the screen. An end of input (Ctrl-D) in the midst of a question denies: fail closed.
+
+Above it is `run`. Below it are `terminal` for the keys, `render` and `diffs` for the looks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+from msgspec import Raw
+from rich.console import Console
+from rich.text import Text
+
+from quarterdeck.agent.asks import AnyAsk, Decision, Deny, PlanAsk, QuestionsAsk, ToolAsk
+from quarterdeck.cli import diffs, render
+from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.terminal import Area, Keys
+from quarterdeck.cli.text import count, head_lines, plain
+from quarterdeck.cli.words import in_words
+from quarterdeck.wire.permissions import PermissionMode
+from quarterdeck.wire.rawjson import members
+from quarterdeck.wire.tools import Question, one_line
+
+SHOWN_LINES = 60
+"""Lines of an input that a question shows at most; the editor shows all of it."""
+
+NO_ANSWER = "Nobody answered: the input of the terminal ended."
+
+
+class Keyboard:
+    """Answers asks by asking the person at the terminal."""
+
+    def __init__(
+        self,
+        console: Console,
+        keys: Keys,
+        screen: Screen,
+        *,
+        settle: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._console = console
+        self._keys = keys
+        self._screen = screen
+        self._settle = settle
+        self._one_at_a_time = anyio.Lock()
+        self.waiting = 0
+        self.editing = False
+
+    async def decide(self, ask: AnyAsk) -> Decision:
+        """Ask the person. Cancelled when the CLI takes its question back."""
+        self.waiting += 1
+        try:
+            async with self._one_at_a_time:
+                # What was said before the question is to be read before it.
+                await self._settle()
+                self._screen.hold()
+                try:
+                    return await self._dialogue(ask)
+                finally:
+                    self._screen.resume()
+        finally:
+            self.waiting -= 1
+
+    async def _dialogue(self, ask: AnyAsk) -> Decision:
+        area = Area(self._console, self._keys)
+        self._keys.forget()
+        answered = False
+        try:
+            match ask:
+                case ToolAsk():
+                    decision = await self._tool(ask, area)
+                case PlanAsk():
+                    decision = await self._plan(ask, area)
+                case QuestionsAsk():
+                    decision = await self._questions(ask, area)
+            answered = True
+            return decision
+        finally:
+            if not answered and not area.erase():
+                self._console.print(Text("\n(the question was withdrawn)", "dim"))
+
+    # --- tools ----------------------------------------------------------------------------
+
+    async def _tool(self, ask: ToolAsk, area: Area) -> Decision:
+        area.print(Text(), *_tool_card(ask))
+        if diffs.of_call(ask.tool_name, ask.input) is not None:
+            self._screen.diff_seen(ask.request.tool_use_id)
+        always = in_words(ask.suggestions) if not ask.request.suppress_always_allow_rule else []
+        area.print(*_menu(_tool_choices(always)))
+        while True:
+            said = await area.ask("? ")
+            if said is None:
+                return ask.deny(NO_ANSWER)
+            word, _, rest = said.partition(" ")
+            match word.lower():
+                case "y" | "yes":
+                    return ask.allow()
+                case "a" | "always" if always:
+                    return ask.always()
+                case "e" | "edit":
+                    changed = await self._edit(ask.input, area)
+                    if changed is not None:
+                        return ask.allow(changed)
+                case "n" | "no":
+                    reason = rest.strip() or await area.ask("  tell the model why (or Enter): ")
+                    return ask.deny(reason) if reason else ask.deny()
+                case "s" | "stop":
+                    return ask.deny(interrupt=True)
+                case _:
+                    area.print(Text("  one of the letters above, then Enter", "dim"))
+
+    async def _edit(self, tool_input: Raw, area: Area) -> Raw | None:
+        """Let the person change the input in their editor; None if they did not, or not well."""
+        given = json.dumps(json.loads(bytes(tool_input)), indent=2, ensure_ascii=False)
+        self.editing = True
+        try:
+            with tempfile.TemporaryDirectory(prefix="quarterdeck-edit-") as folder:
+                path = Path(folder) / "input.json"
+                path.write_text(given + "\n", encoding="utf-8")
+                command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+                done = await anyio.run_process(
+                    [*command, str(path)], stdin=None, stdout=None, stderr=None, check=False
+                )
+                if done.returncode:
+                    area.print(Text(f"  the editor ended with {done.returncode}", "red"))
+                    return None
+                text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            area.print(Text(f"  the editor did not work: {plain(str(error))}", "red"))
+            return None
+        finally:
+            self.editing = False
+        try:
+            changed = Raw(msgspec.json.encode(json.loads(text)))
+            if not bytes(changed).startswith(b"{"):
+                raise ValueError("it is no object")
+        except ValueError as error:
+            area.print(Text(f"  that is no JSON that a tool could take: {error}", "red"))
+            return None
+        return changed
+
+    # --- plans ----------------------------------------------------------------------------
+
+    async def _plan(self, ask: PlanAsk, area: Area) -> Decision:
+        area.print(Text(), _title("Plan", "to be reviewed"))
+        plan = ask.plan.plan or "(the model has written no plan)"
+        area.print(*(_inside(Text(line)) for line in plain(plan).strip("\n").split("\n")))
+        for prompt in ask.plan.allowed_prompts or ():
+            wanted = f"{one_line(prompt.tool, 40)}: {one_line(prompt.prompt, 300)}"
+            area.print(_inside(Text(f"it will want: {wanted}", "dim")))
+        area.print(*_menu(_PLAN_CHOICES))
+        while True:
+            said = await area.ask("? ")
+            if said is None:
+                return ask.reject(NO_ANSWER)
+            word, _, rest = said.partition(" ")
+            match word.lower():
+                case "y" | "yes":
+                    return ask.approve()
+                case "a" | "auto":
+                    return ask.approve(PermissionMode.ACCEPT_EDITS)
+                case "k" | "keep":
+                    feedback = rest.strip() or await area.ask("  what should be different: ")
+                    if feedback:
+                        return ask.revise(feedback)
+                case "r" | "reject":
+                    return ask.reject()
+                case _:
+                    area.print(Text("  one of the letters above, then Enter", "dim"))
+
+    # --- questions ------------------------------------------------------------------------
+
+    async def _questions(self, ask: QuestionsAsk, area: Area) -> Decision:
+        answers: dict[str, str | Sequence[str]] = {}
+        for question in ask.questions.questions:
+            given = await self._question(question, area)
+            if given is None:
+                return ask.skip()
+            if given:
+                answers[question.question] = given
+        return ask.answer(answers) if answers else ask.skip()
+
+    async def _question(self, question: Question, area: Area) -> str | list[str] | None:
+        """The answer; empty if the person leaves this one out, None if they leave all out."""
+        area.print(Text(), _title(one_line(question.header, 60) or "Question", ""))
+        area.print(*(_inside(Text(line, "bold")) for line in _lines(question.question)))
+        for number, option in enumerate(question.options, 1):
+            line = Text.assemble((f"{number}", "bold cyan"), "  ", one_line(option.label, 300))
+            if option.description:
+                line.append(f"  {one_line(option.description, 500)}", style="dim")
+            area.print(_inside(line))
+            for shown in _lines(option.preview)[:20] if option.preview else ():
+                area.print(_inside(Text(f"     {shown}", "dim")))
+        many = "numbers, as in 1,3" if question.multi_select else "a number"
+        area.print(
+            _inside(
+                Text(f"{many}; or a text of your own; Enter: no answer; /skip: none at all", "dim")
+            )
+        )
+        while True:
+            said = await area.ask("? ")
+            if said is None or said == "/skip":
+                return None
+            chosen = _chosen(question, said)
+            if isinstance(chosen, str | list):
+                return chosen
+            area.print(Text(f"  {chosen.args[0]}", "red"))
+
+
+def _chosen(question: Question, said: str) -> str | list[str] | ValueError:
+    """What the person means: labels by their numbers, else a text of their own."""
+    parts = [part for part in said.replace(",", " ").split() if part]
+    if not parts or not all(part.isdecimal() for part in parts) or not question.options:
+        return said
+    numbers = [int(part) for part in parts]
+    if not all(1 <= number <= len(question.options) for number in numbers):
+        return ValueError(f"there are {len(question.options)} answers to choose from")
+    if len(numbers) > 1 and not question.multi_select:
+        return ValueError("one answer only")
+    labels = [question.options[number - 1].label for number in dict.fromkeys(numbers)]
+    return labels if question.multi_select else labels[0]
+
+
+# --- the looks ----------------------------------------------------------------------------------
+
+
+def _tool_card(ask: ToolAsk) -> list[Text]:
+    """All that a person needs in order to decide. Nothing of a command is cut off."""
+    request = ask.request
+    kind = ask.action.kind.value.replace("_", " ")
+    lines = [_title("Permission", f"{kind}: {one_line(request.display_name or ask.tool_name, 80)}")]
+    if request.agent_id:
+        lines.append(
+            _inside(Text(f"asked by the subagent {one_line(request.agent_id, 60)}", "dim"))
+        )
+    lines += _subject(ask)
+    why = request.decision_reason or request.blocked_path
+    if why:
+        lines.append(_inside(Text(f"asked because: {one_line(why, 500)}", "dim")))
+    return lines
+
+
+def _subject(ask: ToolAsk) -> list[Text]:
+    if (change := diffs.of_call(ask.tool_name, ask.input)) is not None:
+        return [_inside(line) for line in render.diff(change, SHOWN_LINES)]
+    lines: list[Text] = []
+    for name, value in members(ask.input).items():
+        text = _value(value)
+        shown, more = head_lines(text, SHOWN_LINES)
+        label = one_line(name, 60)
+        if len(shown) == 1:
+            lines.append(_inside(Text.assemble((f"{label}: ", "dim"), shown[0])))
+        else:
+            lines.append(_inside(Text(f"{label}:", "dim")))
+            lines += [_inside(Text(f"  {line}")) for line in shown]
+        if more:
+            lines.append(_inside(Text(f"  … {count(more, 'more line')}; e shows all", "yellow")))
+    return lines or [_inside(Text("(without any input)", "dim"))]
+
+
+def _value(value: Raw) -> str:
+    """A member of an input: texts as they are, all else as JSON."""
+    try:
+        found: object = msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return bytes(value).decode("utf-8", "replace")
+    return found if isinstance(found, str) else json.dumps(found, indent=2, ensure_ascii=False)
+
+
+def _tool_choices(always: list[str]) -> list[tuple[str, str]]:
+    choices = [("y", "allow once")]
+    if always:
+        choices.append(("a", "always: " + "; ".join(always)))
+    return [
+        *choices,
+        ("e", "edit the input, then allow"),
+        ("n", "deny; a message may follow"),
+        ("s", "deny, and stop the turn"),
+    ]
+
+
+_PLAN_CHOICES = [
+    ("y", "approve"),
+    ("a", "approve, and accept all edits of files"),
+    ("k", "keep planning; what should be different may follow"),
+    ("r", "reject, and stop the turn"),
+]
+
+
+def _menu(choices: list[tuple[str, str]]) -> list[Text]:
+    return [Text.assemble("  ", (key, "bold cyan"), f"  {what}") for key, what in choices]
+
+
+def _title(what: str, more: str) -> Text:
+    return Text.assemble(("┌ ", "yellow"), (what, "bold yellow"), f" {more}" if more else "")
+
+
+def _inside(line: Text) -> Text:
+    return Text.assemble(("│ ", "yellow"), line)
+
+
+def _lines(text: str) -> list[str]:
+    return plain(text).strip("\n").split("\n")
+
+
+def nobody(ask: AnyAsk) -> Decision:
+    """The answer where no person can be asked: no, and why."""
+    return Deny(
+        f"{ask.tool_name} was denied: no person can be asked here, and no rule allows it."
+        " Do without it, or say what you would need."
+    )

@@ -1,0 +1,296 @@
+"""The conversation on the terminal, as it happens.
+
+Owns what was printed last, and so where a line must end, which block is being streamed, and what
+waits while a person is asked something. Below it is `render`, which says how things look. It
+prints to a Rich console and nowhere else; a console whose output is no terminal gets the same text
+without colours and without any movement of the cursor.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from rich.console import Console
+from rich.text import Text
+
+from quarterdeck.cli import diffs, render
+from quarterdeck.cli.text import plain
+from quarterdeck.wire.base import Message, UnknownPart
+from quarterdeck.wire.content import (
+    Block,
+    McpToolUseBlock,
+    ServerToolUseBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from quarterdeck.wire.messages import (
+    Assistant,
+    ConversationReset,
+    Result,
+    StreamEvent,
+    User,
+)
+from quarterdeck.wire.stream import ContentBlockDelta, TextDelta, ThinkingDelta
+from quarterdeck.wire.system import Init
+from quarterdeck.wire.tools import ASK_USER_QUESTION, EXIT_PLAN_MODE, one_line
+
+Kind = Literal["", "text", "thinking", "tool", "notice", "end"]
+
+_APART: frozenset[Kind] = frozenset({"text", "thinking", "end"})
+"""What stands by itself; tools and notices stand close to each other."""
+_THINKING = "dim italic"
+_SUBAGENTS = frozenset({"Task", "Agent"})
+_SUBAGENT = "  │ "
+_LOCAL_OUTPUT = "<local-command-stdout>"
+_INTERRUPTED = "[Request interrupted"
+_CLEAR_LINE = "\r\x1b[K"
+
+
+class Screen:
+    """Shows messages in the order in which they come."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.in_turn = False
+        self._fresh_line = True
+        self._last: Kind = ""
+        self._streamed: list[str] = []
+        self._streaming: Kind = ""
+        self._calls: dict[str, ToolUseBlock] = {}
+        self._last_call: str | None = None
+        self._seen_diffs: set[str] = set()
+        self._held: list[Message] | None = None
+        self._prompt: str | None = None
+        self._prompt_shown = False
+        self._total_cost = 0.0
+        self._said: str = ""
+
+    # --- what others do with it -----------------------------------------------------------
+
+    def show(self, message: Message) -> None:
+        """Show a message, now or as soon as nobody is being asked anything."""
+        if self._held is not None:
+            self._held.append(message)
+            return
+        self._show(message)
+        if self._prompt is not None and not self._prompt_shown and not self.in_turn:
+            self.prompt(self._prompt)
+
+    def hold(self) -> None:
+        """Keep what comes until `resume`: somebody reads a question."""
+        if self._held is None:
+            self.end_line()
+            self._held = []
+
+    def resume(self) -> None:
+        """Show what came meanwhile, and go on."""
+        held, self._held = self._held, None
+        self._last = "notice"
+        for message in held or ():
+            self.show(message)
+
+    def prompt(self, text: str) -> None:
+        """Show the mark where a person types; what is shown later goes above it."""
+        self._gap("notice")
+        self._prompt, self._prompt_shown = text, True
+        self.console.print(Text(text, style="bold"), end="")
+
+    def prompt_taken(self) -> None:
+        """The person has pressed Enter."""
+        self._prompt, self._prompt_shown = None, False
+        self._last = ""
+
+    def diff_seen(self, tool_use_id: str) -> None:
+        """The person has seen this change before it was made."""
+        self._seen_diffs.add(tool_use_id)
+
+    def note(self, text: str, style: str = "dim") -> None:
+        """A line of our own."""
+        self._line("notice", Text.assemble(("~ ", "dim"), (plain(text), style)))
+
+    def end_line(self) -> None:
+        """See to it that the next thing begins on a line of its own."""
+        if not self._fresh_line:
+            self.console.print()
+            self._fresh_line = True
+        self._streaming = ""
+
+    # --- messages -------------------------------------------------------------------------
+
+    def _show(self, message: Message) -> None:
+        match message:
+            case StreamEvent(parent_tool_use_id=None):
+                self.in_turn = True
+                self._stream(message)
+            case StreamEvent():
+                pass
+            case Assistant():
+                self.in_turn = self.in_turn or message.parent_tool_use_id is None
+                for block in message.message.content:
+                    self._block(block, message)
+            case User():
+                self._user(message)
+            case Init():
+                self.in_turn = True
+            case Result():
+                self._result(message)
+            case ConversationReset():
+                self._total_cost = 0.0
+                self._notice(message)
+            case _:
+                self._notice(message)
+
+    def _stream(self, message: StreamEvent) -> None:
+        match message.event:
+            case ContentBlockDelta(delta=TextDelta(text=text)):
+                self._delta("text", text)
+            case ContentBlockDelta(delta=ThinkingDelta(thinking=text)):
+                self._delta("thinking", text)
+            case _:
+                pass
+
+    def _delta(self, kind: Kind, text: str) -> None:
+        if self._streaming != kind:
+            self._streamed = []
+        if not text:
+            return
+        if self._streaming != kind:
+            self._gap(kind)
+            self._streaming = kind
+        self._streamed.append(text)
+        self._write(plain(text), _THINKING if kind == "thinking" else "")
+
+    def _block(self, block: Block | UnknownPart, message: Assistant) -> None:
+        below = message.parent_tool_use_id is not None
+        match block:
+            case TextBlock(text=text):
+                style = "red" if message.error is not None else ""
+                self._finish("text", text, style, below)
+                self._said = text if not below else self._said
+            case ThinkingBlock(thinking=text):
+                self._finish("thinking", text, _THINKING, below)
+            case ToolUseBlock():
+                self._call(block, below)
+            case ServerToolUseBlock() | McpToolUseBlock():
+                self._line("tool", render.tool_call(block.name, block.input), below=below)
+            case UnknownPart(kind=kind):
+                shown = one_line(kind, 80) or "unknown"
+                self._line("notice", Text(f"~ (content of the kind {shown})", "dim"), below=below)
+            case _:
+                pass
+
+    def _finish(self, kind: Kind, text: str, style: str, below: bool) -> None:
+        """A block is complete: what of it was streamed stands there already."""
+        if below:
+            if text.strip():
+                for line in plain(text).strip("\n").split("\n"):
+                    self._line(kind, Text(line, style or "dim"), below=True, crop=False)
+            return
+        streamed = "".join(self._streamed) if self._streaming == kind else ""
+        self._streamed = []
+        rest = text.removeprefix(streamed)
+        if rest and not (rest.isspace() and not streamed):
+            if rest == text:
+                self._gap(kind)
+            self._write(plain(rest), style)
+        self.end_line()
+        if text.strip():
+            self._last = kind
+
+    def _call(self, block: ToolUseBlock, below: bool) -> None:
+        self._calls[block.id] = block
+        self._line("tool", render.tool_call(block.name, block.input), below=below)
+        for line in render.todos(block.input) if block.name == "TodoWrite" else ():
+            self._line("tool", line, below=below)
+        self._last_call = block.id
+
+    def _user(self, message: User) -> None:
+        below = message.parent_tool_use_id is not None
+        for block in message.message.blocks:
+            match block:
+                case ToolResultBlock():
+                    self._outcome(block, message, below)
+                case TextBlock(text=text) if text.startswith(_LOCAL_OUTPUT):
+                    shown = text.removeprefix(_LOCAL_OUTPUT).replace("</local-command-stdout>", "")
+                    self._finish("text", shown, "", below)
+                case TextBlock(text=text) if text.startswith(_INTERRUPTED) and not below:
+                    self.note("interrupted", "yellow")
+                case _:
+                    pass  # an echo of our prompt, or what the CLI tells the model
+
+    def _outcome(self, block: ToolResultBlock, message: User, below: bool) -> None:
+        call = self._calls.pop(block.tool_use_id, None)
+        if call is not None and self._last_call != block.tool_use_id:
+            # Something else was shown since: say whose result this is.
+            title = render.tool_call(call.name, call.input)
+            title.stylize("dim")
+            self._line("tool", title, below=below)
+        self._last_call = None
+        for line in self._outcome_lines(block, call, message):
+            self._line("tool", line, below=below)
+
+    def _outcome_lines(
+        self, block: ToolResultBlock, call: ToolUseBlock | None, message: User
+    ) -> list[Text]:
+        if call is None or block.is_error:
+            return render.tool_result(block)
+        if call.name in diffs.EDITORS:
+            change = diffs.of_result(message.tool_use_result) or diffs.of_call(
+                call.name, call.input
+            )
+            if change is not None:
+                seen = call.id in self._seen_diffs
+                return render.diff(change, 0)[:1] if seen else render.diff(change)
+        if call.name in _SUBAGENTS:
+            return render.tool_result(block)[:1]  # the rest is for the model
+        if call.name in {"TodoWrite", ASK_USER_QUESTION, EXIT_PLAN_MODE}:
+            return []  # its call, or the dialogue, has shown all there is
+        return render.tool_result(block)
+
+    def _result(self, result: Result) -> None:
+        self.in_turn = False
+        self._calls.clear()
+        spent = float(result.total_cost_usd or 0) - self._total_cost
+        self._total_cost = float(result.total_cost_usd or 0)
+        error = result.error_text
+        if error and not render.interrupted(result) and error != self._said:
+            self._line("notice", Text(plain(error), "red"), crop=False)
+        elif not result.failed and result.result and not self._said:
+            self._finish("text", result.result, "", False)
+        self._said = ""
+        cost = spent if spent >= 0 else self._total_cost
+        self._line("end", render.outcome(result, cost), crop=False)
+
+    def _notice(self, message: Message) -> None:
+        if (line := render.notice(message)) is not None:
+            self._line("notice", line, crop=False)
+
+    # --- printing -------------------------------------------------------------------------
+
+    def _line(self, kind: Kind, text: Text, *, below: bool = False, crop: bool = True) -> None:
+        self.end_line()
+        self._gap(kind)
+        if below:
+            text = Text.assemble((_SUBAGENT, "dim"), text)
+        if crop and self.console.is_terminal:
+            text.truncate(self.console.width, overflow="ellipsis")
+        self.console.print(text, soft_wrap=True)
+        self._last_call = None
+
+    def _gap(self, kind: Kind) -> None:
+        """A blank line where another sort of thing begins."""
+        if self._prompt_shown:
+            self._prompt_shown = False
+            self.console.file.write(_CLEAR_LINE if self.console.is_terminal else "\n")
+            self._fresh_line = True
+        self.end_line()
+        if self._last and (kind in _APART or self._last in _APART) and kind != "end":
+            self.console.print()
+        self._last = kind
+
+    def _write(self, text: str, style: str) -> None:
+        if text:
+            self.console.print(Text(text, style), end="", soft_wrap=True)
+            self._fresh_line = text.endswith("\n")

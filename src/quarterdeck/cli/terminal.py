@@ -1,0 +1,115 @@
+"""Lines that a person types, and the part of the screen where they are asked.
+
+Owns the keyboard side of a terminal: reading a line without a thread, so that the wait can be
+given up at any moment, and an `Area` that knows how many rows it has used and can take them back.
+It knows nothing of agents; the dialogues are in `keyboard`.
+
+The terminal stays in its usual line mode: the kernel does the editing, Ctrl-C stays a signal, and
+nothing is left to be put right when the process dies.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import deque
+
+import anyio
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from quarterdeck.cli.text import plain
+
+
+class Keys:
+    """Lines from a terminal, by its file descriptor."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._lines: deque[str] = deque()
+        self._begun = b""
+
+    async def line(self) -> str | None:
+        """The next line, without its newline; None when the person ends the input (Ctrl-D)."""
+        loop = asyncio.get_running_loop()
+        while not self._lines:
+            readable = anyio.Event()
+            loop.add_reader(self._descriptor, readable.set)
+            try:
+                await readable.wait()
+            finally:
+                loop.remove_reader(self._descriptor)
+            try:
+                data = os.read(self._descriptor, 65536)
+            except OSError:
+                return None  # the terminal is gone
+            if not data:
+                return None
+            *whole, self._begun = (self._begun + data).split(b"\n")
+            self._lines += (line.decode("utf-8", "replace") for line in whole)
+        return self._lines.popleft()
+
+    def forget(self) -> None:
+        """Throw away what was typed before the question was there to be read."""
+        self._lines.clear()
+        self._begun = b""
+        try:
+            import termios
+
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        except (ImportError, OSError):
+            pass
+
+
+class Area:
+    """A part of the terminal, from the cursor down, that can be taken back as a whole."""
+
+    def __init__(self, console: Console, keys: Keys) -> None:
+        self._console = console
+        self._keys = keys
+        self._rows = 0
+
+    def print(self, *lines: Text) -> None:
+        """Print lines, wrapped at the width of the terminal."""
+        for line in lines:
+            with self._console.capture() as captured:
+                self._console.print(line)
+            text = captured.get()
+            self._rows += text.count("\n")
+            self._console.file.write(text)
+        self._console.file.flush()
+
+    async def ask(self, question: str) -> str | None:
+        """Print a question, wait for a line; None when the person ends the input."""
+        self._console.print(Text(question, "bold"), end="")
+        typed = await self._keys.line()
+        if typed is None:
+            self._console.print()
+        self._rows += 1 + cell_len(question + (typed or "")) // max(1, self._console.width)
+        return None if typed is None else plain(typed).strip()
+
+    def erase(self) -> bool:
+        """Take everything back; False if it does not fit the screen, or cannot be done."""
+        if not self._console.is_terminal or self._console.is_dumb_terminal:
+            return False
+        if self._rows >= self._console.height:
+            return False
+        up = f"\x1b[{self._rows}A" if self._rows else ""
+        self._console.file.write(f"\r{up}\x1b[J")
+        self._console.file.flush()
+        self._rows = 0
+        return True
+
+
+def keyboard_there() -> bool:
+    """Whether a person can be asked: there is a terminal to read from, and one to ask on."""
+    return _terminal(sys.stdin) and (_terminal(sys.stdout) or _terminal(sys.stderr))
+
+
+def _terminal(stream: object) -> bool:
+    try:
+        return bool(getattr(stream, "isatty", bool)())
+    except ValueError:
+        return False  # it was closed

@@ -1,0 +1,48 @@
+"""Text from outside, made safe to print.
+
+Owns the one rule for all that the model, a tool, or a file brings to the terminal: letters stay,
+whatever a terminal would obey becomes a mark that one can see. Nothing in this package prints a
+text from outside that has not been through here, or through `wire.tools.one_line`.
+
+Rich markup is no danger here, because no such text is ever parsed as markup: it is always put into
+a `rich.text.Text`, which takes it literally.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Control characters but for newline and tab, marks that turn or hide the text around them, line
+# separators, halves of surrogate pairs, and the invisible tag characters.
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_PICTURES = 0x2400
+"""Where Unicode keeps the pictures of the first 32 control characters: ␛ for an escape."""
+
+
+def plain(text: str) -> str:
+    """The text with nothing left in it that a terminal obeys; newlines and tabs stay."""
+    if "\r" in text:
+        # What a progress bar overwrites becomes lines: nothing is hidden that way.
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _OBEYED.sub(_shown, text)
+
+
+def _shown(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(_PICTURES + code)
+    return "␡" if code == 0x7F else "\ufffd"
+
+
+def head_lines(text: str, limit: int) -> tuple[list[str], int]:
+    """The first lines of a text, safe to print, and how many more there are."""
+    lines = plain(text).rstrip("\n").split("\n")
+    return lines[:limit], max(0, len(lines) - limit)
+
+
+def count(number: int | float, noun: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
