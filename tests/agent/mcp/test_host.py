@@ -18,7 +18,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import TextContent
 
 from quarterdeck.agent.mcp import McpHost, ToolContext, ToolServer
-from quarterdeck.agent.mcp import host as host_module
+from quarterdeck.agent.mcp import session as session_module
 from quarterdeck.domain.errors import UsageError
 from support.mcp_client import connected
 
@@ -418,8 +418,8 @@ async def test_a_server_that_fails_to_start_is_an_answer_and_may_be_tried_again(
 
 
 async def test_a_server_whose_start_hangs_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_module, "HANDSHAKE_SECONDS", 0.05)
-    monkeypatch.setattr(host_module, "WITHDRAWAL_SECONDS", 0.05)
+    monkeypatch.setattr(session_module, "HANDSHAKE_SECONDS", 0.05)
+    monkeypatch.setattr(session_module, "WITHDRAWAL_SECONDS", 0.05)
 
     @asynccontextmanager
     async def lifespan(server: Server[Any]) -> AsyncIterator[dict[str, object]]:

@@ -1,7 +1,7 @@
 """What a tool returned, as what the model reads.
 
 Owns the way from a Python value to an MCP result: text, content blocks, structured content. Pure;
-above it is `tool`, below it are the types of `mcp` and two serialisers.
+above it is `tools`, below it are the types of `mcp` and two serialisers.
 
 Structured content is only made of values that are objects (models, structs, dataclasses, dicts):
 the CLI shows it to the model in place of the text, and `{"result": "hello"}` reads worse than

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from quarterdeck.agent.mcp.results import failure
-from quarterdeck.agent.mcp.tool import Tool, ToolContext
+from quarterdeck.agent.mcp.tools import Tool, ToolContext
 from quarterdeck.domain.errors import UsageError
 
 AnyTool = Tool[..., object] | Callable[..., object]

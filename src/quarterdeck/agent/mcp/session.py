@@ -1,0 +1,247 @@
+"""One MCP server at work: its loop between two streams, and the calls that run in it.
+
+Owns the pairing of requests with their answers, and the two ways in which a call is withdrawn.
+Above it is `host`, which starts it; below it the server runs on the `mcp` package's own loop. It
+does not know what a tool is, and never raises for what the CLI sent.
+
+The CLI counts its JSON-RPC ids anew whenever it connects again, while calls of before may still
+run. So each request gets an id of ours on its way in, and its own back on its way out.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+import anyio
+import msgspec
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    REQUEST_TIMEOUT,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    RequestId,
+    jsonrpc_message_adapter,
+)
+from mcp_types.version import LATEST_HANDSHAKE_VERSION
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from quarterdeck.agent.mcp.host import ACKNOWLEDGED, Send, id_of, refusal
+from quarterdeck.agent.mcp.server import ToolServer
+
+HANDSHAKE_SECONDS = 30.0
+"""A server whose start hangs must not hang the CLI: up to 2.1.120 it waits for ever."""
+
+WITHDRAWAL_SECONDS = 1.0
+"""For telling a server that nobody waits any more; its loop takes this at once or is stuck."""
+
+_Answer = JSONRPCResponse | JSONRPCError
+
+_log = logging.getLogger(__name__)
+
+
+class _Call:
+    """A request on its way through the server; settled once, by whoever comes first."""
+
+    def __init__(self, request_id: RequestId) -> None:
+        self.request_id = request_id
+        self.answer: _Answer = _error(request_id, INTERNAL_ERROR, "No answer")
+        self._settled = anyio.Event()
+
+    def settle(self, answer: _Answer) -> None:
+        if not self._settled.is_set():
+            self.answer = answer.model_copy(update={"id": self.request_id})
+            self._settled.set()
+
+    def fail(self, code: int, text: str) -> None:
+        self.settle(_error(self.request_id, code, text))
+
+    async def wait(self) -> _Answer:
+        await self._settled.wait()
+        return self.answer
+
+
+class Session:
+    """One server at work: its loop reads from `_inbound`, and writes through `send`."""
+
+    def __init__(self, server: ToolServer, send: Send) -> None:
+        self.ended = False
+        self._server = server
+        self._forward = send
+        self._calls: dict[int, _Call] = {}
+        self._last_id = 0
+        self._greeted = False
+        self._inbound, self._server_side = anyio.create_memory_object_stream[
+            SessionMessage | Exception
+        ]()
+
+    async def run(self) -> None:
+        """Serve until cancelled. A server that breaks takes nothing else down with it."""
+        reason = "The tool server was stopped"
+        try:
+            await self._server.lowlevel.run(self._server_side, self, self._server.options())
+        except Exception as error:  # noqa: BLE001 - a server's start may raise anything
+            _log.exception("the tool server %s failed", self._server.name)
+            reason = f"The tool server {self._server.name} failed: {error}"
+        finally:
+            self.ended = True
+            self._inbound.close()
+            self._server_side.close()
+            for call in self._calls.values():
+                call.fail(CONNECTION_CLOSED, reason)
+
+    async def answer(self, message: bytes) -> msgspec.Raw:
+        """Answer one message from the CLI."""
+        try:
+            rpc = jsonrpc_message_adapter.validate_json(message)
+        except ValidationError:
+            return refusal(id_of(message), "Not a JSON-RPC message", INVALID_REQUEST)
+        match rpc:
+            case JSONRPCRequest():
+                return _encode(await self._ask(rpc))
+            case JSONRPCNotification() if rpc.method == "notifications/cancelled":
+                await self._withdraw(rpc)
+            case _:
+                await self._tell(rpc)
+        return ACKNOWLEDGED
+
+    async def manifest(self) -> msgspec.Raw | None:
+        """What the server answers to the handshake and to the question for its tools."""
+        hello = await self._ask(_hello())
+        if not isinstance(hello, JSONRPCResponse):
+            return None
+        manifest = {"initializeResult": hello.result}
+        tools = await self._ask(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list"))
+        # With more than one page of tools the CLI has to ask for itself.
+        if isinstance(tools, JSONRPCResponse) and not tools.result.get("nextCursor"):
+            manifest["toolsListResult"] = tools.result
+        return msgspec.Raw(msgspec.json.encode(manifest))
+
+    async def _ask(self, request: JSONRPCRequest) -> _Answer:
+        """Pass a request to the server and wait for its answer."""
+        if request.method == "initialize":
+            return await self._greet(request)
+        if not self._greeted:
+            # With a manifest the CLI shakes no hands, but the server's loop insists on it.
+            await self._greet(_hello())
+            await self._tell(JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized"))
+        return await self._exchange(request)
+
+    async def _tell(self, message: JSONRPCMessage) -> None:
+        """Pass on what needs no answer of the server's."""
+        try:
+            await self._inbound.send(SessionMessage(message))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            _log.debug("the tool server %s has ended; message dropped", self._server.name)
+
+    async def _withdraw(self, notice: JSONRPCNotification) -> None:
+        """Cancel the call that the CLI no longer wants; unknown ones have ended already."""
+        wanted = (notice.params or {}).get("requestId")
+        for inner, call in reversed(self._calls.items()):
+            if call.request_id == wanted and not isinstance(wanted, bool):
+                await self._tell(_cancelled(inner))
+                call.fail(CONNECTION_CLOSED, "The request was cancelled")
+                return
+
+    async def _greet(self, request: JSONRPCRequest) -> _Answer:
+        self._greeted = True
+        answer: _Answer = _error(request.id, REQUEST_TIMEOUT, "The tool server does not start")
+        with anyio.move_on_after(HANDSHAKE_SECONDS):
+            answer = await self._exchange(request)
+        self._greeted = isinstance(answer, JSONRPCResponse)
+        return answer
+
+    async def _exchange(self, request: JSONRPCRequest) -> _Answer:
+        self._last_id += 1
+        inner = self._last_id
+        call = self._calls[inner] = _Call(request.id)
+        unanswered = partial(self._unanswered, call)
+        try:
+            await self._inbound.send(
+                SessionMessage(
+                    request.model_copy(update={"id": inner}),
+                    ServerMessageMetadata(on_request_unanswered=unanswered),
+                )
+            )
+            return await call.wait()
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            call.fail(CONNECTION_CLOSED, "The tool server has ended")
+            return await call.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(WITHDRAWAL_SECONDS, shield=True):
+                await self._tell(_cancelled(inner))
+            raise
+        finally:
+            del self._calls[inner]
+
+    async def _unanswered(self, call: _Call) -> None:
+        call.fail(CONNECTION_CLOSED, "The request was cancelled")
+
+    # What follows makes the session the stream into which the server's loop writes. Answers are
+    # paired here at once; only the task that sends something unasked waits for a slow link.
+
+    async def send(self, item: SessionMessage, /) -> None:
+        """Take one message from the server."""
+        message = item.message
+        if isinstance(message, JSONRPCResponse | JSONRPCError):
+            if isinstance(message.id, int) and (call := self._calls.get(message.id)):
+                call.settle(message)
+            return
+        try:
+            await self._forward(self._server.name, _encode(message))
+        except Exception as error:
+            _log.warning(
+                "a message of the tool server %s was lost", self._server.name, exc_info=True
+            )
+            raise anyio.BrokenResourceError from error
+
+    async def aclose(self) -> None:
+        """Nothing to close: the session ends with its loop."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return None
+
+
+def _hello() -> JSONRPCRequest:
+    params = {
+        "protocolVersion": LATEST_HANDSHAKE_VERSION,
+        "capabilities": {},
+        "clientInfo": {"name": "quarterdeck", "version": ""},
+    }
+    return JSONRPCRequest(jsonrpc="2.0", id=0, method="initialize", params=params)
+
+
+def _cancelled(inner: int) -> JSONRPCNotification:
+    return JSONRPCNotification(
+        jsonrpc="2.0", method="notifications/cancelled", params={"requestId": inner}
+    )
+
+
+def _error(request_id: RequestId | None, code: int, text: str) -> JSONRPCError:
+    return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=text))
+
+
+def _encode(message: JSONRPCMessage) -> msgspec.Raw:
+    try:
+        return msgspec.Raw(message.model_dump_json(by_alias=True, exclude_unset=True).encode())
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        request_id = None if isinstance(message, JSONRPCNotification) else message.id
+        return _encode(_error(request_id, INTERNAL_ERROR, f"The answer is not valid JSON: {error}"))
