@@ -14,7 +14,10 @@ and `$text`. `fake_cli` is the program; this module only writes what it plays.
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -149,18 +152,26 @@ def fake_cli_command(
     record: Path | None = None,
     lifetime: float = 120.0,
 ) -> tuple[str, ...]:
-    """Write the script to a file in `folder` (a new temporary one) and give what plays it.
+    """Write the script to a file and give the command that plays it.
 
+    The file is made in `folder`, or else in a temporary one that goes when this program ends.
     `record` is a file that gets the flags, and then every line that the fake CLI reads. Whatever
     happens, the process ends itself after `lifetime` seconds.
     """
-    place = folder or Path(tempfile.mkdtemp(prefix="quarterdeck-fake-"))
+    place = folder or _temporary()
     descriptor, name = tempfile.mkstemp(prefix="script-", suffix=".json", dir=place)
     whole = _Script(version, lifetime, str(record or ""), tuple(script))
     os.close(descriptor)
     Path(name).write_bytes(msgspec.json.encode(whole))
     # By its path and isolated: it starts in a few hundredths of a second, with no library of ours.
     return (sys.executable, "-I", str(Path(__file__).with_name("fake_cli.py")), name)
+
+
+@functools.cache
+def _temporary() -> Path:
+    place = Path(tempfile.mkdtemp(prefix="quarterdeck-fake-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
 
 
 # --- the lines that it says -------------------------------------------------------------------
