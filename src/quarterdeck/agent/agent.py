@@ -50,7 +50,7 @@ from quarterdeck.wire.commands import (
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
 from quarterdeck.wire.exchange import Abandoned, Answered, Ending, Lost, Refused
-from quarterdeck.wire.messages import Result
+from quarterdeck.wire.messages import Result, StreamEvent
 from quarterdeck.wire.outbound import KeepAlive, Prompt
 from quarterdeck.wire.peer import Asked, Event, Peer, Recovered, RequestEnded, Withdrawn
 from quarterdeck.wire.requests import CanUseTool
@@ -158,7 +158,7 @@ class Agent(Controls):
             or self.options.allow_dangerously_skip_permissions
             or self.options.permission_mode == "bypassPermissions"
         )
-        self._peer = Peer(version=version, bypass_allowed=bypass)
+        self._peer = Peer(version=version, bypass_allowed=bypass, resumable=link.resumable)
         self._wake = anyio.Event()
         mcp = await self._stack.enter_async_context(McpHost(self._servers, self._mcp_says))
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
@@ -368,45 +368,51 @@ class Agent(Controls):
     def _handle(self, events: list[Event]) -> None:
         batch: list[Message] = []
         for event in events:
-            if isinstance(event, Message):
+            if type(event) is StreamEvent:  # by far the most
                 batch.append(event)
-                continue
-            self._deliver(batch)
-            batch = []
-            match event:
-                case Asked(request=request):
-                    self._service.serve(request)
-                case Withdrawn(request_id=request_id):
-                    self._service.withdraw(request_id)
-                case RequestEnded(request_id=request_id, ending=ending):
-                    if (pending := self._pending.get(request_id)) is not None:
-                        pending.ending = ending
-                        pending.done.set()
-                case PromptTaken(uuid=uuid):
-                    if uuid in self._queries:
-                        self._queries[uuid].release()
-                case PromptDropped(uuid=uuid):
-                    if (query := self._queries.pop(uuid, None)) is not None:
-                        query.lose(self._closed)
-                case TurnEnded(turn=turn):
-                    for uuid in turn.prompts:
-                        if (query := self._queries.pop(uuid, None)) is not None:
-                            query.close(turn)
-                    for query in self._queries.values():
-                        query.discard()
-                case Recovered(complete=complete):
-                    if not complete:
-                        log.warning("the link was lost, and with it messages of the CLI")
+            elif isinstance(event, _OWN_BUSINESS):
+                self._deliver(batch)
+                batch = []
+                for inbox in self._readers:
+                    inbox.put([event])
+            elif isinstance(event, Message):
+                batch.append(event)
+                if isinstance(event, Result):
+                    self._last_result = event
+            else:
+                self._deliver(batch)
+                batch = []
+                self._act(event)
         self._deliver(batch)
 
     def _deliver(self, batch: list[Message]) -> None:
-        if not batch:
-            return
-        for inbox in self._readers:
-            inbox.put(batch)
-        ours = [message for message in batch if not isinstance(message, _OWN_BUSINESS)]
-        for message in ours:
-            if isinstance(message, Result):
-                self._last_result = message
-        for query in self._queries.values():
-            query.put(ours)
+        if batch:
+            for inbox in (*self._readers, *self._queries.values()):
+                inbox.put(batch)
+
+    def _act(self, event: Event) -> None:
+        match event:
+            case Asked(request=request):
+                self._service.serve(request)
+            case Withdrawn(request_id=request_id):
+                self._service.withdraw(request_id)
+            case RequestEnded(request_id=request_id, ending=ending):
+                if (pending := self._pending.get(request_id)) is not None:
+                    pending.ending = ending
+                    pending.done.set()
+            case PromptTaken(uuid=uuid):
+                if uuid in self._queries:
+                    self._queries[uuid].release()
+            case PromptDropped(uuid=uuid):
+                if (query := self._queries.pop(uuid, None)) is not None:
+                    query.lose(self._closed)
+            case TurnEnded(turn=turn):
+                for uuid in turn.prompts:
+                    if (query := self._queries.pop(uuid, None)) is not None:
+                        query.close(turn)
+                for query in self._queries.values():
+                    query.discard()
+            case Recovered(complete=False):
+                log.warning("the link was lost, and with it messages of the CLI")
+            case _:
+                pass

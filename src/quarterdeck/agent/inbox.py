@@ -95,17 +95,22 @@ class Inbox:
         return self
 
     async def __anext__(self) -> Message:
-        while self._held or not self._items:
+        # Speed matters here: one call for each message, and mostly there is one.
+        while not self._items or self._held:
             if self._closed:
                 if self._error is not None:
                     raise self._error
                 raise StopAsyncIteration
-            self._arrived = anyio.Event()
-            await self._arrived.wait()
+            await self._wait()
         self._read += 1
         if self._eased is not None and len(self._items) <= EASED:
             self._eased.set()
         return self._items.popleft()
+
+    async def _wait(self) -> None:
+        """Wait until something has changed."""
+        self._arrived = anyio.Event()
+        await self._arrived.wait()
 
     def _notice(self) -> None:
         if self._arrived is not None:

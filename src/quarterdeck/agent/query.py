@@ -14,7 +14,6 @@ import msgspec
 
 from quarterdeck.agent.inbox import Inbox
 from quarterdeck.domain.errors import TurnFailed
-from quarterdeck.wire.base import Message
 from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.outbound import Prompt
@@ -60,10 +59,11 @@ class Query(Inbox):
         if submit is not None:
             await submit(self)
 
-    async def __anext__(self) -> Message:
+    async def _wait(self) -> None:
         if self._submit is not None:
             await self.send()
-        return await super().__anext__()
+        else:
+            await super()._wait()
 
     async def finish(self) -> Turn:
         """Read to the end of the turn, and return it. Raises `TurnFailed` if it was cancelled."""

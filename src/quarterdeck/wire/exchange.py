@@ -69,6 +69,27 @@ def request_ids() -> Callable[[], str]:
     return lambda: f"{prefix}-{next(numbers)}"
 
 
+class RecentIds:
+    """The last ids that came by: at least `size` of them, at most twice as many."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._newer: set[str] = set()
+        self._older: set[str] = set()
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._newer or id_ in self._older
+
+    def add(self, id_: str) -> bool:
+        """Take note of an id. False if it was among them already."""
+        if id_ in self:
+            return False
+        self._newer.add(id_)
+        if len(self._newer) >= self._size:
+            self._older, self._newer = self._newer, set()
+        return True
+
+
 class OurRequests:
     """The requests that we sent and that have not ended."""
 

@@ -14,7 +14,6 @@ every version bears is sent.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -34,6 +33,7 @@ from quarterdeck.wire.exchange import (
     Lost,
     OurRequests,
     Ours,
+    RecentIds,
     Refused,
     TheirRequests,
     request_ids,
@@ -95,6 +95,7 @@ class Peer:
         *,
         version: Version | None = None,
         bypass_allowed: bool = False,
+        resumable: bool = False,
         max_line: int = DEFAULT_MAX_LINE,
         new_id: Callable[[], str] | None = None,
     ) -> None:
@@ -104,13 +105,14 @@ class Peer:
         self.init: Init | None = None
         self.turns = TurnLedger()
         self._bypass_allowed = bypass_allowed
+        self._resumable = resumable
         self._max_line = max_line
         self._reader = LineReader(max_line)
         self._new_id = new_id or request_ids()
         self._ours = OurRequests()
         self._theirs = TheirRequests()
         self._asks: dict[str, ControlRequest] = {}
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen = RecentIds(REMEMBERED_UUIDS)
         self._unconfirmed: dict[str, bytes] = {}
         self._initialized = False
         self._out: list[bytes] = []
@@ -121,15 +123,15 @@ class Peer:
         """Take bytes from the CLI, cut anywhere. Send `data_to_send` afterwards."""
         events: list[Event] = []
         from_cli = codec.from_cli
+        # Most lines are deltas in the midst of a turn: they change nothing but the screen.
+        plain = None if self._resumable else StreamEvent
         for line in self._reader.feed(data):
             if isinstance(line, OversizedLine):
                 events.append(codec.oversized(line))
                 continue
             message = from_cli(line)
-            # Most lines are deltas in the midst of a turn: they change nothing but the screen.
-            if type(message) is StreamEvent and self.state is State.WORKING:
-                if self._is_new(message.uuid):
-                    events.append(message)
+            if type(message) is plain and self.state is State.WORKING:
+                events.append(message)
             else:
                 self._take(message, events)
         return events
@@ -273,8 +275,9 @@ class Peer:
                 return
             case _:
                 pass
-        if not self._is_new(getattr(message, "uuid", None)):
-            return
+        uuid = getattr(message, "uuid", None)
+        if uuid and not self._seen.add(uuid):
+            return  # A reconnect may repeat many.
         events.append(message)
         self._learn(message)
         meaning = self.turns.observe(message)
@@ -288,17 +291,6 @@ class Peer:
                     self._happen(Happening.TURN_ENDED)
                 case _:
                     pass
-
-    def _is_new(self, uuid: str | None) -> bool:
-        """Whether a message with this uuid has not come before; a reconnect may repeat many."""
-        if not uuid:
-            return True
-        if uuid in self._seen:
-            return False
-        self._seen[uuid] = None
-        if len(self._seen) > REMEMBERED_UUIDS:
-            self._seen.popitem(last=False)
-        return True
 
     def _learn(self, message: Message) -> None:
         """Take from a message what it says of the CLI itself."""
