@@ -26,6 +26,7 @@ class Inbox:
         self._something = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
+        self._released = False
 
     @property
     def full(self) -> bool:
@@ -44,7 +45,7 @@ class Inbox:
         self._items.append(item)
         if isinstance(item, bytes):
             self._size += len(item)
-        if self.full:
+        if self.full and not self._released:
             self._room.clear()
         self._something.set()
 
@@ -75,6 +76,11 @@ class Inbox:
         """
         await self._something.wait()
         self._something.clear()
+
+    def release(self) -> None:
+        """Let no source wait any more: nobody will take what it has."""
+        self._released = True
+        self._room.set()
 
     async def wait_for_room(self) -> None:
         """Wait until the reader has taken so much that the source may go on."""

@@ -1,0 +1,251 @@
+"""Accept CLIs that dial us: a plain ASGI app, without a framework.
+
+Owns the handshake, the token check, and the way of bytes from a socket into the session's link.
+The hub mounts it; `serve` runs it alone for one `Agent`; below it is `WebSocketLink`. It knows
+paths, tokens and frames, not what is in them.
+
+A CLI started with `--sdk-url ws://HOST/v1/ws/ID` opens a WebSocket there. A frame holds any bytes
+of its NDJSON: several lines, or half a one. With CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2=1 the
+CLI sends by `POST /v1/session/ID/events` instead, and only reads from the socket.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+import anyio
+import msgspec
+
+from quarterdeck.domain.errors import LinkClosed, UsageError
+from quarterdeck.links.websocket.asgi import (
+    Answer,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    TooLarge,
+    bears,
+    header,
+    path_of,
+    read_body,
+    refuse_upgrade,
+    respond,
+)
+from quarterdeck.links.websocket.codes import CLOSED, REPLACED
+from quarterdeck.links.websocket.link import Connection, WebSocketLink
+
+BODY_LIMIT = 128 * 1024 * 1024
+ROOM_SECONDS = 20.0  # how long a POST waits for the reader before it is told to try again
+HANDOVER_SECONDS = 0.5  # how long a replaced connection may take to give what it still has
+
+# One answer for a session that is not there and for a token that is not its own: nobody learns
+# from outside which sessions there are.
+_UNKNOWN = Answer(401, "no session here for this token")
+
+
+class Door(msgspec.Struct, frozen=True):
+    """Who may connect to which link: whoever has the token."""
+
+    link: WebSocketLink
+    token: str
+
+    def __post_init__(self) -> None:
+        """A door without a token would stand open."""
+        if not self.token or not self.token.isascii():
+            raise UsageError("token: it must be a text of ASCII characters, and not empty")
+
+
+Route = Callable[[str], Door | None]
+
+
+class CliEndpoint:
+    """The ASGI app. `route` gives the door for the path of a CLI's `--sdk-url`, or None.
+
+    Keep the door of a closed link for some minutes. A CLI that comes back to it is told that the
+    session is over; one that finds no door is refused, and 2.1.62 then goes on dialling.
+    """
+
+    def __init__(self, route: Route, *, body_limit: int = BODY_LIMIT) -> None:
+        self._route = route
+        self._body_limit = body_limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection or request, as ASGI has it."""
+        match scope["type"]:
+            case "websocket":
+                await self._socket(scope, receive, send)
+            case "http":
+                await respond(await self._post(scope, receive), send)
+            case _:
+                pass  # a server that asks for a lifespan does without when nothing answers
+
+    # --- WebSocket ---
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if header(scope, b"origin") is not None:
+            # A CLI sends none. A web page in somebody's browser always does.
+            await refuse_upgrade(Answer(403, "not for browsers"), receive, send)
+            return
+        door = self._route(path_of(scope))
+        if not bears(scope, door.token if door else "") or door is None:
+            await refuse_upgrade(_UNKNOWN, receive, send)
+            return
+        link = door.link
+        over = link.over
+        if over and not link.farewell():
+            # It was told and came back: 2.1.37, which knows no code that ends it. Refused, it
+            # gives up after two attempts.
+            await refuse_upgrade(Answer(410, "the session is over"), receive, send)
+            return
+        await receive()  # the connect
+        await send({"type": "websocket.accept"})
+        connection = _AsgiConnection(send)
+        if over:
+            await connection.end(CLOSED, "the session is over")
+            return
+        replaced = await _hand_over(link, connection, header(scope, b"x-last-request-id"))
+        code = 1006
+        try:
+            async with anyio.create_task_group() as group:
+                if replaced is not None:
+                    group.start_soon(replaced.end, REPLACED, "a newer connection took its place")
+                # Beside the reading: a CLI that first sends its own backlog reads only then.
+                group.start_soon(link.flush)
+                code = await _pump(link, connection, receive)
+                group.cancel_scope.cancel()
+        finally:
+            connection.ended.set()
+            link.detach(connection, code)
+
+    # --- POST ---
+
+    async def _post(self, scope: Scope, receive: Receive) -> Answer:
+        if header(scope, b"origin") is not None:
+            return Answer(403, "not for browsers")
+        doors = (self._route(path) for path in socket_paths(path_of(scope)))
+        door = next((door for door in doors if door is not None), None)
+        if not bears(scope, door.token if door else "") or door is None:
+            return _UNKNOWN
+        if scope["method"] != "POST":
+            return Answer(405, "events come by POST")
+        try:
+            body = await read_body(scope, receive, self._body_limit)
+        except TooLarge:
+            return Answer(413, f"more than {self._body_limit} bytes")
+        if body is None:
+            return Answer(400, "the body did not arrive")
+        return await self._events(door.link, body)
+
+    async def _events(self, link: WebSocketLink, body: bytes) -> Answer:
+        try:
+            lines = event_lines(body)
+        except msgspec.DecodeError as error:
+            return Answer(400, f"not a list of events: {error}")
+        try:
+            with anyio.fail_after(ROOM_SECONDS):
+                new = await link.feed_post(hashlib.sha256(body).digest(), lines)
+        except LinkClosed:
+            return Answer(410, "the session is over")
+        except TimeoutError:
+            return Answer(503, "too much lies unread; try again")
+        return Answer(200, f"{len(lines)} taken" if new else "known already")
+
+
+class _AsgiConnection:
+    """One accepted WebSocket, for the link to write to."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._ending = False
+        self._ended = anyio.Event()
+
+    @property
+    def ended(self) -> anyio.Event:
+        """Set when the app has seen the disconnect."""
+        return self._ended
+
+    async def write(self, data: bytes) -> None:
+        """One text frame: 2.1.37 takes no other kind."""
+        if self._ending or self._ended.is_set():
+            raise ConnectionResetError("the WebSocket is closed")
+        try:
+            await self._send({"type": "websocket.send", "text": data.decode()})
+        except RuntimeError as error:
+            # The server closed it by itself, after a ping without answer, and has not said so yet.
+            raise ConnectionResetError("the WebSocket is closed") from error
+
+    async def end(self, code: int, reason: str) -> None:
+        """Start the closing handshake; the disconnect ends the app's side."""
+        if self._ending or self._ended.is_set():
+            return
+        self._ending = True
+        try:
+            await self._send({"type": "websocket.close", "code": code, "reason": reason})
+        except (OSError, RuntimeError):
+            self._ended.set()  # it is gone already, which is what was wanted
+
+
+async def _hand_over(
+    link: WebSocketLink, connection: Connection, last_request_id: str | None
+) -> Connection | None:
+    """Newest wins: a CLI often is back before we saw that its old socket died."""
+    if (old := link.current) is not None:
+        # What lies unread in the old socket is not in the new one; let it come in first.
+        with anyio.move_on_after(HANDOVER_SECONDS):
+            await old.ended.wait()
+    return link.attach(connection, last_request_id)
+
+
+async def _pump(link: WebSocketLink, connection: _AsgiConnection, receive: Receive) -> int:
+    """Carry frames into the link until the socket is over; gives its close code."""
+    while True:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            code = message.get("code")
+            return code if isinstance(code, int) else 1005
+        if not await link.feed(connection, _frame(message)):
+            return REPLACED
+
+
+def _frame(message: Message) -> bytes:
+    text, data = message.get("text"), message.get("bytes")
+    if isinstance(text, str):
+        return text.encode()
+    return data if isinstance(data, bytes) else b""
+
+
+class _Events(msgspec.Struct, frozen=True):
+    """The body of a POST: each message is kept as it came."""
+
+    events: list[msgspec.Raw]
+
+
+def event_lines(body: bytes) -> list[bytes]:
+    """The messages of a POST, each as one line without its newline."""
+    lines: list[bytes] = []
+    for event in msgspec.json.decode(body, type=_Events).events:
+        line = bytes(event)
+        if not line.startswith(b"{"):
+            raise msgspec.DecodeError("an event is not an object")
+        # Inside a JSON text no newline stands bare, so these are only between its parts.
+        lines.append(msgspec.json.format(line, indent=-1) if b"\n" in line else line)
+    return lines
+
+
+def socket_paths(path: str) -> Iterator[str]:
+    """The paths of `--sdk-url` from which a CLI makes this path for its POSTs.
+
+    It puts `/session/` for the first `/ws/` and adds `/events`, unless the path ends so.
+    """
+    if not path.endswith("/events"):
+        return
+    for base in (path.removesuffix("/events"), path.removesuffix("events"), path):
+        start = base.find("/session/")
+        while start >= 0:
+            candidate = base[:start] + "/ws/" + base[start + len("/session/") :]
+            if candidate.find("/ws/") == start:
+                yield candidate
+            start = base.find("/session/", start + 1)
+        if "/ws/" not in base:
+            yield base

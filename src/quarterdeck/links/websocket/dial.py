@@ -1,0 +1,296 @@
+"""Dial a WebSocket and keep dialling: the client side of what a CLI with `--sdk-url` does.
+
+Owns the connection, its backoff and its budget. The runner stands above it, towards the hub; below
+it is the `websockets` client. It knows bytes and close codes, and takes ids from its caller.
+
+There is no task behind it: whoever receives reads the socket, and dials again when it is lost.
+So a link that nobody reads does not reconnect either; what is sent to it is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import anyio
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+
+from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
+from quarterdeck.links.base import Resumed
+from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.websocket.codes import PERMANENT, meaning
+from quarterdeck.links.websocket.outbox import Outbox
+
+FRAME_LIMIT = 128 * 1024 * 1024
+WRITE_SECONDS = 60.0
+CLOSE_SECONDS = 3.0
+
+# These mean that trying again with the same token and address is of no use.
+REFUSALS = frozenset({401, 403, 410})
+
+
+class Redial(msgspec.Struct, frozen=True, kw_only=True):
+    """How to dial again. The defaults are the CLI's own."""
+
+    base: float = 1.0  # the first pause; each next one is twice as long
+    cap: float = 30.0
+    jitter: float = (
+        0.25  # each pause is this part longer or shorter, so that many do not come at once
+    )
+    budget: float = 600.0  # seconds without a connection after which it is given up
+    first: float = 10.0  # the same for the very first connection
+    attempt: float = 10.0  # seconds for one attempt
+    ping: float = 10.0  # between pings; without an answer until the next, the connection is dead
+
+    def pause(self, number: int) -> float:
+        """The pause before attempt `number`, counted from 0."""
+        pause = min(self.base * 2.0 ** min(number, 30), self.cap)
+        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311  (no secret)
+
+
+class DialLink:
+    """A resumable link to the WebSocket at `url`. Make it with `DialLink.connect`."""
+
+    def __init__(
+        self,
+        url: str,
+        token: str,
+        redial: Redial,
+        last_request_id: Callable[[], str | None],
+        outbox: Outbox,
+    ) -> None:
+        self._url = url
+        self._token = token
+        self._redial = redial
+        self._last_request_id = last_request_id
+        self._outbox = outbox
+        self._socket: ClientConnection | None = None
+        self._attempts = 0
+        self._down_since = time.monotonic()
+        self._last_trouble = "nothing was tried yet"
+        self._last_code: int | None = None
+        self._over: LinkClosed | None = None
+        self._input_ended = False
+        self._send_order = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._closing = asyncio.Event()
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str,
+        token: str,
+        *,
+        redial: Redial | None = None,
+        last_request_id: Callable[[], str | None] = lambda: None,
+        outbox: Outbox | None = None,
+    ) -> Self:
+        """Dial `url` with the bearer `token`; tries again until `redial.first` seconds are over.
+
+        `last_request_id` is asked at each reconnect for the id of the last message that was to be
+        sent; the other end gets it as `X-Last-Request-Id`. Raises `LinkRefused` when no connection
+        can be had.
+        """
+        if not token or not token.isascii():
+            raise UsageError("token: it must be a text of ASCII characters, and not empty")
+        link = cls(url, token, redial or Redial(), last_request_id, outbox or Outbox())
+        first = link._redial.first
+        while link._socket is None:
+            await link._dial(first)
+            if link._over is not None:
+                raise LinkRefused(link._over.reason)
+        return link
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def resumable(self) -> bool:
+        """It dials again."""
+        return True
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection just now, as far as we know."""
+        return self._socket is not None
+
+    async def receive(self) -> bytes | Resumed:
+        """The next frame's bytes; after a drop, `Resumed` as soon as there is a connection again.
+
+        Cancelled, it loses nothing, in whatever it was doing.
+        """
+        while True:
+            if self._over is not None:
+                raise self._error()
+            if (socket := self._socket) is None:
+                await self._dial(self._redial.budget)
+                if self._socket is not None:
+                    self._outbox.reconnected()
+                    return Resumed()
+                continue
+            if not self._outbox.empty and not self._send_order.locked():
+                await self._flush_in_order()
+            try:
+                data = await socket.recv(decode=False)
+            except ConnectionClosed as closed:
+                self._lost(socket, closed)
+                continue
+            self._outbox.heard(time.monotonic())
+            if data:
+                return data
+
+    async def send(self, data: bytes) -> None:
+        """Send whole lines; kept, and sent after the reconnect, when the connection is down.
+
+        Waits while the other end is slow, or when very much is kept. Cancelled while it waits,
+        nothing of `data` is sent.
+        """
+        check_whole_lines(data)
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise UsageError("a line that is not UTF-8 cannot be sent as text") from error
+        async with self._send_order:
+            await self._flush()
+            while self._outbox.full and self._over is None:
+                self._changed.clear()
+                await self._changed.wait()
+                await self._flush()
+            if self._over is not None:
+                raise self._error()
+            if self._input_ended:
+                raise LinkClosed("Nothing more can be sent: the input was ended.")
+            self._outbox.put(data)
+            await self._flush()
+
+    async def end_input(self) -> None:
+        """Refuse to send from here on. A WebSocket has no end of input that could be seen."""
+        self._input_ended = True
+
+    async def close(self) -> None:
+        """Leave: the other end sees 1000, and is not to expect us back."""
+        self._end(LinkClosed("The link was closed.", close_code=1000))
+        socket, self._socket = self._socket, None
+        if socket is not None:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await socket.close()
+
+    # --- within ---
+
+    async def _dial(self, budget: float) -> None:
+        """One pause and one attempt. Leaves a socket, or the link over, or neither: try again."""
+        if self._attempts > 0 or self._last_code is not None:
+            await self._pause(
+                min(self._redial.pause(max(self._attempts - 1, 0)), self._left(budget))
+            )
+        if self._ended():
+            return
+        self._attempts += 1
+        headers = {"Authorization": f"Bearer {self._token}"}
+        if (last := self._last_request_id()) is not None:
+            headers["X-Last-Request-Id"] = last
+        try:
+            socket = await connect(
+                self._url,
+                additional_headers=headers,
+                compression=None,
+                max_size=FRAME_LIMIT,
+                open_timeout=self._redial.attempt,
+                ping_interval=self._redial.ping,
+                ping_timeout=self._redial.ping,
+                close_timeout=CLOSE_SECONDS,
+            )
+        except InvalidURI as error:
+            self._end(LinkClosed(f"{self._url!r} is not the address of a WebSocket: {error}"))
+        except InvalidStatus as error:
+            status = error.response.status_code
+            self._failed(f"the answer was HTTP {status}", budget, final=status in REFUSALS)
+        except (OSError, InvalidHandshake, EOFError) as error:
+            self._failed(f"{type(error).__name__}: {error}", budget)
+        else:
+            if self._ended():  # closed while we dialled
+                await socket.close()
+                return
+            self._socket = socket
+            self._attempts = 0
+            self._changed.set()
+
+    async def _pause(self, seconds: float) -> None:
+        self._closing.clear()
+        with anyio.move_on_after(seconds):
+            while not self._ended():
+                await self._closing.wait()
+
+    def _ended(self) -> bool:
+        return self._over is not None
+
+    def _failed(self, trouble: str, budget: float, *, final: bool = False) -> None:
+        self._last_trouble = trouble
+        if final:
+            self._end(LinkClosed(f"{self._url} refused us: {trouble}.", close_code=self._last_code))
+        elif self._left(budget) <= 0:
+            self._end(
+                LinkClosed(
+                    f"No connection to {self._url} within {budget:g} s; at last: {trouble}.",
+                    close_code=self._last_code,
+                )
+            )
+
+    def _left(self, budget: float) -> float:
+        return max(self._down_since + budget - time.monotonic(), 0.0)
+
+    def _lost(self, socket: ClientConnection, closed: ConnectionClosed) -> None:
+        if self._socket is not socket:
+            return
+        self._socket = None
+        self._down_since = time.monotonic()
+        self._last_code = closed.rcvd.code if closed.rcvd else 1006
+        if self._last_code in PERMANENT:
+            self._end(
+                LinkClosed(
+                    f"The connection is over: {meaning(self._last_code)}.",
+                    close_code=self._last_code,
+                )
+            )
+
+    def _end(self, closed: LinkClosed) -> None:
+        if self._over is None:
+            self._over = closed
+        self._changed.set()
+        self._closing.set()
+
+    def _error(self) -> LinkClosed:
+        assert self._over is not None
+        return LinkClosed(self._over.reason, close_code=self._over.close_code)
+
+    async def _flush_in_order(self) -> None:
+        async with self._send_order:
+            await self._flush()
+
+    async def _flush(self) -> None:
+        while (socket := self._socket) is not None:
+            if (data := self._outbox.take(time.monotonic())) is None:
+                return
+            try:
+                # Not to be cut in two: whether a cancelled write was made, nobody could tell.
+                with anyio.CancelScope(shield=True), anyio.fail_after(WRITE_SECONDS):
+                    await socket.send(data.decode())
+            except ConnectionClosed as closed:
+                self._lost(socket, closed)
+            except TimeoutError:
+                socket.transport.abort()
+                return

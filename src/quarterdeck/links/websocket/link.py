@@ -1,0 +1,286 @@
+"""A CLI that dials us, as a link that outlives its connections.
+
+Owns one session's bytes in both directions, while connections come and go. Above it stands the
+`Agent` or the hub; below it is `accept`, which hands it connections. It knows bytes and close
+codes; who may connect is decided by `accept`, what was lost is asked for by whoever is above.
+
+A drop is not the end: the CLI keeps working and dials again. The link then waits, keeps what is
+sent meanwhile (see `outbox`), and gives `Resumed` between the bytes before and after. A half line
+before a `Resumed` has no other half.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+import anyio
+
+from quarterdeck.domain.errors import LinkClosed, UsageError
+from quarterdeck.links.base import Resumed
+from quarterdeck.links.inbox import Inbox
+from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.websocket.codes import CLOSED, meaning
+from quarterdeck.links.websocket.outbox import Outbox
+
+FIRST_SECONDS = 60.0  # a cold start of the CLI on a busy machine takes ten
+GRACE_SECONDS = 600.0  # as long as CLIs from 2.1.62 on keep dialling; 2.1.37 gives up after 5
+WRITE_SECONDS = 60.0  # longer than the server's pings take to notice a dead peer
+CLOSE_SECONDS = 3.0
+
+# A POST proves that the CLI lives, not that its socket does. But a CLI whose socket is dead notices
+# within two pings, 20 s, and dials again; when it has not, what was written before has arrived.
+POST_PROOF_SECONDS = 25.0
+
+HIGH_WATER = 64 * 1024 * 1024
+
+
+class Connection(Protocol):
+    """One WebSocket, as `accept` hands it over."""
+
+    @property
+    def ended(self) -> anyio.Event:
+        """Set when it is over, however it ended."""
+
+    async def write(self, data: bytes) -> None:
+        """Write one frame. Raises `OSError` when the connection is gone."""
+
+    async def end(self, code: int, reason: str) -> None:
+        """Close it with a code. Never raises."""
+
+
+class WebSocketLink:
+    """A resumable link to one CLI; connections are given to it by a `CliEndpoint`.
+
+    `first` is how many seconds to wait for the first connection, `grace` how many for the next one
+    after a drop.
+    """
+
+    def __init__(
+        self,
+        *,
+        first: float = FIRST_SECONDS,
+        grace: float = GRACE_SECONDS,
+        high_water: int = HIGH_WATER,
+        outbox: Outbox | None = None,
+    ) -> None:
+        self._grace = grace
+        self._patience = first
+        self._down_since = time.monotonic()
+        self._last_code: int | None = None
+        self._inbox = Inbox(high_water)
+        self._outbox = outbox or Outbox()
+        self._connection: Connection | None = None
+        self._ever_connected = anyio.Event()
+        self._over: LinkClosed | None = None
+        self._input_ended = False
+        self._send_order = asyncio.Lock()
+        self._room_or_change = asyncio.Event()
+        self._post_order = asyncio.Lock()
+        self._last_post = b""
+        self._farewells = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def resumable(self) -> bool:
+        """A CLI that lost its connection dials again."""
+        return True
+
+    @property
+    def connected(self) -> bool:
+        """Whether a CLI is connected just now."""
+        return self._connection is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether the link has ended for good."""
+        return self._over is not None
+
+    async def wait_connected(self) -> None:
+        """Wait for the first connection; the caller bounds it."""
+        await self._ever_connected.wait()
+
+    # --- a link, as any other ---
+
+    async def receive(self) -> bytes | Resumed:
+        """The bytes that have come, or `Resumed`; waits through drops, as long as the grace."""
+        while True:
+            if (item := self._inbox.take()) is not None:
+                return item
+            self._check_grace()
+            if self._over is not None:
+                raise self._error()
+            patience = None if self._connection else self._left()
+            with anyio.move_on_after(patience):
+                await self._inbox.wait()
+
+    async def send(self, data: bytes) -> None:
+        """Send whole lines; kept and sent after the reconnect when the connection is down.
+
+        Waits while the CLI is slow, or when very much is kept. Cancelled while it waits, nothing
+        of `data` is sent.
+        """
+        check_whole_lines(data)
+        try:
+            data.decode()
+        except UnicodeDecodeError as error:
+            raise UsageError("a line that is not UTF-8 cannot be sent as text") from error
+        async with self._send_order:
+            await self._flush()
+            while self._outbox.full and self._over is None:
+                self._room_or_change.clear()
+                with anyio.move_on_after(self._left()):
+                    await self._room_or_change.wait()
+                await self._flush()
+                self._check_grace()
+            self._check_grace()
+            if self._over is not None:
+                raise self._error()
+            if self._input_ended:
+                raise LinkClosed("Nothing more can be sent: the input was ended.")
+            self._outbox.put(data)
+            await self._flush()
+
+    async def end_input(self) -> None:
+        """Refuse to send from here on. A WebSocket has no end of input that the CLI would see."""
+        self._input_ended = True
+
+    async def close(self) -> None:
+        """End the session: a CLI from 2.1.62 on exits; 2.1.37 must be ended as a process.
+
+        A CLI that is not connected just now learns of it when it dials again (see `accept`).
+        """
+        self.fail(LinkClosed("The link was closed.", close_code=CLOSED))
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await connection.end(CLOSED, "the session is over")
+                await connection.ended.wait()
+
+    def fail(self, closed: LinkClosed) -> None:
+        """End the link for a reason that only its owner knows, such as the CLI's exit."""
+        if self._over is None:
+            self._over = closed
+            self._inbox.release()
+            self._wake()
+
+    # --- for the endpoint ---
+
+    def farewell(self) -> bool:
+        """Whether a CLI that dials an ended link has yet to be told so; True only once."""
+        self._farewells += 1
+        return self._farewells == 1
+
+    def attach(self, connection: Connection, last_request_id: str | None) -> Connection | None:
+        """Take a connection; gives back the one that it replaces, if that is still there."""
+        replaced, self._connection = self._connection, connection
+        if self._ever_connected.is_set():
+            self._outbox.reconnected()
+            self._inbox.put(Resumed(last_request_id))
+        self._patience = self._grace
+        self._ever_connected.set()
+        self._wake()
+        return replaced
+
+    def detach(self, connection: Connection, code: int) -> None:
+        """The connection is over. Nothing happens when another one has replaced it."""
+        if self._connection is connection:
+            self._connection = None
+            self._down_since = time.monotonic()
+            self._last_code = code
+            self._wake()
+
+    @property
+    def current(self) -> Connection | None:
+        """The connection that counts."""
+        return self._connection
+
+    async def feed(self, connection: Connection, data: bytes) -> bool:
+        """Take the bytes of a frame; waits while too much lies unread. False: not ours any more."""
+        await self._inbox.wait_for_room()
+        if self._connection is not connection:
+            return False
+        self._outbox.heard(time.monotonic())
+        self._inbox.put(data)
+        return True
+
+    async def feed_post(self, digest: bytes, lines: Sequence[bytes]) -> bool:
+        """Take messages that came by POST, all or none, in the order of the POSTs; waits for room.
+
+        The CLI sends one POST after the other, and the same one again when it got no answer: one
+        with the digest of the last is known already, and False.
+        """
+        async with self._post_order:
+            await self._inbox.wait_for_room()
+            if self._over is not None:
+                raise self._error()
+            if digest == self._last_post:
+                return False
+            self._last_post = digest
+            self._outbox.heard(time.monotonic() - POST_PROOF_SECONDS)
+            self._inbox.put(b"".join(line + b"\n" for line in lines))
+            return True
+
+    async def flush(self) -> None:
+        """Write what waits, in order; for a connection that has just come."""
+        async with self._send_order:
+            await self._flush()
+
+    # --- within ---
+
+    async def _flush(self) -> None:
+        while (connection := self._connection) is not None:
+            if (data := self._outbox.take(time.monotonic())) is None:
+                return
+            try:
+                # Not to be cut in two: whether a cancelled write was made, nobody could tell.
+                with anyio.CancelScope(shield=True), anyio.fail_after(WRITE_SECONDS):
+                    await connection.write(data)
+            except OSError:  # also the TimeoutError of a peer that does not read
+                self.detach(connection, 1006)
+                with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                    await connection.end(1011, "it does not read")
+
+    def _left(self) -> float | None:
+        """Seconds until the grace is over; None while there is a connection."""
+        if self._connection is not None:
+            return None
+        return max(self._down_since + self._patience - time.monotonic(), 0.0)
+
+    def _check_grace(self) -> None:
+        if self._connection is None and self._over is None and self._left() == 0.0:
+            if self._last_code is None:
+                happened = f"No CLI connected within {self._patience:g} s."
+            else:
+                happened = (
+                    f"The CLI did not come back within {self._patience:g} s"
+                    f" after {meaning(self._last_code)}."
+                )
+            self.fail(LinkClosed(happened, close_code=self._last_code))
+
+    def _error(self) -> LinkClosed:
+        assert self._over is not None
+        return LinkClosed(
+            self._over.reason,
+            exit_code=self._over.exit_code,
+            signal=self._over.signal,
+            close_code=self._over.close_code,
+            stderr=self._over.stderr,
+        )
+
+    def _wake(self) -> None:
+        self._inbox.wake()
+        self._room_or_change.set()

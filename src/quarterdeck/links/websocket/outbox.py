@@ -1,0 +1,81 @@
+"""What is on its way to the other end of a WebSocket, so that a lost connection loses none of it.
+
+Owns the decision what to send again after a reconnect. `WebSocketLink` and `DialLink` write what
+it gives; it knows times and bytes, no socket and no message.
+
+A line is in one of two places. *Waiting*: not written yet; it must not be lost, so when too much
+waits the senders wait too. *In doubt*: written, but perhaps never delivered, since a connection
+dies in silence. It leaves doubt when bytes arrive over the same connection some time after it was
+written: the connection was alive then. After a reconnect all that is in doubt is written again,
+before what waits, in the old order. A line may so arrive twice, which the CLI allows: it drops a
+prompt whose uuid it knows, and ignores a second answer.
+
+This keeps doubt short. Everything that a CLI is sent makes it say something soon, so an `interrupt`
+of a minute ago is not sent again to hit a later turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+LIMIT = 16 * 1024 * 1024
+
+# Bytes that arrive just after a write were on their way before it and prove nothing.
+PROOF_SECONDS = 1.0
+
+
+class Outbox:
+    """Lines waiting and lines in doubt. Times are the caller's, from one clock."""
+
+    def __init__(self, *, limit: int = LIMIT, proof_seconds: float = PROOF_SECONDS) -> None:
+        self._limit = limit
+        self._proof_seconds = proof_seconds
+        self._waiting: deque[bytes] = deque()
+        self._waiting_size = 0
+        self._doubted: deque[tuple[float, bytes]] = deque()
+        self._doubted_size = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether senders should wait."""
+        return self._waiting_size >= self._limit
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits to be written."""
+        return not self._waiting
+
+    def put(self, data: bytes) -> None:
+        """Let `data` wait to be written."""
+        self._waiting.append(data)
+        self._waiting_size += len(data)
+
+    def take(self, now: float) -> bytes | None:
+        """What to write next, or None. From here on it is in doubt, also while it is written."""
+        if not self._waiting:
+            return None
+        data = self._waiting.popleft()
+        self._waiting_size -= len(data)
+        self._doubted.append((now, data))
+        self._doubted_size += len(data)
+        # Doubt is a matter of seconds; a limit all the same, for an end that never says a word.
+        while self._doubted_size > self._limit and len(self._doubted) > 1:
+            self._forget()
+        return data
+
+    def heard(self, now: float) -> None:
+        """Bytes came over the connection: what was written long enough ago has arrived."""
+        while self._doubted and self._doubted[0][0] <= now - self._proof_seconds:
+            self._forget()
+
+    def reconnected(self) -> None:
+        """A new connection: what was in doubt waits again, first and in order."""
+        for _, data in reversed(self._doubted):
+            self._waiting.appendleft(data)
+        self._waiting_size += self._doubted_size
+        self._doubted.clear()
+        self._doubted_size = 0
+
+    def _forget(self) -> None:
+        _, data = self._doubted.popleft()
+        self._doubted_size -= len(data)
