@@ -1,8 +1,9 @@
-"""Programs for the official SDK, over our link, with the real CLI and the scripted model."""
+"""Programs for the official SDK, over our links, with the real CLI and the scripted model."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,9 @@ from claude_agent_sdk import (
     tool,
 )
 
+from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
 from quarterdeck.sdk_transport import QuarterdeckTransport
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
@@ -41,6 +45,7 @@ from quarterdeck.testing.script import ApiError, Gate, ToolUse, play, reply
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 NEWEST = "2.1.325"
+DIALS = "2.1.120"
 SECONDS = 90.0
 
 
@@ -199,3 +204,83 @@ async def test_a_cli_that_refuses_its_flags_says_why(program: Program) -> None:
         await program.ask("hi", extra_args={"no-such-flag": None}, stderr=lines.append)
     assert raised.value.exit_code == 1
     assert any("no-such-flag" in line for line in lines)
+
+
+# --- a CLI that dialled us ------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def dialled(cli: RealCli, home: Path, model: ScriptedModel) -> AsyncIterator[WebSocketLink]:
+    """A CLI started by somebody, which dials a WebSocket of ours."""
+    link, folder = WebSocketLink(), home / "work"
+    folder.mkdir()
+    endpoint = CliEndpoint(lambda path: Door(link, "secret") if path == "/v1/ws/one" else None)
+    sdk = '{"mcpServers":{"calc":{"type":"sdk","name":"calc"}}}'
+    env = isolated_env(home, model.url, CLAUDE_CODE_SESSION_ACCESS_TOKEN="secret")
+    with anyio.fail_after(SECONDS):
+        async with serve_endpoint(endpoint) as port:
+            url = f"ws://127.0.0.1:{port}/v1/ws/one"
+            argv = to_argv(Launch(sdk_url=url, mcp_config=(sdk,), replay_user_messages=False))
+            async with await SubprocessLink.start(cli.command, argv, cwd=folder, env=env), link:
+                await link.wait_connected()
+                yield link
+
+
+async def test_a_query_over_a_websocket_runs_to_its_end(
+    clis: dict[str, RealCli], tmp_path: Path, model: ScriptedModel
+) -> None:
+    @tool("add", "Add two numbers", {"a": int, "b": int})
+    async def add(arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": str(arguments["a"] + arguments["b"])}]}
+
+    asked: list[str] = []
+
+    async def allow(
+        name: str, arguments: dict[str, Any], context: ToolPermissionContext
+    ) -> PermissionResultAllow:
+        asked.append(name)
+        return PermissionResultAllow(updated_input=arguments)
+
+    async with dialled(clis[DIALS], tmp_path, model) as link:
+        options = ClaudeAgentOptions(
+            can_use_tool=allow, mcp_servers={"calc": create_sdk_mcp_server("calc", tools=[add])}
+        )
+        prompt = play(ToolUse("mcp__calc__add", {"a": 2, "b": 40}), "done")
+        running = query(prompt=prompt, options=options, transport=QuarterdeckTransport(link))
+        messages = [message async for message in running]
+    assert asked == ["mcp__calc__add"]
+    assert ["42" in str(result.content) for result in tool_results(messages)] == [True]
+    assert isinstance(messages[-1], ResultMessage)
+    assert text_of(messages) == "done"
+
+
+async def test_a_dropped_connection_is_not_seen_by_the_program(
+    clis: dict[str, RealCli], tmp_path: Path, model: ScriptedModel
+) -> None:
+    asked: list[str] = []
+    async with dialled(clis[DIALS], tmp_path, model) as link:
+
+        async def allow_after_a_drop(
+            name: str, arguments: dict[str, Any], context: ToolPermissionContext
+        ) -> PermissionResultAllow:
+            asked.append(name)
+            old = link.current
+            assert old is not None
+            await old.end(1012, "a restart")
+            await old.ended.wait()
+            return PermissionResultAllow(updated_input=arguments)
+
+        options = ClaudeAgentOptions(can_use_tool=allow_after_a_drop)
+        async with ClaudeSDKClient(options, QuarterdeckTransport(link)) as client:
+            await client.query(play("first"))
+            first = [message async for message in client.receive_response()]
+            await client.query(play(ToolUse("Bash", {"command": "touch made"}), "second"))
+            second = [message async for message in client.receive_response()]
+            await client.set_model("claude-haiku-4-5")
+            await client.query("third")
+            third = [message async for message in client.receive_response()]
+            assert model.turns[-1].model == "claude-haiku-4-5"
+    assert asked == ["Bash"]
+    assert (text_of(first), text_of(second)) == ("first", "second")
+    assert "third" in text_of(third)
+    assert (tmp_path / "work" / "made").exists()

@@ -148,7 +148,9 @@ class QuarterdeckTransport(Transport):
         """Tell the CLI that nothing more will come. Safe to call twice."""
         if self._link is not None and not self._input_ended:
             self._input_ended = True
-            await self._link.end_input()
+            if not self._link.resumable:
+                await self._link.end_input()
+            # Else the CLI would not see it, and the link could not ask for what a drop has lost.
 
     async def close(self) -> None:
         """End the link, in bounded time."""
@@ -182,12 +184,15 @@ class QuarterdeckTransport(Transport):
         message = _decode(line)
         if message is None:
             return []
-        match message.get("type"):
-            case "result":
-                self._turn_over = True
-            case "assistant" | "stream_event" | "user":
-                self._turn_over = False
-        return self._recall.incoming(message) if self._recall else [message]
+        # What came twice is dropped first: the result of an old turn does not end this one.
+        messages = self._recall.incoming(message) if self._recall else [message]
+        for each in messages:
+            match each.get("type"):
+                case "result":
+                    self._turn_over = True
+                case "assistant" | "stream_event" | "user":
+                    self._turn_over = False
+        return messages
 
     async def _resume(self, link: Link) -> None:
         if self._recall:
