@@ -10,11 +10,13 @@ So a link that nobody reads does not reconnect either; what is sent to it is kep
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import random
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
+from urllib.parse import urlsplit
 
 import anyio
 import msgspec
@@ -212,7 +214,8 @@ class DialLink:
                 open_timeout=self._redial.attempt,
                 ping_interval=self._redial.ping,
                 ping_timeout=self._redial.ping,
-                close_timeout=CLOSE_SECONDS,
+                close_timeout=min(CLOSE_SECONDS, self._redial.ping),
+                proxy=None if _is_loopback(self._url) else True,
             )
         except InvalidURI as error:
             self._end(LinkClosed(f"{self._url!r} is not the address of a WebSocket: {error}"))
@@ -294,3 +297,12 @@ class DialLink:
             except TimeoutError:
                 socket.transport.abort()
                 return
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether the host is this machine, to which no proxy leads, whatever the environment says."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
