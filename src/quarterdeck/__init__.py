@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Decision,
         Deny,
         Hook,
+        Listener,
         Options,
         PlanAsk,
         Query,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         ToolAsk,
         ToolServer,
         ask,
+        listen,
         tool,
     )
     from quarterdeck.domain.errors import QuarterdeckError
@@ -44,6 +46,7 @@ __all__ = [
     "Decision",
     "Deny",
     "Hook",
+    "Listener",
     "Options",
     "PermissionMode",
     "PlanAsk",
@@ -59,6 +62,7 @@ __all__ = [
     "User",
     "__version__",
     "ask",
+    "listen",
     "tool",
 ]
 

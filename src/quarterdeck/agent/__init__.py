@@ -14,6 +14,7 @@ from quarterdeck.agent.asks import (
     ToolAsk,
 )
 from quarterdeck.agent.hooks import Hook
+from quarterdeck.agent.listen import Listener, listen
 from quarterdeck.agent.mcp import ToolServer, tool
 from quarterdeck.agent.once import Reply, ask
 from quarterdeck.agent.options import Options
@@ -27,6 +28,7 @@ __all__ = [
     "Decision",
     "Deny",
     "Hook",
+    "Listener",
     "Options",
     "PlanAsk",
     "Query",
@@ -35,5 +37,6 @@ __all__ = [
     "ToolAsk",
     "ToolServer",
     "ask",
+    "listen",
     "tool",
 ]

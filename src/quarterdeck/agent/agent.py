@@ -357,13 +357,7 @@ class Agent(Controls):
         last = self._last_result
         if last is None or not last.failed or not last.errors or closed.clean:
             return closed
-        return LinkClosed(
-            f"{closed.reason}: {'; '.join(last.errors)}",
-            exit_code=closed.exit_code,
-            signal=closed.signal,
-            close_code=closed.close_code,
-            stderr=closed.stderr,
-        )
+        return closed.adding("; ".join(last.errors))
 
     def _handle(self, events: list[Event]) -> None:
         batch: list[Message] = []

@@ -77,6 +77,16 @@ class LinkClosed(LinkError):
         tail = "\n".join(f"  stderr: {line}" for line in stderr[-5:])
         super().__init__(f"{reason}\n{tail}" if tail else reason)
 
+    def adding(self, more: str) -> LinkClosed:
+        """The same end, with something more to say about it."""
+        return LinkClosed(
+            f"{self.reason} {more}",
+            exit_code=self.exit_code,
+            signal=self.signal,
+            close_code=self.close_code,
+            stderr=self.stderr,
+        )
+
     @property
     def clean(self) -> bool:
         """Whether the other end left of its own accord and without complaint."""

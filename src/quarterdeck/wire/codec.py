@@ -19,6 +19,7 @@ from quarterdeck.wire.base import Malformed, Message, Unknown
 from quarterdeck.wire.framing import OversizedLine
 from quarterdeck.wire.messages import FROM_CLI, FROM_CLI_TYPES, SystemHeader
 from quarterdeck.wire.outbound import TO_CLI
+from quarterdeck.wire.rawjson import mend_surrogates
 from quarterdeck.wire.system import SYSTEM
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -28,6 +29,9 @@ _to_cli: Callable[[bytes], Message] = msgspec.json.Decoder(TO_CLI).decode
 _system: dict[str, Callable[[bytes], Message]] = {
     subtype: msgspec.json.Decoder(struct).decode for subtype, struct in SYSTEM.items()
 }
+
+
+_KNOWN_TO_CLI = frozenset(str(struct.__struct_config__.tag) for struct in TO_CLI.__args__)
 
 
 class _Header(Struct):
@@ -55,10 +59,10 @@ def from_cli(line: bytes) -> Message:
         if type(message) is SystemHeader:
             decode = _system.get(message.subtype)
             if decode is None:
-                return _unread(line, None)
+                return _unread(line, None, FROM_CLI_TYPES)
             message = decode(line)
     except _UNREADABLE as error:
-        return _unread(line, error)
+        return _mended(line, from_cli) or _unread(line, error, FROM_CLI_TYPES)
     message.__dict__["raw"] = line
     return message
 
@@ -68,7 +72,7 @@ def to_cli(line: bytes) -> Message:
     try:
         message = _to_cli(line)
     except _UNREADABLE as error:
-        return _unread(line, error)
+        return _mended(line, to_cli) or _unread(line, error, _KNOWN_TO_CLI)
     message.__dict__["raw"] = line
     return message
 
@@ -83,18 +87,30 @@ def encode(message: Message) -> bytes:
     return message.raw or msgspec.json.encode(message)
 
 
-def _unread(line: bytes, error: Exception | None) -> Unknown | Malformed:
+def _mended(line: bytes, decode: Callable[[bytes], Message]) -> Message | None:
+    """Read a line with half a surrogate pair in it, which is legal JSON but no text for us.
+
+    A CLI writes such when it cuts a text inside an emoji. `raw` keeps the line as it came.
+    """
+    mended = mend_surrogates(line)
+    if mended == line:
+        return None
+    message = decode(mended)
+    message.__dict__["raw"] = line
+    return message
+
+
+def _unread(line: bytes, error: Exception | None, known: frozenset[str]) -> Unknown | Malformed:
     try:
         header = _header(line)
     except _UNREADABLE:
         return _without_type(line, error)
-    known = header.type in FROM_CLI_TYPES and (header.type != "system" or header.subtype in _system)
     message = Unknown(
         type=header.type,
         subtype=header.subtype,
         uuid=header.uuid,
         session_id=header.session_id,
-        error=str(error) if error is not None and known else None,
+        error=str(error) if error is not None and header.type in known else None,
     )
     message.__dict__["raw"] = line
     return message

@@ -1,0 +1,155 @@
+"""Wait for a CLI that dials: the other way to get a link.
+
+A `Listener` is a WebSocket server for one CLI after the other, up to 2.1.120 (newer ones refuse to
+dial). Somebody starts the CLI elsewhere with `command`, or `launch` starts it here. Either way the
+link is given to an `Agent`::
+
+    async with listen() as listener:
+        print(shlex.join(listener.command()))
+        async with Agent(link=await listener.accept()) as agent:
+            ...
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from quarterdeck.agent.options import Options
+from quarterdeck.agent.start import start_link
+from quarterdeck.domain.errors import LinkClosed, LinkRefused
+from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.launch import Launch, Spill, to_argv
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.links.websocket.accept import CliEndpoint, Door
+from quarterdeck.links.websocket.link import WebSocketLink
+from quarterdeck.links.websocket.serve import serve_endpoint
+
+ACCEPT_SECONDS = 60.0
+"""How long a CLI that was started may take to dial; the slowest real one takes 2 s."""
+
+_KEPT_OF_STDOUT = 4096
+
+TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - the variable's name
+
+
+class Listener:
+    """A place that CLIs dial. Each gets a path and a token of its own."""
+
+    def __init__(self, base: str, doors: dict[str, Door], tasks: TaskGroup) -> None:
+        self._base = base
+        self._doors = doors
+        self._tasks = tasks
+        self._current = ""
+        self._open_door()
+
+    @property
+    def url(self) -> str:
+        """What the next CLI dials: its `--sdk-url`."""
+        return self._base + self._current
+
+    @property
+    def token(self) -> str:
+        """What the next CLI must bring, in `CLAUDE_CODE_SESSION_ACCESS_TOKEN`."""
+        return self._doors[self._current].token
+
+    def command(self, options: Launch | None = None) -> list[str]:
+        """The command line that makes a CLI dial here. The token goes in its environment."""
+        launch = msgspec.structs.replace(options or Launch(), sdk_url=self.url)
+        return ["env", f"{TOKEN_VARIABLE}={self.token}", "claude", *to_argv(launch)]
+
+    async def accept(self, *, timeout: float = ACCEPT_SECONDS) -> WebSocketLink:
+        """Wait for the CLI at `url`. The next one gets another url and another token."""
+        link = self._doors[self._current].link
+        with anyio.move_on_after(timeout):
+            await link.wait_connected()
+            self._open_door()
+            return link
+        raise LinkRefused(f"no CLI has dialled {self.url} within {timeout:g} s")
+
+    async def launch(self, options: Options, *, timeout: float = ACCEPT_SECONDS) -> Link:
+        """Start a CLI here that dials us. Closing the link ends the process too."""
+        spill = Spill()
+        dialling = msgspec.structs.replace(
+            options, sdk_url=self.url, env={**options.env, TOKEN_VARIABLE: self.token}
+        )
+        try:
+            _, process = await start_link(dialling, spill, None)
+        except BaseException:
+            spill.close()
+            raise
+        link = _LaunchedLink(self._doors[self._current].link, process, spill)
+        self._tasks.start_soon(link.watch)
+        try:
+            await self.accept(timeout=timeout)
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    def _open_door(self) -> None:
+        self._current = f"/v1/ws/{uuid4()}"
+        self._doors[self._current] = Door(WebSocketLink(), secrets.token_urlsafe(32))
+
+
+class _LaunchedLink:
+    """A process that was started here and that dials us: its bytes come by socket."""
+
+    def __init__(self, link: WebSocketLink, process: SubprocessLink, spill: Spill) -> None:
+        self._link = link
+        self._process = process
+        self._spill = spill
+
+    @property
+    def resumable(self) -> bool:
+        return True
+
+    async def receive(self) -> bytes | Resumed:
+        return await self._link.receive()
+
+    async def send(self, data: bytes) -> None:
+        await self._link.send(data)
+
+    async def end_input(self) -> None:
+        await self._link.end_input()
+
+    async def close(self) -> None:
+        await self._link.close()
+        await self._process.close()
+        self._spill.close()
+
+    async def watch(self) -> None:
+        """Wait for the process to end, and say so on the link.
+
+        What it writes to stdout is read as well: errors of its start come there, as a result, and
+        never on the socket.
+        """
+        said = b""
+        try:
+            while True:
+                said = (said + await self._process.receive())[-_KEPT_OF_STDOUT:]
+        except LinkClosed as closed:
+            text = said.decode("utf-8", "replace").strip()
+            self._link.fail(closed.adding(f"it said: {text}") if text else closed)
+
+
+@asynccontextmanager
+async def listen(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Listener]:
+    """Listen for CLIs that dial while the block runs, on a free port by default."""
+    doors: dict[str, Door] = {}
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        try:
+            async with serve_endpoint(CliEndpoint(doors.get), host, port) as bound:
+                yield Listener(f"ws://{host}:{bound}", doors, tasks)
+        except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
+            failure = error
+        tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
