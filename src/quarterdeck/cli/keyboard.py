@@ -77,18 +77,21 @@ class Keyboard:
         self._keys.forget()
         answered = False
         try:
-            match ask:
-                case ToolAsk():
-                    decision = await self._tool(ask, area)
-                case PlanAsk():
-                    decision = await self._plan(ask, area)
-                case QuestionsAsk():
-                    decision = await self._questions(ask, area)
+            decision = await self._answer(ask, area)
             answered = True
             return decision
         finally:
             if not answered and not area.erase():
                 self._console.print(Text("\n(the question was withdrawn)", "dim"))
+
+    async def _answer(self, ask: AnyAsk, area: Area) -> Decision:
+        match ask:
+            case ToolAsk():
+                return await self._tool(ask, area)
+            case PlanAsk():
+                return await self._plan(ask, area)
+            case QuestionsAsk():
+                return await self._questions(ask, area)
 
     # --- tools ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 
@@ -101,6 +102,13 @@ class Screen:
         """The person has pressed Enter."""
         self._prompt, self._prompt_shown = None, False
         self._last = ""
+
+    def said(self, text: str) -> None:
+        """What the person said, where it was not typed here."""
+        for number, line in enumerate(plain(text).strip("\n").split("\n")):
+            mark = "> " if number == 0 else "  "
+            self._line("text" if number == 0 else "", Text(mark + line, "bold"), crop=False)
+        self._last = "text"
 
     def diff_seen(self, tool_use_id: str) -> None:
         """The person has seen this change before it was made."""
@@ -257,6 +265,9 @@ class Screen:
         error = result.error_text
         if error and not render.interrupted(result) and error != self._said:
             self._line("notice", Text(plain(error), "red"), crop=False)
+        elif not result.failed and result.structured_output:
+            shown = msgspec.json.format(bytes(result.structured_output), indent=2).decode()
+            self._finish("text", shown, "", False)
         elif not result.failed and result.result and not self._said:
             self._finish("text", result.result, "", False)
         self._said = ""
@@ -277,7 +288,8 @@ class Screen:
         if crop and self.console.is_terminal:
             text.truncate(self.console.width, overflow="ellipsis")
         self.console.print(text, soft_wrap=True)
-        self._last_call = None
+        if kind != "notice":
+            self._last_call = None
 
     def _gap(self, kind: Kind) -> None:
         """A blank line where another sort of thing begins."""
@@ -286,9 +298,9 @@ class Screen:
             self.console.file.write(_CLEAR_LINE if self.console.is_terminal else "\n")
             self._fresh_line = True
         self.end_line()
-        if self._last and (kind in _APART or self._last in _APART) and kind != "end":
+        if self._last and kind and (kind in _APART or self._last in _APART):
             self.console.print()
-        self._last = kind
+        self._last = kind or self._last
 
     def _write(self, text: str, style: str) -> None:
         if text:

@@ -1,0 +1,357 @@
+"""The command line: which commands there are, and what each takes.
+
+Owns names, options and help texts, and nothing that happens then: each command hands plain values
+to a module of its own, which is loaded only then. What the options mean is the business of
+`agent.options`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+from quarterdeck import __version__
+
+app = typer.Typer(
+    name="quarterdeck",
+    help="Drive Claude Code: from the terminal, from scripts, from Python.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+sessions = typer.Typer(
+    help="The sessions that Claude Code keeps on disk.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(sessions, name="sessions")
+
+_SESSION = "The session"
+_MODEL = "The model and its limits"
+_RIGHTS = "What it may do"
+_LOADED = "What it loads"
+_PROCESS = "The process"
+_OUTPUT = "Output"
+
+
+def run_app(arguments: Sequence[str]) -> int:
+    """Run a command line; gives the exit code. Errors of the library are left to the caller."""
+    try:
+        code: object = app(list(arguments), prog_name="quarterdeck", standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    return code if isinstance(code, int) else 0
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"quarterdeck {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Drive Claude Code: from the terminal, from scripts, from Python."""
+
+
+def _option(*names: str, help: str, panel: str, **more: Any) -> Any:  # noqa: A002 - Typer's word
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+@app.command("run")
+def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from its parameters
+    prompt: Annotated[
+        str | None,
+        typer.Argument(
+            help="What to do; `-` reads it from stdin. Without it: a conversation, at a terminal."
+        ),
+    ] = None,
+    model: Annotated[str | None, _option("--model", help="The model.", panel=_MODEL)] = None,
+    effort: Annotated[
+        str | None, _option("--effort", help="How hard to think: low, medium, high.", panel=_MODEL)
+    ] = None,
+    max_turns: Annotated[
+        int | None, _option("--max-turns", help="Rounds of model and tools.", panel=_MODEL)
+    ] = None,
+    max_budget_usd: Annotated[
+        float | None, _option("--max-budget-usd", help="Stop when it costs more.", panel=_MODEL)
+    ] = None,
+    system_prompt: Annotated[
+        str | None, _option("--system-prompt", help="In place of the CLI's own.", panel=_MODEL)
+    ] = None,
+    append_system_prompt: Annotated[
+        str | None, _option("--append-system-prompt", help="Added to it.", panel=_MODEL)
+    ] = None,
+    output_schema: Annotated[
+        Path | None,
+        _option("--output-schema", help="A JSON schema for the final answer.", panel=_MODEL),
+    ] = None,
+    image: Annotated[
+        list[Path] | None,
+        _option("--image", help="Show this image with the prompt. Repeatable.", panel=_MODEL),
+    ] = None,
+    permission_mode: Annotated[
+        str | None,
+        _option(
+            "--permission-mode",
+            "--mode",
+            help="default, acceptEdits, plan, dontAsk, auto, bypassPermissions.",
+            panel=_RIGHTS,
+        ),
+    ] = None,
+    allowed_tools: Annotated[
+        list[str] | None,
+        _option(
+            "--allow",
+            "--allowed-tools",
+            help="A rule for what needs no question, as in 'Bash(git status:*)'. Repeatable.",
+            panel=_RIGHTS,
+        ),
+    ] = None,
+    disallowed_tools: Annotated[
+        list[str] | None,
+        _option(
+            "--deny",
+            "--disallowed-tools",
+            help="A rule for what is never done. Repeatable.",
+            panel=_RIGHTS,
+        ),
+    ] = None,
+    add_dir: Annotated[
+        list[Path] | None,
+        _option("--add-dir", help="One more folder to work in. Repeatable.", panel=_RIGHTS),
+    ] = None,
+    dangerously_skip_permissions: Annotated[
+        bool,
+        _option("--dangerously-skip-permissions", help="Ask about nothing at all.", panel=_RIGHTS),
+    ] = False,
+    resume: Annotated[
+        str | None, _option("--resume", help="Go on with this session.", panel=_SESSION)
+    ] = None,
+    continue_: Annotated[
+        bool, _option("--continue", help="Go on with the newest one of the folder.", panel=_SESSION)
+    ] = False,
+    fork: Annotated[
+        bool, _option("--fork", help="… in a copy, under a new id.", panel=_SESSION)
+    ] = False,
+    session_id: Annotated[
+        str | None, _option("--session-id", help="The new session's id, a UUID.", panel=_SESSION)
+    ] = None,
+    mcp_config: Annotated[
+        list[str] | None,
+        _option("--mcp-config", help="MCP servers: a file, or JSON. Repeatable.", panel=_LOADED),
+    ] = None,
+    settings: Annotated[
+        str | None, _option("--settings", help="More settings: a file, or JSON.", panel=_LOADED)
+    ] = None,
+    agent: Annotated[
+        str | None, _option("--agent", help="Which agent leads the session.", panel=_LOADED)
+    ] = None,
+    cwd: Annotated[
+        Path | None, _option("--cwd", help="The folder to work in.", panel=_PROCESS)
+    ] = None,
+    claude: Annotated[
+        str | None, _option("--claude", help="The CLI to start, by its path.", panel=_PROCESS)
+    ] = None,
+    api_billing: Annotated[
+        bool,
+        _option("--api-billing", help="Pass the API key of this environment on.", panel=_PROCESS),
+    ] = False,
+    env: Annotated[
+        list[str] | None,
+        _option("--env", help="NAME=VALUE for the CLI. Repeatable.", panel=_PROCESS),
+    ] = None,
+    no_partial: Annotated[
+        bool, _option("--no-partial", help="Whole blocks of text only.", panel=_OUTPUT)
+    ] = False,
+    quiet: Annotated[
+        bool, _option("--quiet", "-q", help="Only the final text on stdout.", panel=_OUTPUT)
+    ] = False,
+    json_lines: Annotated[
+        bool,
+        _option("--json", help="What the CLI says, as it is, on stdout (NDJSON).", panel=_OUTPUT),
+    ] = False,
+    record: Annotated[
+        Path | None,
+        _option("--record", help="Write down both directions to this file.", panel=_OUTPUT),
+    ] = None,
+) -> int:
+    """Run a prompt, or talk: text as it comes, tools, diffs, questions.
+
+    Exit code: 0 the turn went well, 1 it failed, 2 the command line is wrong, 3 the CLI could not
+    be found or started or died, 130 interrupted. Ctrl-C interrupts the turn; a second one ends it.
+    """
+    from quarterdeck.agent.options import Options
+    from quarterdeck.cli.request import RunRequest
+    from quarterdeck.cli.run import run
+
+    return run(
+        RunRequest(
+            prompt=prompt,
+            images=tuple(image or ()),
+            output_schema=output_schema,
+            env=tuple(env or ()),
+            quiet=quiet,
+            json=json_lines,
+            record=record,
+            options=Options(
+                model=model,
+                effort=effort,
+                max_turns=max_turns,
+                max_budget_usd=max_budget_usd,
+                system_prompt=system_prompt,
+                append_system_prompt=append_system_prompt,
+                permission_mode=permission_mode,
+                allowed_tools=tuple(allowed_tools or ()),
+                disallowed_tools=tuple(disallowed_tools or ()),
+                add_dirs=tuple(add_dir or ()),
+                dangerously_skip_permissions=dangerously_skip_permissions,
+                resume=resume,
+                continue_=continue_,
+                fork_session=fork,
+                session_id=session_id,
+                mcp_config=tuple(mcp_config or ()),
+                settings=settings,
+                agent=agent,
+                cwd=cwd,
+                claude=claude,
+                api_billing=api_billing,
+                include_partial_messages=not no_partial,
+            ),
+        )
+    )
+
+
+@app.command(
+    "record",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    epilog="Everything after FILE is taken as it is by `quarterdeck run`.",
+)
+def _record(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="The recording to make.")],
+) -> int:
+    """Like `run`, and write both directions down: record FILE [PROMPT] [options of run]."""
+    return run_app(["run", "--record", str(file), *context.args])
+
+
+@app.command("replay")
+def _replay(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    speed: Annotated[
+        float,
+        typer.Option("--speed", min=0.0, help="1 is as it was, 2 twice as fast, 0 all at once."),
+    ] = 0.0,
+    longest_pause: Annotated[
+        float, typer.Option("--longest-pause", min=0.0, help="Seconds; longer ones are cut short.")
+    ] = 5.0,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="What the CLI said, as it was, on stdout.")
+    ] = False,
+) -> int:
+    """Show a recording as `run` would have shown it, without any CLI."""
+    from quarterdeck.cli.replay import replay
+
+    return replay(file, speed=speed, longest_pause=longest_pause, json_lines=json_lines)
+
+
+@app.command("doctor")
+def _doctor(
+    claude: Annotated[
+        str | None, typer.Option("--claude", help="The CLI to look at, by its path.")
+    ] = None,
+    api_billing: Annotated[
+        bool, typer.Option("--api-billing", help="Look as if the API key were passed on.")
+    ] = False,
+    probe: Annotated[
+        bool,
+        typer.Option(
+            "--probe", help="Also run it, offline, and tell what it says that we do not know."
+        ),
+    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> int:
+    """Find out what is in the way of running Claude Code, and what to do about it."""
+    from quarterdeck.cli.doctor import doctor
+
+    return doctor(claude=claude, api_billing=api_billing, probe=probe, json_output=json_output)
+
+
+_SessionId = Annotated[str, typer.Argument(help="The id of the session.")]
+_Folder = Annotated[
+    Path | None,
+    typer.Option("--cwd", help="The project's folder; without it all projects are searched."),
+]
+
+
+@sessions.command("list")
+def _sessions_list(
+    cwd: _Folder = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
+    json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> int:
+    """List sessions, the newest first."""
+    from quarterdeck.cli import sessions as command
+
+    return command.list_all(cwd, limit=limit, json_output=json_output)
+
+
+@sessions.command("show")
+def _sessions_show(
+    session_id: _SessionId,
+    cwd: _Folder = None,
+    json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
+) -> int:
+    """Show the conversation of a session."""
+    from quarterdeck.cli import sessions as command
+
+    return command.show(session_id, cwd, json_output=json_output)
+
+
+@sessions.command("rename")
+def _sessions_rename(
+    session_id: _SessionId,
+    title: Annotated[str, typer.Argument(help="The new title.")],
+    cwd: _Folder = None,
+) -> int:
+    """Give a session a title."""
+    from quarterdeck.cli import sessions as command
+
+    return command.rename(session_id, title, cwd)
+
+
+@sessions.command("tag")
+def _sessions_tag(
+    session_id: _SessionId,
+    tag: Annotated[
+        str | None, typer.Argument(help="The tag; without it, it is taken away.")
+    ] = None,
+    cwd: _Folder = None,
+) -> int:
+    """Give a session a tag, or take it away."""
+    from quarterdeck.cli import sessions as command
+
+    return command.tag(session_id, tag, cwd)
+
+
+@sessions.command("delete")
+def _sessions_delete(
+    session_id: _SessionId,
+    cwd: _Folder = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> int:
+    """Delete a session for good, with its subagents."""
+    from quarterdeck.cli import sessions as command
+
+    return command.delete(session_id, cwd, sure=yes)

@@ -1,0 +1,61 @@
+"""What still runs when a turn has ended: background shells, subagents, and turns of their own.
+
+Owns the account of it, from the messages of the CLI alone. `run` leaves only when it is empty.
+"""
+
+from __future__ import annotations
+
+import anyio
+
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.system import SessionState, SessionStateChanged
+from quarterdeck.wire.tasks import (
+    BackgroundTasksChanged,
+    TaskNotification,
+    TaskStarted,
+    TaskUpdated,
+)
+from quarterdeck.wire.tools import one_line
+
+
+class Background:
+    """The tasks of one CLI that have begun and not ended."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, str] = {}
+        self._idle: bool | None = None
+        self._changed = anyio.Event()
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing runs, as far as the CLI tells; older ones never say that they are idle."""
+        return not self.running and self._idle is not False
+
+    def observe(self, message: Message) -> None:
+        """Take note of a message."""
+        match message:
+            case TaskStarted(task_id=task_id, ambient=ambient) if not ambient:
+                self.running[task_id] = one_line(message.description, 80)
+            case TaskNotification(task_id=task_id):
+                self.running.pop(task_id, None)
+            case TaskUpdated(task_id=task_id, patch=patch) if patch.status and patch.status.ended:
+                self.running.pop(task_id, None)
+            case BackgroundTasksChanged(tasks=tasks):
+                self.running = {
+                    task.task_id: one_line(task.description, 80)
+                    for task in tasks
+                    if not task.ambient
+                }
+            case SessionStateChanged(state=state):
+                self._idle = state is SessionState.IDLE
+            case _:
+                return
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def change(self, seconds: float | None) -> bool:
+        """Wait until something has changed, or so long; False if nothing has."""
+        changed = self._changed
+        with anyio.move_on_after(seconds):
+            await changed.wait()
+        return changed.is_set()

@@ -1,0 +1,42 @@
+"""The exit codes of `quarterdeck`, and which error has which."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from quarterdeck.domain.errors import (
+    LaunchError,
+    LinkError,
+    QuarterdeckError,
+    RequestError,
+    UsageError,
+)
+
+
+class Exit(IntEnum):
+    """What a script can go by."""
+
+    SUCCESS = 0
+    FAILED = 1
+    """The turn failed, `doctor` found a problem, or a recording could not be read."""
+    USAGE = 2
+    """The command line cannot be right; nothing was started."""
+    NO_CLI = 3
+    """The CLI could not be found or started, or it died."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+    OUTPUT_CLOSED = 141
+    """Whoever read the output went away, as with `| head`."""
+    TERMINATED = 143
+    """SIGTERM."""
+
+
+def exit_code(error: QuarterdeckError) -> Exit:
+    """The code for an error that ended the command."""
+    match error:
+        case UsageError():
+            return Exit.USAGE
+        case LaunchError() | LinkError() | RequestError():
+            return Exit.NO_CLI
+        case _:
+            return Exit.FAILED

@@ -1,0 +1,272 @@
+"""`quarterdeck run`: one prompt or a whole conversation, at a terminal or in a script.
+
+Owns the life of the one agent that it starts: what is shown of it, who answers its questions, what
+Ctrl-C means, when it is done, and the exit code. `request` made its options; `screen` and
+`keyboard` are its face.
+
+It is done when the turn of the prompt has ended and nothing that it began still runs in the
+background. Ctrl-C interrupts the turn, a second one ends the agent.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import anyio
+from rich.text import Text
+
+from quarterdeck.agent.agent import Agent
+from quarterdeck.agent.asks import AnyAsk, Decision
+from quarterdeck.agent.options import Options
+from quarterdeck.agent.start import start_link
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.background import Background
+from quarterdeck.cli.console import OutputClosed
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.keyboard import Keyboard, nobody
+from quarterdeck.cli.request import RunRequest, to_options, to_prompt
+from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.tee import TeeLink
+from quarterdeck.cli.terminal import Keys, keyboard_there
+from quarterdeck.cli.text import plain
+from quarterdeck.domain.errors import QuarterdeckError, UsageError
+from quarterdeck.links.base import Link
+from quarterdeck.links.launch import Spill
+from quarterdeck.links.recording import RecordingLink
+from quarterdeck.wire.messages import Result
+from quarterdeck.wire.outbound import Prompt
+from quarterdeck.wire.states import State
+from quarterdeck.wire.tools import one_line
+
+MARK = "> "
+INTERRUPT_SECONDS = 10.0
+"""How long an interrupt may take to be answered before one is told so."""
+IDLE_SECONDS = 3.0
+"""How long a CLI that has nothing left to do may take to say so."""
+_BUSY = frozenset({State.WORKING, State.WAITING, State.COMPACTING, State.RETRYING})
+LEAVE_WORDS = frozenset({"/exit", "/quit"})
+
+
+def run(request: RunRequest) -> int:
+    """Do what was asked for; gives the exit code. Raises the library's errors."""
+    options = to_options(request)
+    prompt = to_prompt(request, at_terminal=keyboard_there())
+    if prompt is None and not sys.stdout.isatty():
+        raise UsageError("a conversation needs a terminal to talk on; give a PROMPT instead")
+    return anyio.run(_Run(request, options, prompt).main)
+
+
+class _Run:
+    """One agent, from its start to the exit code."""
+
+    def __init__(self, request: RunRequest, options: Options, prompt: Prompt | None) -> None:
+        self._request = request
+        self._options = options
+        self._prompt = prompt
+        self._silent = request.quiet or request.json
+        self._out = consoles.stdout()
+        self._err = consoles.stderr()
+        self._screen = Screen(self._out)
+        self._keys = Keys(sys.stdin.fileno()) if keyboard_there() else None
+        self._keyboard = self._make_keyboard()
+        self._background = Background()
+        self._tee: TeeLink | None = None
+        self._shown = 0
+        self._agent: Agent | None = None
+        self._in_turn = False
+        self._interrupts = 0
+        self._code = Exit.SUCCESS
+        self._error: QuarterdeckError | OutputClosed | None = None
+
+    def _make_keyboard(self) -> Keyboard | None:
+        if self._keys is None:
+            return None
+        where = self._err if self._silent or not self._out.is_terminal else self._out
+        screen = self._screen if where is self._out else Screen(where)
+        return Keyboard(where, self._keys, screen, settle=self._settle)
+
+    # --- the whole ------------------------------------------------------------------------
+
+    async def main(self) -> int:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._signals, tasks.cancel_scope)
+            try:
+                with Spill() as spill:
+                    _, link = await start_link(self._options, spill, None)
+                    try:
+                        agent = Agent(self._options, decide=self._decide, link=self._wrapped(link))
+                        tasks.start_soon(self._show, agent, tasks.cancel_scope)
+                        await anyio.lowlevel.checkpoint()
+                        async with agent:
+                            self._agent = agent
+                            await self._talk(agent)
+                    finally:
+                        with anyio.CancelScope(shield=True):
+                            await link.close()
+            except (QuarterdeckError, OutputClosed) as error:
+                self._error = error
+            tasks.cancel_scope.cancel()
+        if self._error is not None and self._code is Exit.SUCCESS:
+            if not isinstance(self._error, OutputClosed):
+                self._screen.end_line()
+            raise self._error
+        return self._code
+
+    def _wrapped(self, link: Link) -> Link:
+        if self._request.record is not None:
+            try:
+                link = RecordingLink(link, self._request.record)
+            except OSError as error:
+                raise UsageError(f"--record: {self._request.record}: {error.strerror}") from error
+        if self._request.json:
+            self._tee = TeeLink(link, sys.stdout.fileno())
+            link = self._tee
+        return link
+
+    # --- what is said ---------------------------------------------------------------------
+
+    async def _show(self, agent: Agent, everything: anyio.CancelScope) -> None:
+        """Show what the CLI says, as long as it says something."""
+        try:
+            async for message in agent.messages():
+                self._shown += 1
+                self._background.observe(message)
+                if not self._silent:
+                    self._screen.show(message)
+                if self._tee is not None and self._tee.gone:
+                    raise OutputClosed
+        except OutputClosed as error:
+            self._error = error
+            everything.cancel()
+        except QuarterdeckError:
+            pass  # whoever waits for the turn hears of it too, and says so
+
+    async def _settle(self) -> None:
+        """Wait until all that has come is shown."""
+        before = -1
+        while before != self._shown:
+            before = self._shown
+            for _ in range(3):
+                await anyio.lowlevel.checkpoint()
+
+    async def _talk(self, agent: Agent) -> None:
+        if self._prompt is not None:
+            await self._turn(agent, self._prompt)
+            await self._wait_for_rest(agent)
+            return
+        while (text := await self._typed()) is not None:
+            await self._turn(agent, text)
+            self._code = Exit.SUCCESS
+            self._interrupts = 0
+
+    async def _turn(self, agent: Agent, prompt: str | Prompt) -> None:
+        self._in_turn = True
+        try:
+            query = await agent.prompt(prompt)
+            turn = await query.finish()
+        finally:
+            self._in_turn = False
+        await self._settle()
+        if turn.failed:
+            self._code = Exit.INTERRUPTED if self._interrupts else Exit.FAILED
+        if self._request.quiet:
+            self._say_result(turn.result)
+
+    def _say_result(self, result: Result | None) -> None:
+        """`--quiet`: the answer on stdout, or why there is none on stderr."""
+        if result is None or result.failed:
+            said = result.error_text if result else "the turn ended without a result"
+            self._err.print(Text(f"quarterdeck: {plain(said)}"), soft_wrap=True)
+        elif result.structured_output:
+            self._out.print(Text(bytes(result.structured_output).decode()), soft_wrap=True)
+        else:
+            self._out.print(Text(plain(result.result or "")), soft_wrap=True)
+
+    async def _wait_for_rest(self, agent: Agent) -> None:
+        """Stay until what the turn left in the background has ended, and was reported on."""
+        told = False
+        while not self._background.quiet or agent.state in _BUSY:
+            waiting = self._background.running
+            if waiting and not told and not self._silent:
+                told = True
+                what = ", ".join(title or "a task" for title in waiting.values())
+                self._screen.note(
+                    f"waiting for what runs in the background: {what} (Ctrl-C leaves)"
+                )
+            busy = bool(waiting) or agent.state in _BUSY
+            if not await self._background.change(1.0 if busy else IDLE_SECONDS) and not busy:
+                return
+        await self._settle()
+
+    # --- who answers ----------------------------------------------------------------------
+
+    async def _decide(self, ask: AnyAsk) -> Decision:
+        if self._keyboard is not None:
+            return await self._keyboard.decide(ask)
+        if not self._silent:
+            await self._settle()
+            self._screen.note(
+                f"denied, since nobody can be asked here: {one_line(ask.tool_name, 80)}"
+                " (see --allow and --permission-mode)",
+                "yellow",
+            )
+        return nobody(ask)
+
+    async def _typed(self) -> str | None:
+        """What the person says next; None when they leave."""
+        assert self._keys is not None
+        lines: list[str] = []
+        while True:
+            self._screen.prompt(MARK if not lines else "… ")
+            line = await self._keys.line()
+            self._screen.prompt_taken()
+            if line is None or line.strip() in LEAVE_WORDS:
+                return None
+            if line.endswith("\\"):
+                lines.append(line[:-1])
+                continue
+            text = "\n".join([*lines, line])
+            if text.strip():
+                return text
+            lines = []
+
+    # --- Ctrl-C ---------------------------------------------------------------------------
+
+    async def _signals(self, everything: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async with anyio.create_task_group() as tasks:
+                async for number in signals:
+                    if number == signal.SIGINT and self._keyboard and self._keyboard.editing:
+                        continue  # it was meant for the editor
+                    if number == signal.SIGINT and self._first_interrupt():
+                        tasks.start_soon(self._interrupt)
+                        continue
+                    self._code = Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED
+                    everything.cancel()
+                    return
+
+    def _first_interrupt(self) -> bool:
+        """Whether this one only interrupts; the next one ends everything."""
+        self._interrupts += 1
+        if self._interrupts > 1 or self._agent is None:
+            return False
+        return self._in_turn or self._prompt is None
+
+    async def _interrupt(self) -> None:
+        assert self._agent is not None
+        if not self._in_turn:
+            self._tell("Ctrl-C again, Ctrl-D or /exit leaves")
+            return
+        self._tell("interrupting … (Ctrl-C again ends the agent)")
+        try:
+            with anyio.fail_after(INTERRUPT_SECONDS):
+                await self._agent.interrupt()
+        except (QuarterdeckError, TimeoutError):
+            self._tell("the CLI does not obey; Ctrl-C again ends it")
+
+    def _tell(self, text: str) -> None:
+        if self._silent:
+            self._err.print(Text(f"quarterdeck: {text}", "dim"))
+        else:
+            self._screen.note(text)

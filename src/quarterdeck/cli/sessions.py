@@ -1,0 +1,123 @@
+"""`quarterdeck sessions`: the sessions on disk, listed, shown, and changed.
+
+Owns how they are printed; `agent.sessions` does the rest. No CLI runs for any of this.
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+from rich.text import Text
+
+from quarterdeck.agent.sessions import (
+    SessionInfo,
+    SessionMessage,
+    delete_session,
+    list_sessions,
+    rename_session,
+    session_info,
+    session_messages,
+    tag_session,
+)
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.tee import write_all
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire.content import decode_user_body
+from quarterdeck.wire.messages import Assistant, User
+from quarterdeck.wire.tools import one_line
+
+
+def list_all(folder: Path | None, *, limit: int, json_output: bool) -> int:
+    """Print one line for each session, or one JSON object."""
+    found = list_sessions(folder, limit=limit)
+    if json_output:
+        _json_lines(found)
+        return Exit.SUCCESS
+    console = consoles.stdout()
+    for info in found:
+        line = Text(info.session_id, "cyan")
+        line.append(f"  {_when(info.last_modified)}", "dim")
+        if info.tag:
+            line.append(f"  #{one_line(info.tag, 40)}", "magenta")
+        line.append(f"  {one_line(info.summary, 200)}")
+        if folder is None and info.cwd:
+            line.append(f"  {one_line(info.cwd, 200)}", "dim")
+        if console.is_terminal:
+            line.truncate(console.width, overflow="ellipsis")
+        console.print(line, soft_wrap=True)
+    if not found:
+        consoles.stderr().print(Text("no sessions"))
+    return Exit.SUCCESS
+
+
+def show(session_id: str, folder: Path | None, *, json_output: bool) -> int:
+    """Print the conversation as `run` shows it, or one JSON object for each message."""
+    info = session_info(session_id, directory=folder)
+    if info is None:
+        raise UsageError(f"there is no session {session_id}")
+    messages = session_messages(session_id, directory=folder)
+    if json_output:
+        _json_lines(messages)
+        return Exit.SUCCESS
+    console = consoles.stdout()
+    screen = Screen(console)
+    screen.note(f"{info.summary}  ({_when(info.last_modified)}, {info.cwd or 'folder unknown'})")
+    for message in messages:
+        _show(message, screen)
+    return Exit.SUCCESS
+
+
+def _show(message: SessionMessage, screen: Screen) -> None:
+    if message.type == "assistant":
+        screen.show(Assistant(message_json=message.message))
+        return
+    body = decode_user_body(message.message)
+    if not message.is_compact_summary and body.text.strip():
+        screen.said(body.text)
+    screen.show(User(message_json=message.message))
+
+
+def rename(session_id: str, title: str, folder: Path | None) -> int:
+    """Give a title."""
+    rename_session(session_id, title, directory=folder)
+    return Exit.SUCCESS
+
+
+def tag(session_id: str, tag: str | None, folder: Path | None) -> int:
+    """Give a tag, or take it away."""
+    tag_session(session_id, tag, directory=folder)
+    return Exit.SUCCESS
+
+
+def delete(session_id: str, folder: Path | None, *, sure: bool) -> int:
+    """Delete, after a question. Where nobody can be asked, only with `--yes`."""
+    info = session_info(session_id, directory=folder)
+    if info is None:
+        raise UsageError(f"there is no session {session_id}")
+    if not sure:
+        if not sys.stdin.isatty():
+            raise UsageError("deleting is for good: add --yes where nobody can be asked")
+        consoles.stderr().print(
+            Text(f"Delete «{one_line(info.summary, 100)}» for good? [y/N] "), end=""
+        )
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            return Exit.FAILED
+    delete_session(session_id, directory=folder)
+    return Exit.SUCCESS
+
+
+def _when(milliseconds: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M}"
+    except (OverflowError, OSError, ValueError):
+        return "at an unknown time"
+
+
+def _json_lines(items: list[SessionInfo] | list[SessionMessage]) -> None:
+    for item in items:
+        write_all(sys.stdout.fileno(), msgspec.json.encode(item) + b"\n")
