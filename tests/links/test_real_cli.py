@@ -1,0 +1,214 @@
+"""The links against the real CLIs: what our own other side cannot prove."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+import pytest
+
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.environment import child_environment
+from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.links.processes import living
+from quarterdeck.links.subprocess import StopSteps, SubprocessLink
+from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
+from quarterdeck.testing.clis import RealCli, isolated_env
+from quarterdeck.testing.model import ScriptedModel
+from quarterdeck.testing.script import Gate, ToolUse, play, reply
+from support.clis import DIALLING, VERSIONS
+from support.relay import Relay, relay_to
+from support.waiting import until
+
+pytestmark = pytest.mark.real_cli
+
+TOKEN = "one-token-for-one-session"
+PATH = "/v1/ws/a-session"
+
+Line = dict[str, object]
+
+
+def prompt(text: str) -> bytes:
+    message = {"role": "user", "content": text}
+    return json.dumps({"type": "user", "message": message}).encode() + b"\n"
+
+
+class Reader:
+    """Cuts what a link gives into messages; a half line before a resume has no other half."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.resumes: list[Resumed] = []
+        self._rest = b""
+        self._lines: list[Line] = []
+        self.uuids: set[object] = set()
+
+    async def next(self) -> Line:
+        while not self._lines:
+            item = await self.link.receive()
+            if isinstance(item, Resumed):
+                self.resumes.append(item)
+                self._rest = b""
+                continue
+            *lines, self._rest = (self._rest + item).split(b"\n")
+            self._lines += [json.loads(line) for line in lines]
+            self.uuids |= {line.get("uuid") for line in self._lines}
+        return self._lines.pop(0)
+
+    async def until(self, kind: str) -> Line:
+        while (message := await self.next())["type"] != kind:
+            pass
+        return message
+
+
+class Site:
+    """A CLI that dials, the link that it dials to, and a relay between them."""
+
+    def __init__(self, cli: RealCli, model: ScriptedModel, home: Path) -> None:
+        self.cli = cli
+        self.model = model
+        self.home = home
+        self.link = WebSocketLink(first=30, grace=30)
+        self.attempts = 0
+        self.stack = AsyncExitStack()
+        self.relay: Relay | None = None
+
+    def route(self, path: str) -> Door | None:
+        self.attempts += 1
+        return Door(self.link, TOKEN) if path == PATH else None
+
+    async def start(self, *, token: str = TOKEN, post: bool = False) -> SubprocessLink:
+        """Serve, and start the CLI; its process is a link too, of which only the end is used."""
+        port = await self.stack.enter_async_context(serve_endpoint(CliEndpoint(self.route)))
+        self.relay = await self.stack.enter_async_context(relay_to(port))
+        env = child_environment(
+            parent={},
+            env=isolated_env(self.home, self.model.url),
+            access_token=token,
+            post_events=post,
+        )
+        url = f"ws://127.0.0.1:{self.relay.port}{PATH}"
+        process = await SubprocessLink.start(
+            self.cli.command,
+            to_argv(Launch(sdk_url=url)),
+            cwd=self.home,
+            env=env,
+            steps=StopSteps(input=0.1, term=2),
+        )
+        self.stack.push_async_callback(process.close)
+        self.stack.push_async_callback(self.link.close)
+        return process
+
+
+@pytest.fixture(params=DIALLING)
+async def site(
+    request: pytest.FixtureRequest, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> AsyncIterator[Site]:
+    made = Site(clis[request.param], model, tmp_path)
+    with anyio.fail_after(60):
+        async with made.stack:
+            yield made
+
+
+async def end_of(process: SubprocessLink) -> LinkClosed:
+    while True:
+        try:
+            await process.receive()
+        except LinkClosed as closed:
+            return closed
+
+
+async def test_a_cli_dials_with_its_token_and_ends_when_the_link_is_closed(site: Site) -> None:
+    process = await site.start()
+    reader = Reader(site.link)
+    await site.link.send(prompt("hello"))  # before it has connected: kept until then
+    assert (await reader.until("result"))["result"] == "echo: hello"
+    await site.link.close()
+    # 2.1.37 knows no close code: it comes back, is told again, is refused twice, and gives up.
+    with anyio.fail_after(20):
+        closed = await end_of(process)
+    assert closed.exit_code == 0
+
+
+async def test_a_cli_with_a_wrong_token_does_not_get_in(site: Site) -> None:
+    process = await site.start(token="wrong")
+    with anyio.fail_after(20):
+        await until(lambda: site.attempts > 0)
+        if site.cli.version == "2.1.120":  # the others go on trying for a while
+            await end_of(process)
+    assert not site.link.connected
+
+
+async def test_a_turn_outlives_a_drop_of_its_connection(site: Site) -> None:
+    await site.start()
+    assert site.relay is not None
+    reader = Reader(site.link)
+    await site.link.send(prompt(play(reply("begun ", Gate(), "ended"))))
+    await reader.until("stream_event")
+    await site.model.wait_at_gate()
+    site.relay.cut()
+    while not reader.resumes:
+        with anyio.move_on_after(0.1):
+            await reader.next()
+    # The id is that of the last message which the CLI sent: we know it, so nothing was lost.
+    assert reader.resumes[0].last_request_id in reader.uuids
+    site.model.release()
+    assert (await reader.until("result"))["result"] == "ended"
+    assert len(reader.resumes) == 1
+
+
+async def test_a_prompt_that_is_sent_while_the_connection_is_down_is_answered(site: Site) -> None:
+    await site.start()
+    assert site.relay is not None
+    reader = Reader(site.link)
+    await site.link.send(prompt("first"))
+    await reader.until("result")
+    site.relay.cut()
+    await until(lambda: not site.link.connected)
+    await site.link.send(prompt("second"))
+    while (await reader.until("result"))["result"] != "echo: second":
+        pass  # 2.1.120 sends its old messages again
+    assert len(reader.resumes) == 1
+
+
+async def test_a_cli_that_posts_its_messages_is_read_from_there(site: Site) -> None:
+    await site.start(post=True)
+    reader = Reader(site.link)
+    await site.link.send(prompt("by post"))
+    first = await reader.next()
+    assert first["type"] == "system"
+    assert (await reader.until("result"))["result"] == "echo: by post"
+
+
+# --- stdio ---
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_no_shell_of_the_cli_survives_the_end_of_its_link(
+    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    argv = to_argv(Launch(dangerously_skip_permissions=True))
+    env = child_environment(parent={}, env=isolated_env(tmp_path, model.url))
+    # Some time for SIGTERM, but none for the turn: this tool would take five minutes.
+    steps = StopSteps(input=0.1, term=5)
+    with anyio.fail_after(60):
+        async with await SubprocessLink.start(
+            clis[version].command, argv, cwd=tmp_path, env=env, steps=steps
+        ) as link:
+            reader = Reader(link)
+            await link.send(prompt("hello"))
+            assert (await reader.until("result"))["result"] == "echo: hello"
+            command = ToolUse("Bash", {"command": "touch begun; sleep 300", "description": "wait"})
+            await link.send(prompt(play(reply(command), "never")))
+            await until((tmp_path / "begun").exists)
+            family = await link._family()
+            assert living(family)
+        assert not living(family)
+        assert not await link._family()
+        closed = await end_of(link)
+        assert closed.exit_code == 143
+        assert "SIGTERM" in closed.reason
