@@ -25,10 +25,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-sessions = typer.Typer(
+_sessions = typer.Typer(
     help="The sessions that Claude Code keeps on disk.", no_args_is_help=True, rich_markup_mode=None
 )
-app.add_typer(sessions, name="sessions")
+app.add_typer(_sessions, name="sessions")
 
 _SESSION = "The session"
 _MODEL = "The model and its limits"
@@ -99,7 +99,12 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
     ] = None,
     image: Annotated[
         list[Path] | None,
-        _option("--image", help="Show this image with the prompt. Repeatable.", panel=_MODEL),
+        _option(
+            "--image",
+            metavar="FILE",
+            help="Show this image with the prompt. Repeatable.",
+            panel=_MODEL,
+        ),
     ] = None,
     permission_mode: Annotated[
         str | None,
@@ -115,6 +120,7 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
         _option(
             "--allow",
             "--allowed-tools",
+            metavar="RULE",
             help="A rule for what needs no question, as in 'Bash(git status:*)'. Repeatable.",
             panel=_RIGHTS,
         ),
@@ -124,13 +130,19 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
         _option(
             "--deny",
             "--disallowed-tools",
+            metavar="RULE",
             help="A rule for what is never done. Repeatable.",
             panel=_RIGHTS,
         ),
     ] = None,
     add_dir: Annotated[
         list[Path] | None,
-        _option("--add-dir", help="One more folder to work in. Repeatable.", panel=_RIGHTS),
+        _option(
+            "--add-dir",
+            metavar="FOLDER",
+            help="One more folder to work in. Repeatable.",
+            panel=_RIGHTS,
+        ),
     ] = None,
     dangerously_skip_permissions: Annotated[
         bool,
@@ -150,7 +162,12 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
     ] = None,
     mcp_config: Annotated[
         list[str] | None,
-        _option("--mcp-config", help="MCP servers: a file, or JSON. Repeatable.", panel=_LOADED),
+        _option(
+            "--mcp-config",
+            metavar="FILE|JSON",
+            help="MCP servers: a file, or JSON. Repeatable.",
+            panel=_LOADED,
+        ),
     ] = None,
     settings: Annotated[
         str | None, _option("--settings", help="More settings: a file, or JSON.", panel=_LOADED)
@@ -170,7 +187,12 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
     ] = False,
     env: Annotated[
         list[str] | None,
-        _option("--env", help="NAME=VALUE for the CLI. Repeatable.", panel=_PROCESS),
+        _option(
+            "--env",
+            metavar="NAME=VALUE",
+            help="NAME=VALUE for the CLI. Repeatable.",
+            panel=_PROCESS,
+        ),
     ] = None,
     no_partial: Annotated[
         bool, _option("--no-partial", help="Whole blocks of text only.", panel=_OUTPUT)
@@ -295,43 +317,43 @@ _Folder = Annotated[
 ]
 
 
-@sessions.command("list")
+@_sessions.command("list")
 def _sessions_list(
     cwd: _Folder = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> int:
     """List sessions, the newest first."""
-    from quarterdeck.cli import sessions as command
+    from quarterdeck.cli.sessions import list_all
 
-    return command.list_all(cwd, limit=limit, json_output=json_output)
+    return list_all(cwd, limit=limit, json_output=json_output)
 
 
-@sessions.command("show")
+@_sessions.command("show")
 def _sessions_show(
     session_id: _SessionId,
     cwd: _Folder = None,
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> int:
     """Show the conversation of a session."""
-    from quarterdeck.cli import sessions as command
+    from quarterdeck.cli.sessions import show
 
-    return command.show(session_id, cwd, json_output=json_output)
+    return show(session_id, cwd, json_output=json_output)
 
 
-@sessions.command("rename")
+@_sessions.command("rename")
 def _sessions_rename(
     session_id: _SessionId,
     title: Annotated[str, typer.Argument(help="The new title.")],
     cwd: _Folder = None,
 ) -> int:
     """Give a session a title."""
-    from quarterdeck.cli import sessions as command
+    from quarterdeck.cli.sessions import rename
 
-    return command.rename(session_id, title, cwd)
+    return rename(session_id, title, cwd)
 
 
-@sessions.command("tag")
+@_sessions.command("tag")
 def _sessions_tag(
     session_id: _SessionId,
     tag: Annotated[
@@ -340,18 +362,18 @@ def _sessions_tag(
     cwd: _Folder = None,
 ) -> int:
     """Give a session a tag, or take it away."""
-    from quarterdeck.cli import sessions as command
+    from quarterdeck.cli.sessions import tag as give
 
-    return command.tag(session_id, tag, cwd)
+    return give(session_id, tag, cwd)
 
 
-@sessions.command("delete")
+@_sessions.command("delete")
 def _sessions_delete(
     session_id: _SessionId,
     cwd: _Folder = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> int:
     """Delete a session for good, with its subagents."""
-    from quarterdeck.cli import sessions as command
+    from quarterdeck.cli.sessions import delete
 
-    return command.delete(session_id, cwd, sure=yes)
+    return delete(session_id, cwd, sure=yes)

@@ -28,7 +28,7 @@ class Background:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing runs, as far as the CLI tells; older ones never say that they are idle."""
+        """Whether nothing runs, as far as the CLI tells; old ones never say that they are idle."""
         return not self.running and self._idle is not False
 
     def observe(self, message: Message) -> None:

@@ -46,7 +46,8 @@ def _records(file: Path) -> Iterator[Record]:
     number = 0
     try:
         with file.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
+            for line in lines:
+                number += 1
                 if line.strip():
                     yield _record(line)
     except OSError as error:
