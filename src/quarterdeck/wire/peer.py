@@ -120,8 +120,13 @@ class Peer:
     # --- what comes -----------------------------------------------------------------------
 
     def receive_data(self, data: bytes) -> list[Event]:
-        """Take bytes from the CLI, cut anywhere. Send `data_to_send` afterwards."""
+        """Take bytes from the CLI, cut anywhere. Send `data_to_send` afterwards.
+
+        After `link_closed` there is no CLI any more, and nothing that it could say.
+        """
         events: list[Event] = []
+        if self.state is State.CLOSED:
+            return events
         from_cli = codec.from_cli
         # Most lines are deltas in the midst of a turn: they change nothing but the screen.
         plain = None if self._resumable else StreamEvent

@@ -1,0 +1,50 @@
+"""Draw the diagram of the CLI's states into the docs, from the table that the code runs on.
+
+`make docs` writes it; a test fails when the page and the table differ.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quarterdeck.wire.states import TABLE, Happening, State
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "states.md"
+
+_HEAD = """\
+# The states of a CLI
+
+What the CLI at the other end is doing, as `Agent.state` and `wire.Peer.state` say it. Drawn from
+the table in `quarterdeck/wire/states.py` by `make docs`; what is not in it leaves the state as it
+is, or is refused if it is ours to do.
+
+```mermaid
+stateDiagram-v2
+"""
+
+
+def draw() -> str:
+    """The whole page."""
+    lines = [f'    state "{state.value}" as {state.name}' for state in State]
+    lines += [f"    [*] --> {State.NEW.name}"]
+    for state, row in TABLE.items():
+        for after in State:
+            reasons = [h.value for h in Happening if row.get(h) is after and after is not state]
+            if reasons:
+                lines.append(f"    {state.name} --> {after.name}: {' / '.join(reasons)}")
+    lines += [f"    {State.CLOSED.name} --> [*]"]
+    table = [
+        "| in this state | when | it becomes |",
+        "|---|---|---|",
+        *(
+            f"| {state.value} | {happening.value} | {row[happening].value} |"
+            for state, row in TABLE.items()
+            for happening in Happening
+            if happening in row
+        ),
+    ]
+    return _HEAD + "\n".join(lines) + "\n```\n\n" + "\n".join(table) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(draw())
