@@ -429,8 +429,11 @@ async def test_a_server_whose_start_hangs_is_an_answer(monkeypatch: pytest.Monke
     stuck: Server[Any] = Server("stuck", lifespan=lifespan)
     with anyio.fail_after(20):
         async with McpHost([ToolServer.from_mcp("here", stuck)], drop) as host:
-            answer = await say(host, HELLO)
-            assert answer["error"]["message"] == "The tool server does not start"
+            for request in (HELLO, call(1, "any")):
+                answer = await say(host, request)
+                assert answer["id"] == request["id"]
+                assert answer["error"]["message"] == "The tool server takes no messages"
+            assert "result" in await say(host, INITIALIZED)
 
 
 async def test_manifests_say_what_the_handshake_would() -> None:

@@ -40,7 +40,8 @@ from quarterdeck.agent.mcp.host import ACKNOWLEDGED, Send, id_of, refusal
 from quarterdeck.agent.mcp.server import ToolServer
 
 HANDSHAKE_SECONDS = 30.0
-"""A server whose start hangs must not hang the CLI: up to 2.1.120 it waits for ever."""
+"""For the handshake, and for a server to take a message. One whose start hangs must not hang the
+CLI, which up to 2.1.120 waits for ever."""
 
 WITHDRAWAL_SECONDS = 1.0
 """For telling a server that nobody waits any more; its loop takes this at once or is stuck."""
@@ -133,16 +134,26 @@ class Session:
             return await self._greet(request)
         if not self._greeted:
             # With a manifest the CLI shakes no hands, but the server's loop insists on it.
-            await self._greet(_hello())
+            hello = await self._greet(_hello())
+            if isinstance(hello, JSONRPCError):
+                return _error(request.id, hello.error.code, hello.error.message)
             await self._tell(JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized"))
         return await self._exchange(request)
 
     async def _tell(self, message: JSONRPCMessage) -> None:
         """Pass on what needs no answer of the server's."""
-        try:
-            await self._inbound.send(SessionMessage(message))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            _log.debug("the tool server %s has ended; message dropped", self._server.name)
+        if not await self._hand_over(SessionMessage(message)):
+            _log.warning("the tool server %s takes no messages", self._server.name)
+
+    async def _hand_over(self, item: SessionMessage) -> bool:
+        """Whether the server's loop took the message; it does so at once, or not at all."""
+        with anyio.move_on_after(HANDSHAKE_SECONDS):
+            try:
+                await self._inbound.send(item)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+                return False
+            return True
+        return False
 
     async def _withdraw(self, notice: JSONRPCNotification) -> None:
         """Cancel the call that the CLI no longer wants; unknown ones have ended already."""
@@ -155,7 +166,7 @@ class Session:
 
     async def _greet(self, request: JSONRPCRequest) -> _Answer:
         self._greeted = True
-        answer: _Answer = _error(request.id, REQUEST_TIMEOUT, "The tool server does not start")
+        answer: _Answer = _error(request.id, REQUEST_TIMEOUT, "The tool server takes no messages")
         with anyio.move_on_after(HANDSHAKE_SECONDS):
             answer = await self._exchange(request)
         self._greeted = isinstance(answer, JSONRPCResponse)
@@ -165,17 +176,11 @@ class Session:
         self._last_id += 1
         inner = self._last_id
         call = self._calls[inner] = _Call(request.id)
-        unanswered = partial(self._unanswered, call)
+        metadata = ServerMessageMetadata(on_request_unanswered=partial(self._unanswered, call))
+        item = SessionMessage(request.model_copy(update={"id": inner}), metadata)
         try:
-            await self._inbound.send(
-                SessionMessage(
-                    request.model_copy(update={"id": inner}),
-                    ServerMessageMetadata(on_request_unanswered=unanswered),
-                )
-            )
-            return await call.wait()
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            call.fail(CONNECTION_CLOSED, "The tool server has ended")
+            if not await self._hand_over(item):
+                call.fail(CONNECTION_CLOSED, "The tool server takes no messages")
             return await call.wait()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(WITHDRAWAL_SECONDS, shield=True):
