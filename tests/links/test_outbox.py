@@ -48,6 +48,16 @@ def test_what_waits_makes_it_full_and_what_is_in_doubt_is_forgotten_from_the_old
     assert taken(outbox, 2.0) == [b"x" * 100]
 
 
+def test_what_was_written_long_before_a_loss_was_noticed_has_arrived() -> None:
+    outbox = Outbox(alive_seconds=45.0)
+    for number in range(4):
+        outbox.put(b"%d" % number)
+        taken(outbox, number * 20.0)
+    outbox.lost(70.0)
+    outbox.reconnected()
+    assert taken(outbox, 80.0) == [b"2", b"3"]
+
+
 @given(st.lists(st.sampled_from(["put", "take", "hear", "reconnect"]), max_size=60))
 def test_no_line_is_lost_and_their_order_is_kept_whatever_happens(steps: list[str]) -> None:
     outbox = Outbox(proof_seconds=1.0)

@@ -13,7 +13,7 @@ import pytest
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Link, Resumed
 from quarterdeck.links.environment import child_environment
-from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.links.launch import Launch, Spill, to_argv
 from quarterdeck.links.processes import living
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
@@ -186,6 +186,38 @@ async def test_a_cli_that_posts_its_messages_is_read_from_there(site: Site) -> N
 
 
 # --- stdio ---
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_options_reach_the_cli_also_when_they_are_empty_long_or_look_like_flags(
+    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    launch = Launch(
+        tools=(),
+        setting_sources=(),
+        append_system_prompt="--continue " + "long " * 40_000 + "to the end",
+        settings='{"model": "claude-from-the-settings"}',
+        add_dirs=("-a folder",),
+    )
+    env = child_environment(parent={}, env=isolated_env(tmp_path, model.url))
+    (tmp_path / "-a folder").mkdir()
+    with anyio.fail_after(60), Spill() as spill:
+        async with await SubprocessLink.start(
+            clis[version].command, to_argv(launch, spill), cwd=tmp_path, env=env
+        ) as link:
+            reader = Reader(link)
+            await link.send(prompt("hello"))
+            init = await reader.until("system")
+            while init["subtype"] != "init":
+                init = await reader.until("system")
+            assert (await reader.until("result"))["result"] == "echo: hello"
+            await link.end_input()
+            assert (await end_of(link)).exit_code == 0
+    assert init["tools"] == []
+    assert init["model"] == "claude-from-the-settings"
+    asked = json.dumps([str(request) for request in model.requests])
+    assert "--continue long long" in asked
+    assert "to the end" in asked
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -1,1 +1,71 @@
-"""Byte pipes to a CLI: subprocess, WebSocket (accept and dial), memory, recording."""
+"""Byte pipes to a CLI: subprocess, WebSocket (accept and dial), memory, recording.
+
+Above the links stand `agent` and, later, the runner and the hub; below them only `domain`. A link
+knows bytes, processes and sockets, and never a message. `base` says what all of them can do.
+
+The names of the WebSocket links are loaded when they are first used: a program that talks to its
+CLI over pipes need not wait for two libraries that it does not use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.environment import Passed, child_environment, explain_environment
+from quarterdeck.links.flags import SINCE
+from quarterdeck.links.launch import Launch, Spill, require_support, to_argv
+from quarterdeck.links.locate import cli_version, find_claude
+from quarterdeck.links.memory import MemoryLink, MemoryPeer, memory_pair
+from quarterdeck.links.recording import Record, RecordingLink
+from quarterdeck.links.replay import ReplayLink, read_records
+from quarterdeck.links.subprocess import StopSteps, SubprocessLink
+
+if TYPE_CHECKING:
+    from quarterdeck.links.websocket import (
+        CliEndpoint,
+        DialLink,
+        Door,
+        Redial,
+        WebSocketLink,
+        serve_endpoint,
+    )
+
+__all__ = [
+    "SINCE",
+    "CliEndpoint",
+    "DialLink",
+    "Door",
+    "Launch",
+    "Link",
+    "MemoryLink",
+    "MemoryPeer",
+    "Passed",
+    "Record",
+    "RecordingLink",
+    "Redial",
+    "ReplayLink",
+    "Resumed",
+    "Spill",
+    "StopSteps",
+    "SubprocessLink",
+    "WebSocketLink",
+    "child_environment",
+    "cli_version",
+    "explain_environment",
+    "find_claude",
+    "memory_pair",
+    "read_records",
+    "require_support",
+    "serve_endpoint",
+    "to_argv",
+]
+
+
+if not TYPE_CHECKING:  # else a type checker would believe in any name
+
+    def __getattr__(name: str) -> object:
+        if name in __all__:
+            return getattr(import_module("quarterdeck.links.websocket"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

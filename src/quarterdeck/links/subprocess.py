@@ -206,7 +206,8 @@ class SubprocessLink:
                 found |= processes.descendants(self.pid)
             return frozenset(each for each in found if each.pid != self.pid)
 
-        return await anyio.to_thread.run_sync(look)
+        # A limiter of its own: the program's other threads must not hold up the end of a process.
+        return await anyio.to_thread.run_sync(look, limiter=anyio.CapacityLimiter(1))
 
     def _signal_group(self, number: signal.Signals) -> None:
         # Only while the process is not reaped is the group's number surely still its own.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
-from quarterdeck.links.websocket.dial import DialLink
+from quarterdeck.links.websocket.dial import DialLink, Redial
 from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.links.websocket.serve import serve_endpoint
 
-__all__ = ["CliEndpoint", "DialLink", "Door", "WebSocketLink", "serve_endpoint"]
+__all__ = ["CliEndpoint", "DialLink", "Door", "Redial", "WebSocketLink", "serve_endpoint"]

@@ -101,10 +101,11 @@ class DialLink:
         """
         if not token or not token.isascii():
             raise UsageError("token: it must be a text of ASCII characters, and not empty")
-        link = cls(url, token, redial or Redial(), last_request_id, outbox or Outbox())
-        first = link._redial.first
+        redial = redial or Redial()
+        outbox = outbox or Outbox(alive_seconds=3 * redial.ping)
+        link = cls(url, token, redial, last_request_id, outbox)
         while link._socket is None:
-            await link._dial(first)
+            await link._dial(redial.first)
             if link._over is not None:
                 raise LinkRefused(link._over.reason)
         return link
@@ -261,6 +262,7 @@ class DialLink:
             return
         self._socket = None
         self._down_since = time.monotonic()
+        self._outbox.lost(self._down_since)
         self._last_code = closed.rcvd.code if closed.rcvd else 1006
         if self._last_code in PERMANENT:
             self._end(

@@ -35,6 +35,9 @@ CLOSE_SECONDS = 3.0
 # within two pings, 20 s, and dials again; when it has not, what was written before has arrived.
 POST_PROOF_SECONDS = 25.0
 
+
+# A socket that is not read answers no pings either, and the CLI then drops it. So there is room
+# for much before a slow reader makes us stop reading.
 HIGH_WATER = 64 * 1024 * 1024
 
 
@@ -201,6 +204,7 @@ class WebSocketLink:
             self._connection = None
             self._down_since = time.monotonic()
             self._last_code = code
+            self._outbox.lost(self._down_since)
             self._wake()
 
     @property

@@ -10,8 +10,9 @@ written: the connection was alive then. After a reconnect all that is in doubt i
 before what waits, in the old order. A line may so arrive twice, which the CLI allows: it drops a
 prompt whose uuid it knows, and ignores a second answer.
 
-This keeps doubt short. Everything that a CLI is sent makes it say something soon, so an `interrupt`
-of a minute ago is not sent again to hit a later turn.
+It also leaves doubt with time. Both ends ping; a connection that was still taken for alive so many
+seconds after the line was written had answered a ping that was sent behind it. So doubt is short,
+and an `interrupt` of a minute ago is not sent again to hit a later turn.
 """
 
 from __future__ import annotations
@@ -23,13 +24,23 @@ LIMIT = 16 * 1024 * 1024
 # Bytes that arrive just after a write were on their way before it and prove nothing.
 PROOF_SECONDS = 1.0
 
+# A ping every 20 s, and 20 s for its answer: a dead connection is noticed in this time.
+ALIVE_SECONDS = 45.0
+
 
 class Outbox:
     """Lines waiting and lines in doubt. Times are the caller's, from one clock."""
 
-    def __init__(self, *, limit: int = LIMIT, proof_seconds: float = PROOF_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        limit: int = LIMIT,
+        proof_seconds: float = PROOF_SECONDS,
+        alive_seconds: float = ALIVE_SECONDS,
+    ) -> None:
         self._limit = limit
         self._proof_seconds = proof_seconds
+        self._alive_seconds = alive_seconds
         self._waiting: deque[bytes] = deque()
         self._waiting_size = 0
         self._doubted: deque[tuple[float, bytes]] = deque()
@@ -65,8 +76,11 @@ class Outbox:
 
     def heard(self, now: float) -> None:
         """Bytes came over the connection: what was written long enough ago has arrived."""
-        while self._doubted and self._doubted[0][0] <= now - self._proof_seconds:
-            self._forget()
+        self._believe_until(now - self._proof_seconds)
+
+    def lost(self, now: float) -> None:
+        """The connection is seen to be gone: until some time ago it was alive."""
+        self._believe_until(now - self._alive_seconds)
 
     def reconnected(self) -> None:
         """A new connection: what was in doubt waits again, first and in order."""
@@ -75,6 +89,10 @@ class Outbox:
         self._waiting_size += self._doubted_size
         self._doubted.clear()
         self._doubted_size = 0
+
+    def _believe_until(self, then: float) -> None:
+        while self._doubted and self._doubted[0][0] <= then:
+            self._forget()
 
     def _forget(self) -> None:
         _, data = self._doubted.popleft()

@@ -1,0 +1,54 @@
+"""What the package offers, and that the reference page tells all of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from quarterdeck import links
+from quarterdeck.links import Launch, Redial, StopSteps, environment
+from quarterdeck.links.flags import FLAGS
+from quarterdeck.links.websocket import codes
+
+PAGE = (Path(__file__).parents[2] / "docs/reference/links.md").read_text()
+
+
+def test_every_public_name_is_there_and_others_are_not() -> None:
+    for name in links.__all__:
+        assert getattr(links, name) is not None
+    name = "no_such_name"
+    with pytest.raises(AttributeError, match=name):
+        getattr(links, name)
+
+
+def test_links_over_pipes_do_without_the_libraries_of_the_others() -> None:
+    code = "import sys, quarterdeck.links; print({'uvicorn', 'websockets'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: flag.option)
+def test_the_page_names_each_option_with_its_flag_and_version(flag: object) -> None:
+    found = next(each for each in FLAGS if each is flag)
+    when = f"up to {found.until}" if found.until else found.since or "all"
+    assert f"| `{found.option}` | `{found.name}` | {when} |" in PAGE
+
+
+def test_the_page_names_everything_that_can_be_set_and_everything_that_is_passed() -> None:
+    fields = [
+        field.name for kind in (StopSteps, Redial, Launch) for field in msgspec.structs.fields(kind)
+    ]
+    variables = [name for names in environment.PASSED.values() for name in names]
+    for name in (*fields, *variables, *environment.API_BILLING, *environment.NEVER):
+        assert f"`{name}`" in PAGE, name
+    for code in (*codes.PERMANENT, codes.CLOSED, codes.REPLACED):
+        assert str(code) in PAGE
+    for name in links.__all__:
+        if name not in {"SINCE", "Record", "read_records", "Passed"}:
+            assert name in PAGE, name
