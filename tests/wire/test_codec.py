@@ -15,7 +15,7 @@ from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Unknown
 from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.framing import LineReader, OversizedLine
-from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
+from quarterdeck.wire.messages import Assistant, PromptSuggestion, Result, StreamEvent, User
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.survey import unknown_members
 from quarterdeck.wire.system import Init, Status
@@ -63,6 +63,11 @@ lookalikes = st.fixed_dictionaries(
         "novelty": json_values,
     },
 )
+
+# Text as JavaScript knows it: halves of characters, whole ones, and backslashes between them.
+half_texts = st.lists(
+    st.sampled_from(["\ud83d", "\ude00", "\U0001f600", "\\", "ud83d", '"', "a", "ä"]), max_size=20
+).map("".join)
 
 
 @pytest.mark.parametrize("line", EVERY_MESSAGE, ids=lambda line: json.loads(line).get("subtype"))
@@ -205,9 +210,40 @@ def test_a_number_too_large_is_kept_but_not_read() -> None:
     assert message.type == "result"
 
 
-def test_half_a_character_is_never_an_exception() -> None:
-    line = rb'{"type":"result","subtype":"success","result":"cut \ud83d","uuid":"u"}'
-    assert codec.encode(codec.from_cli(line)) == line
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (rb"cut \ud83d", "cut \ufffd"),
+        (rb"\uDE00 late", "\ufffd late"),
+        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+        (rb"\\ud83d is no escape, \ud83d is", "\\ud83d is no escape, \ufffd is"),
+    ],
+)
+def test_a_result_with_half_a_character_is_read_and_goes_on_as_it_came(
+    written: bytes, text: str
+) -> None:
+    line = b'{"type":"result","subtype":"success","result":"' + written + b'","new":1}'
+    message = codec.from_cli(line)
+    assert isinstance(message, Result)
+    assert message.result == text
+    assert codec.encode(message) == line
+    assert unknown_members(message) == ["result.new"]
+
+
+@given(half_texts)
+def test_text_with_halves_of_characters_is_read_with_these_replaced(text: str) -> None:
+    line = json.dumps({"type": "prompt_suggestion", "suggestion": text}).encode()
+    message = codec.from_cli(line)
+    assert isinstance(message, PromptSuggestion)
+    assert message.suggestion == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    assert codec.encode(message) == line
+
+
+def test_a_broken_line_with_half_a_character_is_malformed_and_whole() -> None:
+    line = rb'{"type":"result","result":"\ud83d"'
+    message = codec.from_cli(line)
+    assert isinstance(message, Malformed)
+    assert codec.encode(message) == line
 
 
 @pytest.mark.parametrize("depth", [100, 100_000])
