@@ -20,18 +20,16 @@ if TYPE_CHECKING:
         Decision,
         Deny,
         Hook,
-        Listener,
         Options,
         PlanAsk,
         Query,
         QuestionsAsk,
         Reply,
         ToolAsk,
-        ToolServer,
         ask,
-        listen,
-        tool,
     )
+    from quarterdeck.agent.listen import Listener, listen
+    from quarterdeck.agent.mcp import ToolContext, ToolServer, tool
     from quarterdeck.domain.errors import QuarterdeckError
     from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
     from quarterdeck.wire.outbound import Prompt
@@ -58,6 +56,7 @@ __all__ = [
     "Result",
     "StreamEvent",
     "ToolAsk",
+    "ToolContext",
     "ToolServer",
     "User",
     "__version__",
@@ -68,12 +67,17 @@ __all__ = [
 
 _HOMES = {
     "Assistant": "quarterdeck.wire.messages",
+    "Listener": "quarterdeck.agent.listen",
     "PermissionMode": "quarterdeck.wire.permissions",
     "Prompt": "quarterdeck.wire.outbound",
     "QuarterdeckError": "quarterdeck.domain.errors",
     "Result": "quarterdeck.wire.messages",
     "StreamEvent": "quarterdeck.wire.messages",
+    "ToolContext": "quarterdeck.agent.mcp",
+    "ToolServer": "quarterdeck.agent.mcp",
     "User": "quarterdeck.wire.messages",
+    "listen": "quarterdeck.agent.listen",
+    "tool": "quarterdeck.agent.mcp",
 }
 
 

@@ -1,4 +1,8 @@
-"""The library: drive one agent directly."""
+"""The library: drive one agent directly.
+
+Two parts are loaded only by those who use them, because what they stand on takes long to import:
+tools of one's own (`quarterdeck.agent.mcp`) and CLIs that dial (`quarterdeck.agent.listen`).
+"""
 
 from __future__ import annotations
 
@@ -14,8 +18,6 @@ from quarterdeck.agent.asks import (
     ToolAsk,
 )
 from quarterdeck.agent.hooks import Hook
-from quarterdeck.agent.listen import Listener, listen
-from quarterdeck.agent.mcp import ToolServer, tool
 from quarterdeck.agent.once import Reply, ask
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.query import Query
@@ -28,15 +30,11 @@ __all__ = [
     "Decision",
     "Deny",
     "Hook",
-    "Listener",
     "Options",
     "PlanAsk",
     "Query",
     "QuestionsAsk",
     "Reply",
     "ToolAsk",
-    "ToolServer",
     "ask",
-    "listen",
-    "tool",
 ]

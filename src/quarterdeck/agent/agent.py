@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import anyio
 from anyio import CancelScope
@@ -24,7 +24,7 @@ from quarterdeck.agent.asks import AnyAsk, to_ask
 from quarterdeck.agent.controls import Controls
 from quarterdeck.agent.hooks import Hook, HookTable
 from quarterdeck.agent.inbox import Inbox
-from quarterdeck.agent.mcp import McpHost, ToolServer
+from quarterdeck.agent.mcp.host import McpHost
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.query import Query, as_prompt
 from quarterdeck.agent.service import Decide, Elicit, Service
@@ -58,6 +58,9 @@ from quarterdeck.wire.states import State
 from quarterdeck.wire.system import Init
 from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded
 from quarterdeck.wire.versions import Version
+
+if TYPE_CHECKING:
+    from quarterdeck.agent.mcp import ToolServer
 
 log = logging.getLogger(__name__)
 R = TypeVar("R")

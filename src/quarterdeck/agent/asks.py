@@ -11,6 +11,7 @@ changed on purpose: old versions refuse the rest.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from msgspec import Raw, Struct
 
@@ -166,6 +167,8 @@ def to_result(
                 ask.input if decision.input is None else decision.input,
                 updates=[update for update in updates if update is not None],
             )
+        case _:
+            assert_never(decision)
 
 
 def _checked(

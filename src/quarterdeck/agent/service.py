@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 
 from quarterdeck.agent.asks import AnyAsk, Decision, Deny, to_ask, to_result
 from quarterdeck.agent.hooks import HookFailed, HookTable
-from quarterdeck.agent.mcp import McpHost
+from quarterdeck.agent.mcp.host import McpHost
 from quarterdeck.wire.answers import (
     ElicitationAction,
     ElicitationAnswer,
