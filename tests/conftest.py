@@ -11,6 +11,8 @@ from quarterdeck.testing.model import ScriptedModel
 from support.clis import VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
+pytest_plugins = ("support.compatibility",)
+
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:

@@ -1,0 +1,205 @@
+"""The compatibility page without the CLIs: how it is made, and when a run checks or writes it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.compatibility import FOLDER, PAGE, WRITE, Finding, Incomplete, Theme, page
+from support.seats import MATRIX
+
+SEATS = (("2.1.37", "stdio"), ("2.1.37", "ws"))
+TURNS = Theme("Turns", "How they end.")
+TESTS = Path(__file__).parents[1]
+
+MODULE = f'''
+"""Turns: how they end."""
+
+import pytest
+
+MATRIX = {MATRIX}
+
+
+@pytest.mark.parametrize("seat", MATRIX)
+def test_interrupt(seat, record_property):
+    answer = "yes" if seat[0] == "2.1.37" else "partial text kept"
+    record_property("capability", ("Interrupt", *seat, answer))
+
+
+@pytest.mark.parametrize("seat", MATRIX)
+def test_queue(seat, record_property):
+    record_property("capability", ("A queue", *seat, "yes"))
+'''
+
+
+def found(capability: str, transport: str, answer: str = "yes", **more: object) -> Finding:
+    place = more.get("place", (0, 0))
+    theme = more.get("theme", TURNS)
+    assert isinstance(place, tuple)
+    assert isinstance(theme, Theme)
+    return Finding(
+        theme=theme,
+        capability=capability,
+        version="2.1.37",
+        transport=transport,
+        answer=answer,
+        place=place,
+    )
+
+
+def test_each_capability_is_a_row_and_each_seat_a_column() -> None:
+    text = page([found("Interrupt", "ws", "late"), found("Interrupt", "stdio")], SEATS)
+    assert text.endswith(
+        "\n## Turns\n\nHow they end.\n\n"
+        "|  | 2.1.37 stdio | 2.1.37 ws |\n| --- | --- | --- |\n| Interrupt | yes | late |\n"
+    )
+
+
+def test_themes_stand_in_order_of_their_names_and_capabilities_as_in_their_module() -> None:
+    findings = [
+        found(name, transport, theme=theme, place=place)
+        for transport in ("ws", "stdio")
+        for name, theme, place in (
+            ("b", TURNS, (9, 0)),
+            ("a", TURNS, (9, 1)),
+            ("c", TURNS, (2, 0)),
+            ("z", Theme("Hooks"), (1, 0)),
+        )
+    ]
+    text = page(findings, SEATS)
+    assert text == page(reversed(findings), SEATS)
+    rows = [line.split(" | ")[0].strip("| ") for line in text.splitlines() if "yes" in line]
+    assert rows == ["z", "c", "b", "a"]
+
+
+def test_a_bar_in_an_answer_does_not_end_its_cell() -> None:
+    text = page([found("Modes", "ws", "a|b"), found("Modes", "stdio")], SEATS)
+    assert "| Modes | yes | a\\|b |" in text
+
+
+def test_a_missing_or_empty_cell_makes_no_page() -> None:
+    with pytest.raises(Incomplete, match=r"^Interrupt: no answer for 2\.1\.37 ws$"):
+        page([found("Interrupt", "stdio")], SEATS)
+    with pytest.raises(Incomplete, match="no answer"):
+        page([found("Interrupt", "stdio"), found("Interrupt", "ws", "")], SEATS)
+
+
+def test_two_answers_to_one_question_make_no_page() -> None:
+    findings = [found("Interrupt", "stdio"), found("Interrupt", "ws")]
+    assert page([*findings, findings[0]], SEATS) == page(findings, SEATS)
+    with pytest.raises(Incomplete, match=r"Interrupt: 'no' and 'yes' for 2\.1\.37 ws"):
+        page([*findings, found("Interrupt", "ws", "no")], SEATS)
+
+
+def test_a_theme_is_the_first_line_of_the_docstring(tmp_path: Path) -> None:
+    module = tmp_path / "test_turns.py"
+    module.write_text('"""Turns: how they end.\n\nMore.\n"""\n')
+    assert Theme.of(module) == TURNS
+    module.write_text('"""Turns that end."""\n')
+    assert Theme.of(module) == Theme("Turns that end")
+    module.write_text("x = 1\n")
+    assert Theme.of(module) == Theme("test_turns")
+
+
+class Project:
+    """A small project with a matrix of tests, and runs of pytest in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.page = root / PAGE
+        self.module = root / FOLDER / "test_turns.py"
+        self._root = root
+        self.module.parent.mkdir(parents=True)
+        self.module.write_text(MODULE)
+        (root / "tests" / "test_other.py").write_text("def test_it(): pass\n")
+        (root / "pytest.ini").write_text("[pytest]\n")
+
+    def run(self, *arguments: str, write: bool = False) -> tuple[int, str]:
+        plugins = ("-p", "xdist", "-p", "support.compatibility")
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *plugins, *arguments],
+            cwd=self._root,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": os.pathsep.join([str(TESTS), *filter(None, sys.path)]),
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+                WRITE: "1" if write else "",
+            },
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        return done.returncode, done.stdout
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def test_a_whole_run_fails_until_the_page_says_what_was_found(project: Project) -> None:
+    code, output = project.run("-n0")
+    assert code == 1
+    assert "make docs" in output
+    assert not project.page.exists()
+    assert project.run("-n0", write=True)[0] == 0
+    project.page.write_text(project.page.read_text().replace("| A queue | yes", "| A queue | no"))
+    code, output = project.run("-n0")
+    assert code == 1
+    assert "- | A queue | no | yes" in output
+    assert "+ | A queue | yes | yes" in output
+
+
+def test_a_whole_run_with_several_workers_finds_the_same(project: Project) -> None:
+    code, output = project.run("-n2", write=True)
+    assert code == 0, output
+    text = project.page.read_text()
+    assert "| Interrupt | yes | yes | partial text kept |" in text
+    assert text.index("| Interrupt |") < text.index("| A queue |")
+    code, output = project.run("-n2")
+    assert code == 0, output
+    assert "says what the tests found" in output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-n2", "-k", "interrupt"],
+        ["-n0", "tests/test_other.py"],
+        ["-n0", f"{FOLDER}/test_turns.py::test_queue"],
+    ],
+)
+def test_a_partial_run_neither_checks_nor_writes(project: Project, arguments: list[str]) -> None:
+    code, output = project.run(*arguments, write=True)
+    assert code == 0, output
+    assert "compatibility page" not in output
+    assert not project.page.exists()
+
+
+def test_a_run_without_one_of_the_modules_is_a_partial_one(project: Project) -> None:
+    (project.module.parent / "test_more.py").write_text('"""More."""\ndef test_it(): pass\n')
+    code, output = project.run("-n0", str(project.module))
+    assert code == 0, output
+    assert "compatibility page" not in output
+
+
+def test_a_run_with_a_failure_neither_checks_nor_writes(project: Project) -> None:
+    project.module.write_text(MODULE + "\ndef test_wrong(): assert False\n")
+    code, output = project.run("-n2", write=True)
+    assert code == 1
+    assert "compatibility page" not in output
+    assert not project.page.exists()
+
+
+def test_a_hole_in_the_table_fails_the_run(project: Project) -> None:
+    more = 'def test_half(record_property):\n    record_property("capability", {value})\n'
+    value = ("Half", "2.1.37", "ws", "yes")
+    project.module.write_text(MODULE + more.format(value=value))
+    code, output = project.run("-n0", write=True)
+    assert code == 1
+    assert "Half: no answer for 2.1.37 stdio" in output
+    assert not project.page.exists()
