@@ -1,0 +1,121 @@
+"""`quarterdeck doctor`: what is in the way of running Claude Code, and what to do about it.
+
+Owns how findings are shown, for people and for machines, and the exit code: 1 if there is a
+problem. `findings` looks at the machine; `probe` runs the CLI, offline, if that is asked for.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.findings import Cli, Finding, Level, look
+from quarterdeck.cli.probe import Answer, Probe, Scene, probe_cli
+from quarterdeck.cli.tee import write_all
+from quarterdeck.cli.text import count, plain
+from quarterdeck.domain.errors import UsageError
+
+_STYLES = {
+    Level.OK: "green",
+    Level.NOTE: "cyan",
+    Level.WARNING: "yellow",
+    Level.PROBLEM: "bold red",
+}
+
+
+class Report(Struct, frozen=True):
+    """All that was found, as `--json` prints it."""
+
+    command: tuple[str, ...] | None
+    version: str | None
+    findings: list[Finding]
+    probe: Probe | None = None
+
+
+def doctor(*, claude: str | None, api_billing: bool, probe: bool, json_output: bool) -> int:
+    """Look, and print what was found; gives the exit code."""
+    cli, findings = look(claude, api_billing=api_billing)
+    console = consoles.stdout()
+    if not json_output:
+        _show_findings(findings, console)
+    probed = _probe(cli, console, quiet=json_output) if probe else None
+    if json_output:
+        report = Report(
+            cli.command if cli else None, cli.version if cli else None, findings, probed
+        )
+        encoded = msgspec.json.format(msgspec.json.encode(report), indent=2)
+        write_all(sys.stdout.fileno(), encoded + b"\n")
+    elif probed is not None:
+        _show_probe(probed, console)
+    bad = any(finding.level is Level.PROBLEM for finding in findings)
+    return Exit.FAILED if bad or (probed is not None and probed.failed) else Exit.SUCCESS
+
+
+def _probe(cli: Cli | None, console: Console, *, quiet: bool) -> Probe:
+    if cli is None:
+        raise UsageError("there is no CLI to probe")
+    if not quiet:
+        console.print()
+        console.print(Text("running it, offline, in a folder of its own …", "dim"))
+
+    def tell(scene: Scene) -> None:
+        if not quiet:
+            _show_scene(scene, console)
+
+    return anyio.run(probe_cli, cli.command, tell)
+
+
+def _show_findings(findings: list[Finding], console: Console) -> None:
+    width = max(len(finding.topic) for finding in findings)
+    for finding in findings:
+        line = Text(f"{finding.level.value:<8}", _STYLES[finding.level])
+        line.append(f" {finding.topic:<{width}}  ", "dim")
+        line.append(plain(finding.text))
+        console.print(line, soft_wrap=not console.is_terminal)
+        if finding.advice:
+            console.print(
+                Text(f"{'':8} {'':<{width}}  → {plain(finding.advice)}", "bold"),
+                soft_wrap=not console.is_terminal,
+            )
+
+
+def _show_scene(scene: Scene, console: Console) -> None:
+    mark = ("failed  ", "bold red") if scene.problem else ("ok      ", "green")
+    text = f"{scene.name}: {scene.problem}" if scene.problem else scene.name
+    console.print(Text.assemble(mark, f" {plain(text)}"), soft_wrap=True)
+
+
+def _show_probe(probe: Probe, console: Console) -> None:
+    console.print()
+    for answer in Answer:
+        names = sorted(name for name, given in probe.commands.items() if given is answer)
+        if names:
+            style = "green" if answer is Answer.ANSWERED else ""
+            console.print(
+                Text.assemble((f"{answer.value}: ", style or "yellow"), ", ".join(names)),
+                soft_wrap=not console.is_terminal,
+            )
+    if probe.not_tried:
+        console.print(
+            Text(
+                f"not tried, since they change or end something: {', '.join(probe.not_tried)}",
+                "dim",
+            ),
+            soft_wrap=not console.is_terminal,
+        )
+    console.print()
+    heard = count(sum(probe.heard.values()), "message")
+    console.print(Text(f"heard {heard} of {count(len(probe.heard), 'type')}"))
+    if not probe.unknown:
+        console.print(Text("nothing in them that we do not know", "green"))
+        return
+    console.print(Text(f"{count(len(probe.unknown), 'thing')} that we do not know yet:", "yellow"))
+    for finding in probe.unknown:
+        console.print(Text(f"  {plain(finding)}"), soft_wrap=True)

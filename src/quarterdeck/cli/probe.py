@@ -1,0 +1,351 @@
+"""`doctor --probe`: run a CLI through everything, offline, and tell what we do not know of it.
+
+Owns the scenes that it is led through and the account of what it said. The model is scripted and
+on loopback, the home folder is a new one, and the environment is built from nothing: no login, no
+settings and no file of the person's is touched, and nothing leaves the machine.
+
+Which control requests are sent, and which never, is in `probe_commands`; what a version cannot bear
+is refused by the library itself.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import anyio
+from msgspec import Struct, field
+from msgspec.structs import fields
+
+from quarterdeck.agent.agent import Agent
+from quarterdeck.agent.asks import AnyAsk, Decision, PlanAsk, QuestionsAsk, ToolAsk
+from quarterdeck.agent.hooks import Hook
+from quarterdeck.agent.mcp import ToolServer, tool
+from quarterdeck.agent.options import Options
+from quarterdeck.cli.probe_commands import NOT_TRIED, samples
+from quarterdeck.domain.errors import (
+    QuarterdeckError,
+    RequestRefused,
+    RequestTimeout,
+    UnsupportedError,
+)
+from quarterdeck.links.launch import Spill, to_argv
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.testing.clis import isolated_env
+from quarterdeck.testing.model import ScriptedModel
+from quarterdeck.testing.script import ApiError, Gate, Said, Text, Thinking, ToolUse, play, reply
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.commands import Command, Initialize, answer_type
+from quarterdeck.wire.control import ControlRequest, ControlResponse
+from quarterdeck.wire.hook_outputs import SyncOutput
+from quarterdeck.wire.hooks import HookEvent, HookInput, UnknownHook
+from quarterdeck.wire.rawjson import members
+from quarterdeck.wire.survey import unknown_members
+
+SCENE_SECONDS = 45.0
+COMMAND_SECONDS = 8.0
+
+
+class Answer(StrEnum):
+    """What became of a control request."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    IGNORED = "not answered"
+    UNFIT = "answered in a shape that we do not know"
+    UNSUPPORTED = "not sent, since this version does not know it"
+
+
+class Scene(Struct, frozen=True):
+    """One thing that was tried. `problem` is empty if it went as it should."""
+
+    name: str
+    problem: str = ""
+
+
+class Probe(Struct):
+    """What came of it all."""
+
+    scenes: list[Scene] = field(default_factory=list)
+    commands: dict[str, Answer] = field(default_factory=dict)
+    not_tried: list[str] = field(default_factory=list)
+    heard: dict[str, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the CLI did not do what every CLI must."""
+        return any(scene.problem for scene in self.scenes[:2])
+
+
+async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> Probe:
+    """Lead the CLI that `command` starts through all scenes, and tell of each as it ends.
+
+    Raises what starting it raises.
+    """
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-probe-") as folder:
+        home = Path(folder)
+        work = home / "work"
+        work.mkdir()
+        async with ScriptedModel() as model:
+            probing = _Probing(model, work, tell)
+            options = Options(allow_dangerously_skip_permissions=False)
+            with Spill() as spill:
+                link = await SubprocessLink.start(
+                    command,
+                    to_argv(options, spill),
+                    cwd=work,
+                    env=isolated_env(
+                        home,
+                        model.url,
+                        CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS="1",
+                        CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING="1",
+                    ),
+                )
+                agent = Agent(
+                    options,
+                    link=link,
+                    decide=probing.decide,
+                    hooks=[
+                        Hook(event=event, function=probing.hook)
+                        for event in (
+                            HookEvent.PRE_TOOL_USE,
+                            HookEvent.POST_TOOL_USE,
+                            HookEvent.USER_PROMPT_SUBMIT,
+                            HookEvent.STOP,
+                            HookEvent.SUBAGENT_STOP,
+                            HookEvent.PRE_COMPACT,
+                        )
+                    ],
+                    tools=[ToolServer("probe", [tool(probing.echo)])],
+                )
+                return await probing.run(agent)
+
+
+class _Probing:
+    """One probe: the scenes, and the ear that hears everything."""
+
+    def __init__(self, model: ScriptedModel, work: Path, tell: Callable[[Scene], None]) -> None:
+        self._model = model
+        self._tell = tell
+        self._work = work
+        self._probe = Probe(not_tried=sorted(NOT_TRIED))
+        self._heard: Counter[str] = Counter()
+        self._asked: set[str] = set()
+        self._unknown: dict[str, None] = {}
+        self._hooks: set[str] = set()
+        self._asks: set[type] = set()
+        self._echoed = False
+        # Whose answer the next control_response is: one is sent at a time.
+        self._waits_for: type[Command[Any]] | None = Initialize
+
+    async def run(self, agent: Agent) -> Probe:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen, agent)
+            await anyio.lowlevel.checkpoint()
+            try:
+                async with agent:
+                    await self._settle()
+                    self._waits_for = None
+                    self._ended(Scene("initialize"))
+                    await self._scenes(agent)
+            finally:
+                tasks.cancel_scope.cancel()
+        self._probe.heard = dict(sorted(self._heard.items()))
+        self._probe.asked = sorted(self._asked)
+        self._probe.unknown = list(self._unknown)
+        return self._probe
+
+    # --- the ear --------------------------------------------------------------------------
+
+    async def _listen(self, agent: Agent) -> None:
+        try:
+            async for message in agent.messages():
+                self._hear(message)
+        except QuarterdeckError:
+            pass  # the scene that was on says so
+
+    def _hear(self, message: Message) -> None:
+        tag = message.__struct_config__.tag
+        name = f"system/{tag}" if message.__struct_config__.tag_field == "subtype" else str(tag)
+        self._heard[name] += 1
+        if isinstance(message, ControlRequest):
+            asked = members(message.request_json).get("subtype")
+            if asked is not None:
+                self._asked.add(bytes(asked).decode("utf-8", "replace").strip('"'))
+        self._unknown |= dict.fromkeys(unknown_members(message))
+        if isinstance(message, ControlResponse) and self._waits_for is not None:
+            body = message.response.response_json
+            known = {each.encode_name for each in fields(answer_type(self._waits_for))}
+            subtype = self._waits_for.__struct_config__.tag
+            for member in members(body) if body is not None else ():
+                if known and member not in known:
+                    self._unknown[f"control_response({subtype}).{member}"] = None
+
+    async def echo(self, text: str) -> str:
+        """Give the text back."""
+        self._echoed = True
+        return text
+
+    def hook(self, given: HookInput | UnknownHook) -> SyncOutput:
+        """Have no opinion, and remember that it was called."""
+        self._hooks.add(type(given).__name__)
+        return SyncOutput()
+
+    async def decide(self, ask: AnyAsk) -> Decision:
+        """Allow everything: there is nothing here but what the script asks for."""
+        self._asks.add(type(ask))
+        match ask:
+            case ToolAsk():
+                return ask.allow()
+            case PlanAsk():
+                return ask.approve()
+            case QuestionsAsk(questions=questions):
+                first = questions.questions[0]
+                return ask.answer({first.question: first.options[0].label})
+
+    # --- the scenes -----------------------------------------------------------------------
+
+    async def _scenes(self, agent: Agent) -> None:
+        say, scene = self._say, self._scene
+        await scene(
+            "a turn: text and thinking", say(agent, reply(Thinking("hm"), Text("word ", 5)))
+        )
+        bash = ToolUse("Bash", {"command": "touch probed", "description": "probe"})
+        await scene("a tool, with permission", say(agent, bash, expect=ToolAsk))
+        await scene("hooks", self._hooks_called)
+        await scene("a tool of ours (MCP)", self._own_tool(agent))
+        await scene("a question", say(agent, _QUESTION, expect=QuestionsAsk))
+        plan = reply(ToolUse("ExitPlanMode", {"plan": "probe"}))
+        await scene("plan mode", say(agent, ToolUse("EnterPlanMode"), plan, expect=PlanAsk))
+        task = {"description": "probe", "subagent_type": "general-purpose"}
+        inner = task | {
+            "prompt": play(ToolUse("Bash", {"command": "ls"})),
+            "run_in_background": False,
+        }
+        await scene("a subagent", say(agent, ToolUse("Task", inner)))
+        shell = {"command": "sleep 0.2", "run_in_background": True, "description": "probe"}
+        await scene("a background command", say(agent, ToolUse("Bash", shell)))
+        await scene("an API error, and another try", say(agent, reply(ApiError(529), Text("back"))))
+        for command in ("/cost", "/context", "/compact"):
+            await scene(command, self._prompt(agent, command))
+        await scene("interrupt", self._interrupted(agent))
+        await scene("control requests", self._commands(agent))
+        await scene("a last turn", say(agent, "bye"))
+
+    async def _scene(self, name: str, act: Callable[[], Awaitable[None]]) -> None:
+        problem = ""
+        try:
+            with anyio.fail_after(SCENE_SECONDS):
+                await act()
+        except TimeoutError:
+            problem = f"it did not end within {SCENE_SECONDS:g} s"
+        except _WentWrong as wrong:
+            problem = str(wrong)
+        except QuarterdeckError as error:
+            problem = str(error)
+        self._ended(Scene(name, problem))
+
+    def _ended(self, scene: Scene) -> None:
+        self._probe.scenes.append(scene)
+        self._tell(scene)
+
+    def _say(
+        self, agent: Agent, *replies: Said, expect: type | None = None
+    ) -> Callable[[], Awaitable[None]]:
+        """A prompt that has the model say this, then come to an end."""
+
+        async def act() -> None:
+            self._asks.clear()
+            await self._prompt(agent, play(*replies, "end"))()
+            if expect is not None and expect not in self._asks:
+                raise _WentWrong("it did not ask for it")
+
+        return act
+
+    def _prompt(self, agent: Agent, text: str) -> Callable[[], Awaitable[None]]:
+        async def act() -> None:
+            turn = await agent.query(text).finish()
+            if turn.failed:
+                raise _WentWrong(turn.result.error_text if turn.result else "there was no result")
+
+        return act
+
+    def _own_tool(self, agent: Agent) -> Callable[[], Awaitable[None]]:
+        async def act() -> None:
+            await self._say(agent, ToolUse("mcp__probe__echo", {"text": "hello"}))()
+            if not self._echoed:
+                raise _WentWrong("it was not called")
+
+        return act
+
+    async def _hooks_called(self) -> None:
+        if not self._hooks:
+            raise _WentWrong("none was called")
+
+    def _interrupted(self, agent: Agent) -> Callable[[], Awaitable[None]]:
+        async def act() -> None:
+            query = await agent.prompt(play(reply("a long", Gate("probe"))))
+            await self._model.wait_at_gate("probe")
+            await agent.interrupt()
+            turn = await query.finish()
+            if not turn.failed:
+                raise _WentWrong("the turn went on to its end")
+
+        return act
+
+    # --- control requests -----------------------------------------------------------------
+
+    def _commands(self, agent: Agent) -> Callable[[], Awaitable[None]]:
+        async def act() -> None:
+            for command in samples(self._work):
+                self._probe.commands[command.subtype] = await self._command(agent, command)
+
+        return act
+
+    async def _command(self, agent: Agent, command: Command[Any]) -> Answer:
+        self._waits_for = type(command)
+        try:
+            await agent.request(command, timeout=COMMAND_SECONDS)
+        except UnsupportedError:
+            return Answer.UNSUPPORTED
+        except RequestTimeout:
+            return Answer.IGNORED
+        except RequestRefused as refused:
+            return Answer.UNFIT if "does not fit" in refused.error else Answer.REFUSED
+        finally:
+            await self._settle()
+            self._waits_for = None
+        return Answer.ANSWERED
+
+    async def _settle(self) -> None:
+        """Let the ear hear what has come."""
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+
+
+class _WentWrong(Exception):
+    """A scene did not go as it should."""
+
+
+_QUESTION = ToolUse(
+    "AskUserQuestion",
+    {
+        "questions": [
+            {
+                "question": "Which one?",
+                "header": "Probe",
+                "multiSelect": False,
+                "options": [
+                    {"label": "This", "description": "the first"},
+                    {"label": "That", "description": "the second"},
+                ],
+            }
+        ]
+    },
+)
