@@ -8,7 +8,9 @@ prompt whole. So the ledger never counts. It goes by what the CLI says of each p
 1. the result's own list of prompts (newest versions);
 2. the prompt's echo (`--replay-user-messages`), which comes when a turn takes it in;
 3. `command_lifecycle` (newest versions, for prompts with a uuid);
-4. failing all of these, a result that no background task explains ends the oldest prompt.
+4. failing all of these, a result that no background task explains ends the oldest prompt. Up to
+   2.1.120 commands that the CLI runs by itself (`/cost`) and prompts that a hook swallowed are
+   not echoed, so this is what ends them.
 
 Cost and model usage come as totals of the process; the ledger gives each turn its difference.
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from quarterdeck.wire.base import Message
+from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.messages import (
     Assistant,
     CommandLifecycle,
@@ -28,8 +31,11 @@ from quarterdeck.wire.messages import (
 )
 from quarterdeck.wire.system import Init, SessionStateChanged
 from quarterdeck.wire.tasks import TaskNotification
+from quarterdeck.wire.versions import Version, starts_turns_itself
 
 _TASK = "task-notification"
+_NO_MODEL = "<synthetic>"
+"""The model of an answer that the CLI wrote itself."""
 _NEVER_RUN = frozenset({"cancelled", "discarded", "refused"})
 
 
@@ -79,7 +85,10 @@ class TurnLedger:
         self._queued: dict[str, None] = {}
         self._taken: dict[str, None] = {}
         self._open = False
-        self._task_ended = False
+        self._model_spoke = False
+        self._starts_turns = True
+        # Background tasks that have ended, and whose own turn has not been seen yet.
+        self._reports: dict[str, None] = {}
         self._total_cost: float = 0.0
 
     @property
@@ -108,19 +117,25 @@ class TurnLedger:
     def observe(self, message: Message) -> list[TurnEvent]:
         """Take note of a message; return what it means for prompts and turns."""
         match message:
-            case Init():
+            case Init(claude_code_version=version):
                 self._open = True
-            case StreamEvent(parent_tool_use_id=None) | Assistant(parent_tool_use_id=None):
+                self._starts_turns = starts_turns_itself(Version.parse(version))
+            case StreamEvent(parent_tool_use_id=None):
                 # Those of a subagent may come between turns.
                 self._open = True
+            case Assistant(parent_tool_use_id=None):
+                self._open = True
+                self._hear(message)
             case User(is_replay=True, uuid=str(uuid)):
                 return self._take(uuid)
+            case User() if self._reports:
+                self._settle(message)
             case CommandLifecycle(state="started", command_uuid=uuid):
                 return self._take(uuid)
             case CommandLifecycle(state=state, command_uuid=uuid) if state in _NEVER_RUN:
                 return self._drop(uuid, state)
-            case TaskNotification():
-                self._task_ended = True
+            case TaskNotification(tool_use_id=call, task_id=task) if self._starts_turns:
+                self._reports[call or task] = None
             case Result():
                 return self._end(message)
             case SessionStateChanged(state="idle"):
@@ -160,22 +175,35 @@ class TurnLedger:
         if not self._taken and self._queued and not self._began_by_itself(result):
             events += self._take(next(iter(self._queued)))
         prompts = tuple(self._taken)
-        if not prompts:
-            self._task_ended = False
+        if not prompts and self._reports:
+            del self._reports[next(iter(self._reports))]
         self._close()
         return [*events, TurnEnded(Turn(prompts, result, self._cost(result)))]
+
+    def _hear(self, message: Assistant) -> None:
+        """Note whether the model has spoken in this turn; asked only where it may matter."""
+        if self._reports and not self._taken and not self._model_spoke:
+            failed = message.error is not None
+            self._model_spoke = failed or message.message.model != _NO_MODEL
+
+    def _settle(self, message: User) -> None:
+        """A task that ends before the result of its call ran in the foreground: no turn follows."""
+        for block in message.message.blocks:
+            if isinstance(block, ToolResultBlock):
+                self._reports.pop(block.tool_use_id, None)
 
     def _began_by_itself(self, result: Result) -> bool:
         """Whether a result with no prompt to its name is a background task's.
 
-        The newest CLI says so. For 2.1.62 to 2.1.120 it is a guess: a task has ended since the last
-        turn of that kind, and nothing else tells.
+        The newest CLI says so. For 2.1.62 to 2.1.120 it is a guess: a task has ended, and the model
+        was asked, which it is not for the prompts that have no echo.
         """
         if result.origin is not None:
             return getattr(result.origin, "kind", None) == _TASK
-        return self._task_ended
+        return bool(self._reports) and (self._model_spoke or result.failed)
 
     def _idle(self) -> list[TurnEvent]:
+        self._reports.clear()
         # `idle` comes after the result. A turn still open then has lost its result on the way.
         if not self._taken:
             self._close()
@@ -187,6 +215,7 @@ class TurnLedger:
     def _close(self) -> None:
         self._taken.clear()
         self._open = False
+        self._model_spoke = False
 
     def _cost(self, result: Result) -> float:
         total = float(result.total_cost_usd or 0)
