@@ -206,7 +206,15 @@ def test_an_option_that_the_version_lacks_is_refused_and_one_in_doubt_is_not() -
         require_support(launch, "2.1.37")
     require_support(launch, "2.1.50")
     require_support(launch, "2.1.62")
-    require_support(Launch(system_prompt="x" * 2 * LONGEST_ARGUMENT), "2.1.37")
+    long = json.dumps({"pad": "x" * 2 * LONGEST_ARGUMENT})
+    require_support(Launch(system_prompt=long, mcp_config=(long,)), "2.1.37")
+
+
+def test_what_is_on_by_default_works_on_every_version() -> None:
+    for version in TESTED:
+        require_support(Launch(), version)
+    switches = {flag.option for flag in FLAGS if getattr(Launch(), flag.option) is True}
+    assert not switches & SINCE.keys()
 
 
 def test_dialling_is_refused_from_the_version_on_that_no_longer_does() -> None:

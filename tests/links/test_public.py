@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,5 +51,11 @@ def test_the_page_names_everything_that_can_be_set_and_everything_that_is_passed
     for code in (*codes.PERMANENT, codes.CLOSED, codes.REPLACED):
         assert str(code) in PAGE
     for name in links.__all__:
-        if name not in {"SINCE", "Record", "read_records", "Passed"}:
-            assert name in PAGE, name
+        assert name in PAGE, name
+
+
+@pytest.mark.parametrize("block", re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL))
+def test_the_examples_of_the_page_name_only_what_there_is(block: str) -> None:
+    names: dict[str, object] = {}
+    exec(compile(block, "links.md", "exec"), names)
+    assert callable(names["main"])

@@ -228,14 +228,11 @@ def _one(flag: Flag, value: str, spill: Spill | None) -> str:
 
 
 def _used(launch: Launch) -> list[str]:
-    """The options that put a flag on the command line."""
-    return [flag.option for flag in FLAGS if _arguments(flag, _brief(launch, flag), None)]
-
-
-def _brief(launch: Launch, flag: Flag) -> object:
-    """The option's value, or a stand-in where only its being there matters."""
-    value: object = getattr(launch, flag.option)
-    return "given" if isinstance(value, str) and value else value
+    """The options that somebody chose; what is on by default works on every version."""
+    plain = Launch()
+    return [
+        flag.option for flag in FLAGS if getattr(launch, flag.option) != getattr(plain, flag.option)
+    ]
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ LONGEST_LINE = 4096  # bytes; a minified stack trace can be megabytes in one lin
 class StderrTail:
     """Cuts bytes into lines, keeps the last ones, and tells each to `on_line`."""
 
-    def __init__(self, on_line: Callable[[str], None] | None = None) -> None:
+    def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
         self._on_line = on_line
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._partial = bytearray()

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import os
 import signal
-import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -32,16 +30,12 @@ import msgspec
 from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links import processes
 from quarterdeck.links.environment import child_environment
-from quarterdeck.links.exits import Exit
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.pipes import ProcessPipes, tail_for
 from quarterdeck.links.processes import ProcessId
-from quarterdeck.links.stderr import StderrTail
 
 HIGH_WATER = 8 * 1024 * 1024
-PIPE_BYTES = 1024 * 1024  # what Linux allows without privileges; the usual 64 KiB halve the speed
-
-_DRAIN_ROUNDS = 4
 
 
 class StopSteps(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +56,7 @@ class SubprocessLink:
     is left, however deep: those that the CLI gave a session of their own too.
     """
 
-    def __init__(self, pipes: _Pipes, mark: str, steps: StopSteps) -> None:
+    def __init__(self, pipes: ProcessPipes, mark: str, steps: StopSteps) -> None:
         self._pipes = pipes
         self._mark = mark
         self._steps = steps
@@ -96,7 +90,7 @@ class SubprocessLink:
         mark = f"QUARTERDECK_LINK_{uuid.uuid4().hex}"
         child_env = {**(child_environment() if env is None else env), mark: "1"}
         loop = asyncio.get_running_loop()
-        pipes = _Pipes(Inbox(high_water), _tail(loop, on_stderr), steps.drain)
+        pipes = ProcessPipes(Inbox(high_water), tail_for(loop, on_stderr), steps.drain)
         with anyio.CancelScope(shield=True):  # a start that is cut in two would leave a process
             try:
                 await loop.subprocess_exec(
@@ -252,159 +246,6 @@ class SubprocessLink:
             signal=ended.signal if ended else None,
             stderr=self.stderr,
         )
-
-
-class _Pipes(asyncio.SubprocessProtocol):
-    """What asyncio calls back: the state of the three pipes and of the process."""
-
-    def __init__(self, inbox: Inbox, tail: StderrTail, drain: float) -> None:
-        self.inbox = inbox
-        self.tail = tail
-        self.pid = 0
-        self.exit: Exit | None = None
-        self.output_ended = False
-        self.input_ended = False
-        self.input_ended_by = ""
-        self.writable = asyncio.Event()
-        self.writable.set()
-        self._drain = drain
-        self._exited = anyio.Event()
-        self._errors_ended = anyio.Event()
-        self._paused = False
-        self._discarding = False
-        self._came = False
-        self._rounds = 0
-
-    # --- called by asyncio ---
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-        self.pid = transport.get_pid() or 0
-        for number in (0, 1):
-            _widen(transport.get_pipe_transport(number))
-        self._stdin = transport.get_pipe_transport(0)
-
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        if fd == 2:
-            self.tail.feed(data)
-            return
-        self._came = True
-        if self._discarding and self.inbox.full:
-            return
-        self.inbox.put(data)
-        if self.inbox.full and not self._paused and not self._discarding:
-            self._paused = True
-            self._stdout().pause_reading()
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:  # noqa: ARG002  (asyncio's)
-        match fd:
-            case 0:
-                self.input_ended = True
-                self.writable.set()
-            case 1:
-                self.output_ended = True
-                self.inbox.wake()
-            case _:
-                self.tail.end()
-                self._errors_ended.set()
-
-    def process_exited(self) -> None:
-        self.exit = Exit(self._transport.get_returncode() or 0)
-        self._exited.set()
-        asyncio.get_running_loop().call_later(self._drain, self._close_held_pipes)
-
-    def pause_writing(self) -> None:
-        self.writable.clear()
-
-    def resume_writing(self) -> None:
-        self.writable.set()
-
-    # --- called by the link ---
-
-    def take(self) -> bytes | None:
-        data = self.inbox.take()
-        if self._paused and not self.inbox.full:
-            self._paused = False
-            self._stdout().resume_reading()
-        assert data is None or isinstance(data, bytes)
-        return data
-
-    def write(self, data: bytes) -> None:
-        assert isinstance(self._stdin, asyncio.WriteTransport)
-        self._stdin.write(data)
-
-    def end_input(self, why: str) -> None:
-        if not self.input_ended:
-            self.input_ended = True
-            self.input_ended_by = why
-            assert isinstance(self._stdin, asyncio.WriteTransport)
-            self._stdin.write_eof()
-        self.writable.set()
-
-    def discard(self) -> None:
-        """Go on reading, whoever takes it: a process that cannot write cannot end."""
-        self._discarding = True
-        if self._paused:
-            self._paused = False
-            self._stdout().resume_reading()
-
-    async def exits_within(self, seconds: float) -> bool:
-        with anyio.move_on_after(seconds):
-            await self._exited.wait()
-        return self.exit is not None
-
-    async def errors_end_within(self, seconds: float) -> None:
-        with anyio.move_on_after(seconds):
-            await self._errors_ended.wait()
-
-    async def release(self) -> None:
-        """Let go of the pipes; what was read before can still be taken."""
-        self._transport.close()
-        await self.errors_end_within(self._drain)
-        self.output_ended = True
-        self.input_ended = True
-        self.writable.set()
-        self.inbox.wake()
-
-    def _stdout(self) -> asyncio.ReadTransport:
-        stdout = self._transport.get_pipe_transport(1)
-        assert isinstance(stdout, asyncio.ReadTransport)
-        return stdout
-
-    def _close_held_pipes(self) -> None:
-        """After the exit: end a pipe that a child of the process holds open.
-
-        What the process itself wrote is in the kernel's buffer and is read in no time, unless the
-        reader makes us pause; what comes later is a child's, and not of the protocol.
-        """
-        if self.output_ended and self._errors_ended.is_set():
-            return
-        self._rounds += not self._paused
-        if self._paused or (self._came and self._rounds < _DRAIN_ROUNDS):
-            self._came = False
-            asyncio.get_running_loop().call_later(self._drain, self._close_held_pipes)
-        else:
-            self._transport.close()
-
-
-def _tail(loop: asyncio.AbstractEventLoop, on_line: Callable[[str], None] | None) -> StderrTail:
-    if on_line is None:
-        return StderrTail()
-    # By way of the loop: an error in the caller's function is the loop's to report, and does not
-    # end the pipe in whose callback it happened.
-    return StderrTail(lambda line: _soon(loop, on_line, line))
-
-
-def _soon(loop: asyncio.AbstractEventLoop, function: Callable[[str], None], argument: str) -> None:
-    loop.call_soon(function, argument)
-
-
-def _widen(pipe: asyncio.BaseTransport | None) -> None:
-    """Make the kernel's buffer larger where that is allowed; slower is no reason to fail."""
-    if sys.platform == "linux" and pipe is not None:
-        with suppress(OSError):
-            fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _launch_error(command: Sequence[str], error: OSError | ValueError) -> LaunchError:

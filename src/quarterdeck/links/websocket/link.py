@@ -215,7 +215,7 @@ class WebSocketLink:
     async def feed(self, connection: Connection, data: bytes) -> bool:
         """Take the bytes of a frame; waits while too much lies unread. False: not ours any more."""
         await self._inbox.wait_for_room()
-        if self._connection is not connection:
+        if self._connection is not connection or self._over is not None:
             return False
         self._outbox.heard(time.monotonic())
         self._inbox.put(data)
