@@ -181,3 +181,52 @@ def test_the_end_of_the_link_leaves_no_prompt_behind() -> None:
     ledger.prompt("p2")
     assert ledger.end_all() == ("p1", "p2")
     assert not ledger.busy
+
+
+def notice(tool_use_id: str | None = None) -> bytes:
+    """A task has ended."""
+    return lines.line(
+        type="system",
+        subtype="task_notification",
+        task_id="t",
+        tool_use_id=tool_use_id,
+        status="completed",
+        uuid="n",
+    )
+
+
+def test_a_task_in_the_foreground_has_no_turn_of_its_own() -> None:
+    ledger = TurnLedger()
+    ledger.prompt("p1")
+    gave = lines.line(
+        type="user",
+        message={"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1"}]},
+        uuid="u",
+    )
+    feed(ledger, lines.init("2.1.120"), lines.echo("p1"), notice("toolu_1"), gave)
+    feed(ledger, lines.result("r1"))
+    ledger.prompt("p2")
+    # No echo at all: the CLI was told not to.
+    spoken = [lines.init("2.1.120", "i2"), lines.assistant("hi", "a2"), lines.result("r2")]
+    assert turns(feed(ledger, *spoken)) == [("p2",)]
+
+
+def test_a_command_without_an_echo_ends_though_a_task_has_ended_before_it() -> None:
+    ledger = TurnLedger()
+    feed(ledger, notice("toolu_1"))
+    ledger.prompt("p1")
+    written = lines.line(
+        type="assistant",
+        message={"role": "assistant", "model": "<synthetic>", "content": []},
+        uuid="a",
+    )
+    assert turns(feed(ledger, lines.init("2.1.120"), written, lines.result("r"))) == [("p1",)]
+
+
+def test_the_oldest_cli_begins_no_turns_by_itself() -> None:
+    ledger = TurnLedger()
+    ledger.prompt("p1")
+    feed(ledger, lines.init("2.1.37"), lines.echo("p1"), lines.result("r1"), notice())
+    ledger.prompt("p2")
+    spoken = [lines.init("2.1.37", "i2"), lines.assistant("hi", "a2"), lines.result("r2")]
+    assert turns(feed(ledger, *spoken)) == [("p2",)]
