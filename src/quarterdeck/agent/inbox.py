@@ -103,9 +103,10 @@ class Inbox:
                 raise StopAsyncIteration
             await self._wait()
         self._read += 1
+        message = self._items.popleft()
         if self._eased is not None and len(self._items) <= EASED:
             self._eased.set()
-        return self._items.popleft()
+        return message
 
     async def _wait(self) -> None:
         """Wait until something has changed."""

@@ -34,6 +34,10 @@ from quarterdeck.links.websocket.serve import serve_endpoint
 ACCEPT_SECONDS = 60.0
 """How long a CLI that was started may take to dial; the slowest real one takes 2 s."""
 
+_INPUT_SECONDS = 0.5
+"""A CLI that dials does not read its stdin: it has been told on the socket, and 2.1.37, which
+would rather dial again, is not waited for."""
+
 _KEPT_OF_STDOUT = 4096
 
 TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - the variable's name
@@ -77,7 +81,10 @@ class Listener:
         """Start a CLI here that dials us. Closing the link ends the process too."""
         spill = Spill()
         dialling = msgspec.structs.replace(
-            options, sdk_url=self.url, env={**options.env, TOKEN_VARIABLE: self.token}
+            options,
+            sdk_url=self.url,
+            env={**options.env, TOKEN_VARIABLE: self.token},
+            stop=msgspec.structs.replace(options.stop, input=_INPUT_SECONDS),
         )
         try:
             _, process = await start_link(dialling, spill, None)

@@ -14,6 +14,7 @@ import msgspec
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.links.launch import AnyPath, Launch
+from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.wire.info import (
     AgentDefinition,
     McpHttpServer,
@@ -38,6 +39,8 @@ class Options(Launch, frozen=True, kw_only=True):
     """Variables for the CLI, above the few that it inherits."""
     api_billing: bool = False
     """Pass the API key of this environment on. Without it the CLI uses its own login."""
+    stop: StopSteps = StopSteps()
+    """How long the process gets for each step of ending."""
     file_checkpointing: bool = False
     """Keep what `rewind_files` needs."""
 

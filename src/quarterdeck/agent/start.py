@@ -12,16 +12,12 @@ from quarterdeck.agent.options import Options
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Spill, require_support, to_argv
 from quarterdeck.links.locate import cli_version, find_claude
-from quarterdeck.links.subprocess import StopSteps, SubprocessLink
+from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hooks import HookMatcher
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.versions import Version
-
-_DIALLING = StopSteps(input=0.5)
-"""A CLI that dials does not read its stdin: it has been told on the socket, and 2.1.37, which
-would rather dial again, is not waited for."""
 
 
 async def start_link(
@@ -47,7 +43,7 @@ async def start_link(
             api_billing=options.api_billing,
             file_checkpointing=options.file_checkpointing,
         ),
-        steps=_DIALLING if options.sdk_url else None,
+        steps=options.stop,
         on_stderr=stderr,
     )
     return (Version.parse(version) if version else None), link

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args
 
 import msgspec
 from msgspec import Raw, Struct, StructMeta, field
@@ -128,13 +128,18 @@ class OpenUnion(Generic[T]):
     def __init__(self, union: object) -> None:
         decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(union)
         self._decode = decoder.decode
+        members = get_args(union) or (union,)
+        self._kinds = frozenset(str(member.__struct_config__.tag) for member in members)
 
     def decode(self, json: Raw | bytes) -> T | UnknownPart:
         """Decode one member. Never raises."""
         try:
             return self._decode(json)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return unknown_part(json, error)
+            part = unknown_part(json, error)
+            if part.kind and part.kind not in self._kinds:  # merely new, which is no error
+                return msgspec.structs.replace(part, error=None)
+            return part
 
     def decode_each(self, parts: Iterable[Raw]) -> tuple[T | UnknownPart, ...]:
         """Decode a sequence of members, each by itself, so that a new one hides no other."""

@@ -41,7 +41,12 @@ class _Header(Struct):
     session_id: str | None = None
 
 
+class _Type(Struct):
+    type: str
+
+
 _header = msgspec.json.Decoder(_Header).decode
+_type = msgspec.json.Decoder(_Type).decode
 _any_object = msgspec.json.Decoder(dict[str, Raw]).decode
 
 # A broken line may still tell whose it is. These two patterns find a session id and the mark of an
@@ -102,7 +107,7 @@ def _mended(line: bytes, decode: Callable[[bytes], Message]) -> Message | None:
 
 def _unread(line: bytes, error: Exception | None, known: frozenset[str]) -> Unknown | Malformed:
     try:
-        header = _header(line)
+        header = _read_header(line)
     except _UNREADABLE:
         return _without_type(line, error)
     message = Unknown(
@@ -114,6 +119,13 @@ def _unread(line: bytes, error: Exception | None, known: frozenset[str]) -> Unkn
     )
     message.__dict__["raw"] = line
     return message
+
+
+def _read_header(line: bytes) -> _Header:
+    try:
+        return _header(line)
+    except _UNREADABLE:
+        return _Header(_type(line).type)  # an id that is no string must not cost us the type
 
 
 def _without_type(line: bytes, error: Exception | None) -> Unknown | Malformed:
