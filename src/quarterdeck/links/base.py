@@ -46,4 +46,4 @@ class Link(Protocol):
         """Tell the CLI that no more will be sent (its stdin ends). Safe to call twice."""
 
     async def close(self) -> None:
-        """End the link and all that it owns, in bounded time. Safe to call twice, and never raises."""
+        """End the link and all that it owns, in bounded time. Never raises; safe to call twice."""
