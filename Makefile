@@ -11,7 +11,7 @@ CLIS   := $(CACHE)/claude-cli
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup clis run test check format bench lock clean
+.PHONY: help setup clis run test check format docs bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -51,6 +51,10 @@ check: setup ## format, lint, strict types, import rules
 
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+docs: setup clis ## write the pages that are generated
+	@$(BIN)/python tools/draw_states.py
+	@QUARTERDECK_WRITE_DOCS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/real_cli
 
 bench: setup ## measure, side by side with the peers
 	@$(BIN)/python -m bench
