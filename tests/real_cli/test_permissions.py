@@ -141,7 +141,8 @@ async def test_questions_of_one_answer_come_at_once_or_one_after_the_other(seat:
             person.answer(first, Deny("not this one"))
             messages = [message async for message in query]
         assert agent.state is State.READY
-        assert agent.asks == ()
+        unanswered = agent.asks
+        assert unanswered == ()
         results = {each.tool_use_id: each for each in tool_results(messages)}
         assert results[first.request.tool_use_id].text == "not this one"
         assert "text of" in results[second.request.tool_use_id].text
