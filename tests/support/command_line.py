@@ -94,9 +94,9 @@ class Quarterdeck:
         self._processes = processes
         self._open: list[int] = []
 
-    def play_fake(self, *steps: fake.Step, version: str = fake.NEWEST) -> None:
+    def play_fake(self, *steps: fake.Step, record: Path | None = None) -> None:
         """Put a fake CLI in the place of the real one."""
-        command = fake_cli_command(steps, folder=self.home, version=version)
+        command = fake_cli_command(steps, folder=self.home, record=record)
         script = self.home / f"claude-{len(list(self.home.iterdir()))}"
         quoted = " ".join(f"'{part}'" for part in command)
         script.write_text(f'#!/bin/sh\nexec {quoted} "$@"\n')

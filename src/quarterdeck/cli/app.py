@@ -7,14 +7,15 @@ to a module of its own, which is loaded only then. What the options mean is the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn, ParamSpec
 
-import click
 import typer
 
 from quarterdeck import __version__
+
+P = ParamSpec("P")
 
 app = typer.Typer(
     name="quarterdeck",
@@ -41,13 +42,20 @@ _OUTPUT = "Output"
 def run_app(arguments: Sequence[str]) -> int:
     """Run a command line; gives the exit code. Errors of the library are left to the caller."""
     try:
-        code: object = app(list(arguments), prog_name="quarterdeck", standalone_mode=False)
-    except click.exceptions.Abort:
-        return 130
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    return code if isinstance(code, int) else 0
+        app(list(arguments), prog_name="quarterdeck")
+    except SystemExit as end:
+        # Typer ends this way, always: after a command, after --help, and after a usage error (2).
+        return end.code if isinstance(end.code, int) else 0
+    return 0
+
+
+def _finish(command: Callable[P, int], *arguments: P.args, **named: P.kwargs) -> NoReturn:
+    """Run a command, and end with its exit code."""
+    try:
+        code = command(*arguments, **named)
+    except KeyboardInterrupt:
+        code = 130  # Typer would make it 1
+    raise typer.Exit(code)
 
 
 def _version(wanted: bool) -> None:
@@ -208,7 +216,7 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
         Path | None,
         _option("--record", help="Write down both directions to this file.", panel=_OUTPUT),
     ] = None,
-) -> int:
+) -> None:
     """Run a prompt, or talk: text as it comes, tools, diffs, questions.
 
     Exit code: 0 the turn went well, 1 it failed, 2 the command line is wrong, 3 the CLI could not
@@ -218,7 +226,8 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
     from quarterdeck.cli.request import RunRequest
     from quarterdeck.cli.run import run
 
-    return run(
+    _finish(
+        run,
         RunRequest(
             prompt=prompt,
             images=tuple(image or ()),
@@ -251,7 +260,7 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
                 api_billing=api_billing,
                 include_partial_messages=not no_partial,
             ),
-        )
+        ),
     )
 
 
@@ -263,9 +272,9 @@ def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from i
 def _record(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="The recording to make.")],
-) -> int:
+) -> None:
     """Like `run`, and write both directions down: record FILE [PROMPT] [options of run]."""
-    return run_app(["run", "--record", str(file), *context.args])
+    _finish(run_app, ["run", "--record", str(file), *context.args])
 
 
 @app.command("replay")
@@ -281,11 +290,11 @@ def _replay(
     json_lines: Annotated[
         bool, typer.Option("--json", help="What the CLI said, as it was, on stdout.")
     ] = False,
-) -> int:
+) -> None:
     """Show a recording as `run` would have shown it, without any CLI."""
     from quarterdeck.cli.replay import replay
 
-    return replay(file, speed=speed, longest_pause=longest_pause, json_lines=json_lines)
+    _finish(replay, file, speed=speed, longest_pause=longest_pause, json_lines=json_lines)
 
 
 @app.command("doctor")
@@ -303,11 +312,11 @@ def _doctor(
         ),
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> int:
+) -> None:
     """Find out what is in the way of running Claude Code, and what to do about it."""
     from quarterdeck.cli.doctor import doctor
 
-    return doctor(claude=claude, api_billing=api_billing, probe=probe, json_output=json_output)
+    _finish(doctor, claude=claude, api_billing=api_billing, probe=probe, json_output=json_output)
 
 
 _SessionId = Annotated[str, typer.Argument(help="The id of the session.")]
@@ -322,11 +331,11 @@ def _sessions_list(
     cwd: _Folder = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")] = 20,
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> int:
+) -> None:
     """List sessions, the newest first."""
     from quarterdeck.cli.sessions import list_all
 
-    return list_all(cwd, limit=limit, json_output=json_output)
+    _finish(list_all, cwd, limit=limit, json_output=json_output)
 
 
 @_sessions.command("show")
@@ -334,11 +343,11 @@ def _sessions_show(
     session_id: _SessionId,
     cwd: _Folder = None,
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
-) -> int:
+) -> None:
     """Show the conversation of a session."""
     from quarterdeck.cli.sessions import show
 
-    return show(session_id, cwd, json_output=json_output)
+    _finish(show, session_id, cwd, json_output=json_output)
 
 
 @_sessions.command("rename")
@@ -346,11 +355,11 @@ def _sessions_rename(
     session_id: _SessionId,
     title: Annotated[str, typer.Argument(help="The new title.")],
     cwd: _Folder = None,
-) -> int:
+) -> None:
     """Give a session a title."""
     from quarterdeck.cli.sessions import rename
 
-    return rename(session_id, title, cwd)
+    _finish(rename, session_id, title, cwd)
 
 
 @_sessions.command("tag")
@@ -360,11 +369,11 @@ def _sessions_tag(
         str | None, typer.Argument(help="The tag; without it, it is taken away.")
     ] = None,
     cwd: _Folder = None,
-) -> int:
+) -> None:
     """Give a session a tag, or take it away."""
     from quarterdeck.cli.sessions import tag as give
 
-    return give(session_id, tag, cwd)
+    _finish(give, session_id, tag, cwd)
 
 
 @_sessions.command("delete")
@@ -372,8 +381,8 @@ def _sessions_delete(
     session_id: _SessionId,
     cwd: _Folder = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> int:
+) -> None:
     """Delete a session for good, with its subagents."""
     from quarterdeck.cli.sessions import delete
 
-    return delete(session_id, cwd, sure=yes)
+    _finish(delete, session_id, cwd, sure=yes)

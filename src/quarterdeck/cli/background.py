@@ -8,7 +8,8 @@ from __future__ import annotations
 import anyio
 
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.system import SessionState, SessionStateChanged
+from quarterdeck.wire.messages import Result
+from quarterdeck.wire.system import Init, SessionState, SessionStateChanged
 from quarterdeck.wire.tasks import (
     BackgroundTasksChanged,
     TaskNotification,
@@ -24,16 +25,23 @@ class Background:
     def __init__(self) -> None:
         self.running: dict[str, str] = {}
         self._idle: bool | None = None
+        self._in_turn = False
+        self._owed = False
         self._changed = anyio.Event()
 
     @property
     def quiet(self) -> bool:
         """Whether nothing runs, as far as the CLI tells; old ones never say that they are idle."""
-        return not self.running and self._idle is not False
+        return not self.running and not self._owed and self._idle is not False
 
     def observe(self, message: Message) -> None:
         """Take note of a message."""
+        before = len(self.running)
         match message:
+            case Init():
+                self._in_turn = True
+            case Result():
+                self._in_turn = self._owed = False
             case TaskStarted(task_id=task_id, ambient=ambient) if not ambient:
                 self.running[task_id] = one_line(message.description, 80)
             case TaskNotification(task_id=task_id):
@@ -50,6 +58,9 @@ class Background:
                 self._idle = state is SessionState.IDLE
             case _:
                 return
+        if before and not self.running and not self._in_turn:
+            # From 2.1.62 on the CLI begins a turn to report on what has ended.
+            self._owed = True
         self._changed.set()
         self._changed = anyio.Event()
 

@@ -229,11 +229,11 @@ class _Probing:
             "run_in_background": False,
         }
         await scene("a subagent", say(agent, ToolUse("Task", inner)))
+        for command in ("/cost", "/context", "/compact"):
+            await scene(command, self._prompt(agent, command))
         shell = {"command": "sleep 0.2", "run_in_background": True, "description": "probe"}
         await scene("a background command", say(agent, ToolUse("Bash", shell)))
         await scene("an API error, and another try", say(agent, reply(ApiError(529), Text("back"))))
-        for command in ("/cost", "/context", "/compact"):
-            await scene(command, self._prompt(agent, command))
         await scene("interrupt", self._interrupted(agent))
         await scene("control requests", self._commands(agent))
         await scene("a last turn", say(agent, "bye"))

@@ -1,0 +1,238 @@
+"""Questions at a real terminal, with the real CLI behind them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.testing import fake
+from quarterdeck.testing.model import ScriptedModel
+from quarterdeck.testing.script import Gate, ToolUse, play, reply
+from support.command_line import Quarterdeck
+
+pytestmark = pytest.mark.anyio
+
+RUN = ("run", "--api-billing")
+TOUCH = ToolUse("Bash", {"command": "touch made", "description": "make it"})
+COLOURS = [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]
+
+
+def question(text: str, *, several: bool = False) -> dict[str, object]:
+    return {"question": text, "header": "Colour", "multiSelect": several, "options": COLOURS}
+
+
+@pytest.mark.real_cli
+async def test_a_tool_is_allowed_once_and_then_always(quarterdeck: Quarterdeck) -> None:
+    write = [ToolUse("Write", {"file_path": f"{name}.txt", "content": "x\n"}) for name in "ab"]
+    here = quarterdeck.at_terminal(*RUN, play(TOUCH, *write, "fin"))
+    await here.expect("┌ Permission command: ")
+    await here.expect("│ command: touch made")
+    await here.expect("\n? ")
+    here.press("y\n")
+    await here.expect("┌ Permission file change: Write")
+    await here.expect("+x")
+    await here.expect("a  always: accept all edits of files for this session")
+    await here.expect("\n? ")
+    here.press("a\n")
+    await here.expect("fin")
+    assert await here.end() == 0
+    assert here.shown.count("┌ Permission") == 2
+    assert all((quarterdeck.work / name).exists() for name in ("made", "a.txt", "b.txt"))
+
+
+@pytest.mark.real_cli
+async def test_a_tool_is_denied_with_a_message_that_the_model_reads(
+    quarterdeck: Quarterdeck, model: ScriptedModel
+) -> None:
+    here = quarterdeck.at_terminal(*RUN, play(TOUCH, TOUCH, "fin"))
+    await here.expect("\n? ")
+    here.press("what\n")
+    await here.expect("one of the letters above")
+    here.press("n\n")
+    await here.expect("tell the model why")
+    here.press("use another name\n")
+    await here.expect("┌ Permission")
+    await here.expect("\n? ")
+    here.press("n not that either\n")
+    assert await here.end() == 0
+    told = [request.last_text for request in model.turns]
+    assert any("use another name" in text for text in told)
+    assert any("not that either" in text for text in told)
+    assert not (quarterdeck.work / "made").exists()
+
+
+@pytest.mark.real_cli
+async def test_the_turn_can_be_stopped_with_a_denial(quarterdeck: Quarterdeck) -> None:
+    here = quarterdeck.at_terminal(*RUN, play(TOUCH, "never said"))
+    await here.expect("\n? ")
+    here.press("s\n")
+    assert await here.end() == 1
+    assert "never said" not in here.shown.partition("? s")[2]
+    assert "interrupted · " in here.shown
+
+
+@pytest.mark.real_cli
+async def test_the_input_can_be_changed_in_an_editor(
+    quarterdeck: Quarterdeck, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(
+        "#!/bin/sh\n"
+        f'if [ -e {tmp_path}/again ]; then sed -i s/made/changed/ "$1"\n'
+        f'else touch {tmp_path}/again; echo "no JSON" > "$1"; fi\n'
+    )
+    editor.chmod(0o755)
+    here = quarterdeck.at_terminal(*RUN, play(TOUCH, "fin"), EDITOR=str(editor))
+    await here.expect("\n? ")
+    here.press("e\n")
+    await here.expect("that is no JSON that a tool could take")
+    here.press("e\n")
+    assert await here.end() == 0
+    assert (quarterdeck.work / "changed").exists()
+    assert not (quarterdeck.work / "made").exists()
+
+
+@pytest.mark.real_cli
+async def test_questions_are_answered_by_number_and_in_ones_own_words(
+    quarterdeck: Quarterdeck, model: ScriptedModel
+) -> None:
+    questions = [question("Which one?"), question("Which ones?", several=True), question("Else?")]
+    prompt = play(ToolUse("AskUserQuestion", {"questions": questions}), "fin")
+    here = quarterdeck.at_terminal(*RUN, prompt)
+    await here.expect("│ Which one?")
+    await here.expect("│ 2  Blue  cold")
+    await here.expect("\n? ")
+    here.press("1,2\n")
+    await here.expect("one answer only")
+    here.press("9\n")
+    await here.expect("there are 2 answers to choose from")
+    here.press("2\n")
+    await here.expect("│ Which ones?")
+    await here.expect("\n? ")
+    here.press("1, 2\n")
+    await here.expect("│ Else?")
+    await here.expect("\n? ")
+    here.press("something warm\n")
+    assert await here.end() == 0
+    told = model.turns[-1].last_text
+    for answer in ('"Which one?"="Blue"', '"Which ones?"="Red, Green"', "something warm"):
+        assert answer.replace("Green", "Blue") in told
+
+
+@pytest.mark.real_cli
+async def test_a_plan_is_reviewed_until_it_is_approved(
+    quarterdeck: Quarterdeck, model: ScriptedModel
+) -> None:
+    leave = ToolUse("ExitPlanMode", {"plan": "1. do it"})
+    write = ToolUse("Write", {"file_path": "done.txt", "content": "x"})
+    here = quarterdeck.at_terminal(*RUN, "--mode", "plan", play(leave, leave, write, "fin"))
+    await here.expect("┌ Plan to be reviewed")
+    await here.expect("\n? ")
+    here.press("k with tests\n")
+    await here.expect("┌ Plan to be reviewed")
+    await here.expect("\n? ")
+    here.press("a\n")
+    await here.expect("fin")
+    assert await here.end() == 0
+    assert any("with tests" in request.last_text for request in model.turns)
+    assert (quarterdeck.work / "done.txt").exists()  # not asked about: edits are accepted
+
+
+@pytest.mark.real_cli
+async def test_a_question_that_is_withdrawn_disappears(quarterdeck: Quarterdeck) -> None:
+    here = quarterdeck.at_terminal(*RUN, play(TOUCH, "never said"))
+    await here.expect("\n? ")
+    here.interrupt()
+    assert await here.end() == 130
+    after = here.raw.rpartition("s  deny, and stop the turn")[2] or here.raw
+    assert "\x1b[J" in after  # the rows of the question are cleared
+    assert "interrupted · " in here.shown
+    assert not (quarterdeck.work / "made").exists()
+
+
+async def test_several_questions_are_shown_one_after_the_other(quarterdeck: Quarterdeck) -> None:
+    asks = [fake.can_use_tool("Read", {"file_path": f"/{name}"}, f"ask-{name}") for name in "ab"]
+    record = quarterdeck.home / "answers"
+    quarterdeck.play_fake(
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(*asks),
+        fake.Expect("control_response"),
+        fake.Expect("control_response"),
+        fake.say(fake.assistant("fin"), fake.result("fin")),
+        fake.Serve(),
+        record=record,
+    )
+    here = quarterdeck.at_terminal("run", "hello")
+    await here.expect("│ file_path: /a")
+    await here.expect("\n? ")
+    assert "/b" not in here.shown
+    here.press("y\n")
+    await here.expect("│ file_path: /b")
+    await here.expect("\n? ")
+    here.press("n no\n")
+    assert await here.end() == 0
+    lines = [json.loads(line) for line in record.read_text().splitlines()[1:]]
+    answers = [line["response"] for line in lines if line["type"] == "control_response"]
+    assert [answer["request_id"] for answer in answers] == ["ask-a", "ask-b"]
+    assert [answer["response"]["behavior"] for answer in answers] == ["allow", "deny"]
+
+
+async def test_what_was_typed_before_the_question_does_not_answer_it(
+    quarterdeck: Quarterdeck,
+) -> None:
+    quarterdeck.play_fake(
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(fake.assistant("begun")),
+        fake.Wait(1.0),
+        fake.say(fake.can_use_tool("Bash", {"command": "rm -rf \x1b[8mhidden"})),
+        fake.Expect("control_response"),
+        fake.say(fake.assistant("over"), fake.result("over")),
+        fake.Serve(),
+    )
+    here = quarterdeck.at_terminal("run", "hello", size=(24, 40))
+    await here.expect("begun")
+    here.press("y\n")
+    await here.expect("rm -rf ␛[8mhidden")
+    await here.expect("\n? ")
+    assert "over" not in here.shown
+    here.press("\x04")  # Ctrl-D: no answer is a no
+    assert await here.end() == 0
+    assert "\x1b[8m" not in here.raw
+
+
+@pytest.mark.real_cli
+async def test_a_conversation_goes_on_until_the_person_leaves(
+    quarterdeck: Quarterdeck, model: ScriptedModel
+) -> None:
+    here = quarterdeck.at_terminal(*RUN)
+    await here.expect("> ")
+    here.press("hello\n")
+    await here.expect("echo: hello")
+    await here.expect("done · ")
+    await here.expect("> ")
+    here.press(play(reply("a long", Gate("held"))) + "\n")
+    await model.wait_at_gate("held")
+    await here.expect("a long")
+    here.interrupt()
+    await here.expect("interrupted · ")
+    await here.expect("> ")
+    here.press("two \\\n")
+    await here.expect("… ")
+    here.press("lines\n")
+    await here.expect("echo: two \nlines")
+    await here.expect("done · ")
+    await here.expect("> ")
+    here.press("/exit\n")
+    assert await here.end() == 0
+
+
+async def test_no_color_means_no_colour(quarterdeck: Quarterdeck) -> None:
+    quarterdeck.play_fake(fake.Initialize(), fake.Serve())
+    here = quarterdeck.at_terminal("run", "hello", NO_COLOR="1")
+    assert await here.end() == 0
+    assert "echo: hello" in here.shown
+    assert "\x1b[3" not in here.raw
