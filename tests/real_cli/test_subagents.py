@@ -1,0 +1,191 @@
+"""Subagents and background tasks: their messages, their questions, and the turns they begin."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from quarterdeck import Agent, Allow, Deny, Query
+from quarterdeck.agent.asks import AnyAsk, Decision
+from quarterdeck.domain.errors import UnsupportedError
+from quarterdeck.testing import Gate, ToolUse, play, reply
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.messages import Assistant, Result, User
+from quarterdeck.wire.states import State
+from quarterdeck.wire.system import TaskNotification, TaskStarted
+from quarterdeck.wire.tasks import TaskEnd
+from quarterdeck.wire.turns import Turn
+from quarterdeck.wire.versions import marks_own_turns, release, starts_turns_itself
+from support.seats import Seat
+from support.waiting import until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+
+def task(script: str, *, background: bool) -> ToolUse:
+    """The model hands work to a subagent."""
+    given: dict[str, object] = {
+        "description": "some work",
+        "prompt": script,
+        "subagent_type": "general-purpose",
+        "run_in_background": background,
+    }
+    return ToolUse("Task", given, id="toolu_task")
+
+
+class Overheard:
+    """All that an agent's CLI says, between turns too."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.messages: list[Message] = []
+        self._agent = agent
+
+    async def listen(self) -> None:
+        async for message in self._agent.messages():
+            self.messages.append(message)
+
+    @property
+    def results(self) -> list[Result]:
+        return [message for message in self.messages if isinstance(message, Result)]
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.text for message in self.messages if isinstance(message, Assistant)]
+
+    @property
+    def ended_tasks(self) -> list[TaskNotification]:
+        return [message for message in self.messages if isinstance(message, TaskNotification)]
+
+
+async def finish(query: Query) -> Turn:
+    with anyio.fail_after(30):
+        return await query.finish()
+
+
+async def test_a_subagent_in_the_foreground_asks_and_answers_within_the_turn(seat: Seat) -> None:
+    asked: list[str | None] = []
+
+    def decide(ask: AnyAsk) -> Decision:
+        asked.append(ask.request.agent_id)
+        return Deny("not below") if b"refused" in bytes(ask.input) else Allow()
+
+    below = play(
+        ToolUse("Bash", {"command": "touch below"}),
+        ToolUse("Bash", {"command": "touch refused"}),
+        "below is done",
+    )
+    async with seat.agent(decide=decide) as agent:
+        with anyio.fail_after(30):
+            query = agent.query(play(task(below, background=False), "above is done"))
+            messages = [message async for message in query]
+            # Commands are not echoed up to 2.1.120. A task that has ended must not hide their end.
+            assert not (await agent.query("/cost").finish()).failed
+        assert agent.state is State.READY
+    assert query.result is not None
+    assert query.result.result == "above is done"
+    assert (seat.cwd / "below").exists()
+    assert not (seat.cwd / "refused").exists()
+    assert len(asked) == 2
+    assert all(asked)
+    parents = {
+        type(message).__name__
+        for message in messages
+        if isinstance(message, Assistant | User) and message.parent_tool_use_id == "toolu_task"
+    }
+    assert parents == {"Assistant", "User"}
+    assert "not below" in "".join(request.body.decode() for request in seat.model.turns)
+    seat.found("Subagents: messages and questions name their subagent")
+
+
+async def test_a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat: Seat) -> None:
+    async with seat.agent(decide=lambda _: Allow()) as agent:
+        overheard = Overheard(agent)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(overheard.listen)
+            gate = seat.cwd / "gate"
+            command = f"while [ ! -e {gate} ]; do sleep 0.05; done"
+            shell = ToolUse("Bash", {"command": command, "run_in_background": True})
+            first = await finish(agent.query(play(shell, "it runs")))
+            assert first.result is not None
+            assert first.result.result == "it runs"
+            own_turns = starts_turns_itself(seat.version)
+            gate.touch()
+            if own_turns:
+                with anyio.fail_after(30):
+                    await until(lambda: len(overheard.results) == 2)
+                assert overheard.results[1].failed is False
+                marked = overheard.results[1].origin is not None
+                assert marked is marks_own_turns(seat.version)
+            plain = await finish(agent.query("plain"))
+            assert plain.result is not None
+            assert plain.result.result == "echo: plain"
+            (ended,) = overheard.ended_tasks
+            assert ended.status is TaskEnd.COMPLETED
+            assert len(overheard.results) == (3 if own_turns else 2)
+            # The costs of all turns, that one too, make up the total.
+            assert plain.cost_usd < plain.result.total_cost_usd - first.cost_usd or not own_turns
+            command_turn = await finish(agent.query("/cost"))
+            assert not command_turn.failed
+            await stop_a_task(seat, agent, overheard)
+            tasks.cancel_scope.cancel()
+    answer = "yes, and says so" if marks_own_turns(seat.version) else "yes" if own_turns else "no"
+    seat.found("A background task starts a turn of its own", answer)
+
+
+async def stop_a_task(seat: Seat, agent: Agent, overheard: Overheard) -> None:
+    """A background shell that would run for ever is stopped, where that can be asked for."""
+    shell = ToolUse("Bash", {"command": "sleep 4711", "run_in_background": True})
+    await finish(agent.query(play(shell, "it runs")))
+    if seat.version < release(62):
+        with pytest.raises(UnsupportedError, match="stop_task"):
+            await agent.stop_task("any")
+        seat.found("Stop a background task", "no")
+        return
+    started = [message for message in overheard.messages if isinstance(message, TaskStarted)][-1]
+    with anyio.fail_after(30):
+        await agent.stop_task(started.task_id)
+    if seat.version >= release(120):
+        with anyio.fail_after(30):
+            await until(lambda: overheard.ended_tasks[-1].task_id == started.task_id)
+        assert overheard.ended_tasks[-1].status is TaskEnd.STOPPED
+    seat.found("Stop a background task")
+
+
+async def test_a_background_subagent_reports_later(seat: Seat) -> None:
+    # The shell gives the first turn the time to end while the subagent still works.
+    below = play(reply(Gate(), ToolUse("Bash", {"command": "sleep 0.5"})), "below is done")
+    script = play(task(below, background=True), "it is launched")
+    async with seat.agent() as agent:
+        overheard = Overheard(agent)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(overheard.listen)
+            query = await agent.prompt(script)
+            with anyio.fail_after(30):
+                await until(lambda: "it is launched" in overheard.texts)
+            seat.model.release()
+            first = Query.check(await finish(query))
+            if seat.version >= release(325):
+                with anyio.fail_after(30):
+                    await until(lambda: len(overheard.results) == 2)
+            before = len(overheard.results)
+            after = Query.check(await finish(agent.query("after")))
+            assert after.result == "echo: after"
+            with anyio.fail_after(30):
+                while not overheard.ended_tasks:
+                    # The oldest tells of it with a prompt, once the task has ended.
+                    assert seat.version < release(62)
+                    await agent.query("again").finish()
+            tasks.cancel_scope.cancel()
+    (ended,) = overheard.ended_tasks
+    assert ended.status is TaskEnd.COMPLETED
+    if seat.version >= release(325):
+        assert (first.result, before) == ("it is launched", 2)
+        seat.found("Background subagents", "the turn ends at once, another reports")
+    elif seat.version >= release(62):
+        # The first turn's own result never comes: that of the turn that reports ends both.
+        assert first.result != "it is launched"
+        assert before == 1
+        seat.found("Background subagents", "the turn ends when they have reported")
+    else:
+        assert (first.result, before) == ("it is launched", 1)
+        seat.found("Background subagents", "the turn ends at once, a later one reports")
