@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from quarterdeck.cli import main
 from quarterdeck.testing import fake
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import ApiError, Gate, Text, Thinking, ToolUse, play, reply
@@ -159,18 +160,23 @@ async def test_lines_that_cannot_be_read_do_not_end_the_turn(quarterdeck: Quarte
         (("hello", "--resume", "x", "--continue"), "exclude each other"),
         (("hello", "--fork"), "nothing to fork"),
         (("hello", "--image", "/nowhere.png"), "--image"),
-        (("hello", "--max-turns", "many"), "valid int"),
+        (("hello", "--max-turns", "many"), "--max-turns"),
         (("  ",), "the prompt is empty"),
-        ((), "there is no prompt"),
     ],
 )
-async def test_a_command_line_that_cannot_be_right_gives_2(
-    quarterdeck: Quarterdeck, arguments: tuple[str, ...], words: str
+def test_a_command_line_that_cannot_be_right_gives_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
 ) -> None:
-    done = await quarterdeck("run", *arguments)
-    assert done.code == 2
-    assert words in done.err
-    assert done.out == ""
+    assert main(["run", *arguments]) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+
+
+async def test_no_prompt_at_all_gives_2(quarterdeck: Quarterdeck) -> None:
+    done = await quarterdeck("run")
+    assert (done.code, done.out) == (2, "")
+    assert "there is no prompt" in done.err
 
 
 @pytest.mark.real_cli

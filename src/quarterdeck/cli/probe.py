@@ -79,8 +79,8 @@ class Probe(Struct):
 
     @property
     def failed(self) -> bool:
-        """Whether the CLI did not do what every CLI must."""
-        return any(scene.problem for scene in self.scenes[:2])
+        """Whether the CLI did not do what every CLI must: begin, take a turn, and last."""
+        return any(scene.problem for scene in (*self.scenes[:2], *self.scenes[-1:]))
 
 
 async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> Probe:

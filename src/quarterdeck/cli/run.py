@@ -74,6 +74,7 @@ class _Run:
         self._tee: TeeLink | None = None
         self._shown = 0
         self._agent: Agent | None = None
+        self._link: Link | None = None
         self._in_turn = False
         self._interrupts = 0
         self._code = Exit.SUCCESS
@@ -94,6 +95,7 @@ class _Run:
             try:
                 with Spill() as spill:
                     _, link = await start_link(self._options, spill, None)
+                    self._link = link
                     try:
                         agent = Agent(self._options, decide=self._decide, link=self._wrapped(link))
                         tasks.start_soon(self._show, agent, tasks.cancel_scope)
@@ -243,6 +245,9 @@ class _Run:
                         tasks.start_soon(self._interrupt)
                         continue
                     self._code = Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED
+                    if self._link is not None:
+                        # No farewell: whoever presses Ctrl-C twice has waited long enough.
+                        await self._link.close()
                     everything.cancel()
                     return
 
