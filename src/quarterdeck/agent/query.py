@@ -14,7 +14,7 @@ import msgspec
 
 from quarterdeck.agent.inbox import Inbox
 from quarterdeck.domain.errors import TurnFailed
-from quarterdeck.wire.envelope import ABSENT
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.outbound import Prompt
 from quarterdeck.wire.turns import Turn

@@ -9,12 +9,12 @@ import msgspec
 from anyio import to_thread
 
 from quarterdeck.agent.options import Options
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Spill, require_support, to_argv
 from quarterdeck.links.locate import cli_version, find_claude
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.wire.commands import Initialize
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hooks import HookMatcher
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.versions import Version

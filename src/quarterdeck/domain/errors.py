@@ -14,7 +14,11 @@ Each says whose fault it is and what to do about it, and carries its facts as fi
     │   ├── RequestTimeout       … the CLI did not answer in time
     │   └── RequestCancelled     … it was withdrawn, by us or by the CLI
     ├── TurnFailed               the turn ended, and not well (only raised when asked for)
-    └── RecordingError           a recording that cannot be read, or does not fit the replay
+    ├── RecordingError           a recording that cannot be read, or does not fit the replay
+    ├── NotFound                 there is no such session, question, prompt or machine
+    ├── Conflict                 it cannot be done (any more): somebody or something was first
+    ├── Forbidden                whoever asks may not do this
+    └── JournalError             the journal cannot be read or written
 
 `UsageError` also is a `ValueError`, `RequestTimeout` a `TimeoutError`, and `LinkError` a
 `ConnectionError`, so that code which knows nothing of us handles them rightly.
@@ -137,3 +141,28 @@ class TurnFailed(QuarterdeckError):
 
 class RecordingError(QuarterdeckError):
     """A recording cannot be read, or what is asked of its replay is not in it."""
+
+
+class NotFound(QuarterdeckError):
+    """There is no such thing. `what` says what kind of thing, `id` which."""
+
+    def __init__(self, what: str, id_: str) -> None:
+        self.what = what
+        self.id = id_
+        super().__init__(f"there is no {what} {id_!r}")
+
+
+class Conflict(QuarterdeckError):
+    """It cannot be done in the present state. `code` is a word that programs can rely on."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code = code
+        super().__init__(text)
+
+
+class Forbidden(QuarterdeckError):
+    """Whoever asks may not do this."""
+
+
+class JournalError(QuarterdeckError):
+    """The journal cannot be read or written: the disk is full, or the file is damaged."""

@@ -16,8 +16,8 @@ from functools import cached_property
 from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.permissions import Suggestion, suggestions
 from quarterdeck.wire.rawjson import always, dump, is_object
 

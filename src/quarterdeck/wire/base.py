@@ -14,10 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, TypeVar, dataclass_transform, get_args
+from typing import ClassVar, Generic, TypeVar, dataclass_transform, get_args
 
 import msgspec
-from msgspec import Raw, Struct, StructMeta, field
+from msgspec import Raw, Struct, field
+
+from quarterdeck.domain.structs import NamedFields
 
 T = TypeVar("T")
 
@@ -25,18 +27,8 @@ Number = int | float
 """A JSON number. Kept as it came, so that 1 does not become 1.0 on the way back."""
 
 
-class _WireMeta(StructMeta):
-    """Makes every field of every message keyword-only, so that order is never a contract."""
-
-    def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any
-    ) -> _WireMeta:
-        config.setdefault("kw_only", True)
-        return super().__new__(mcs, name, bases, namespace, **config)
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Part(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=_WireMeta):
+class Part(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=NamedFields):
     """Something inside a message. Members that we do not know are skipped.
 
     `dict=True` lets a part cache what it decodes on demand (`functools.cached_property`).
@@ -44,7 +36,7 @@ class Part(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=_WireMe
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Message(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=_WireMeta):
+class Message(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=NamedFields):
     """One line of the protocol.
 
     `raw` is the line as it came, without its newline; empty on a message that was made here. It is

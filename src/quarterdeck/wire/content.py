@@ -14,8 +14,9 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, OpenUnion, Part, UnknownPart, unknown_part
-from quarterdeck.wire.envelope import ABSENT, Body, Lazy
+from quarterdeck.wire.envelope import Body, Lazy
 
 
 class StopReason(OpenEnum):

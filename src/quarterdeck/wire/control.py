@@ -12,8 +12,8 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw, Struct, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Message, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.rawjson import always
 from quarterdeck.wire.requests import CliRequest, UnknownRequest, decode_request
 

@@ -20,9 +20,6 @@ from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 
 T = TypeVar("T")
 
-ABSENT = Raw()
-"""The value of a raw field whose member is not there. It is false, as every empty `Raw` is."""
-
 
 def names(text: str) -> frozenset[str]:
     """A set of names, written as words."""

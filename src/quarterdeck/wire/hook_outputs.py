@@ -9,8 +9,8 @@ from __future__ import annotations
 from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.rawjson import is_object
 
 

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
 from quarterdeck.wire.rawjson import EMPTY, always

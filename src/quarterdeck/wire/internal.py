@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT, System
+from quarterdeck.wire.envelope import System
 
 
 class LifecycleState(OpenEnum):

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Malformed, Message, Number, OpenEnum, Part, Unknown, UnknownPart
 from quarterdeck.wire.content import (
     AssistantBody,
@@ -21,7 +22,7 @@ from quarterdeck.wire.content import (
     decode_user_body,
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
-from quarterdeck.wire.envelope import ABSENT, Origin, System, decode_origin, names
+from quarterdeck.wire.envelope import Origin, System, decode_origin, names
 from quarterdeck.wire.internal import AutocompactState, CommandLifecycle, TranscriptMirror
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import (

@@ -20,11 +20,11 @@ from typing import Any, Literal
 from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Message, OpenEnum, Part
 from quarterdeck.wire.commands import Command, UnknownCommand, decode_command, encode_command
 from quarterdeck.wire.content import DocumentBlock, ImageBlock, Source, TextBlock
 from quarterdeck.wire.control import Outcome, Reply, decode_reply
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.rawjson import always, dump, elements, is_object, members
 
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT, Body, Lazy
+from quarterdeck.wire.envelope import Body, Lazy
 from quarterdeck.wire.result import ModelUsage
 
 

@@ -14,8 +14,8 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hooks import HookInput, UnknownHook, decode_hook_input
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions

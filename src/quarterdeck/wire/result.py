@@ -12,9 +12,10 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 from quarterdeck.wire.content import Usage, decode_usage
-from quarterdeck.wire.envelope import ABSENT, Body, Lazy, Origin, decode_origin, names
+from quarterdeck.wire.envelope import Body, Lazy, Origin, decode_origin, names
 
 
 class ResultSubtype(OpenEnum):

@@ -13,6 +13,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw, Struct, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenUnion, Part, UnknownPart
 from quarterdeck.wire.content import (
     AssistantBody,
@@ -23,7 +24,7 @@ from quarterdeck.wire.content import (
     decode_assistant_body,
     decode_usage,
 )
-from quarterdeck.wire.envelope import ABSENT, Body, Lazy
+from quarterdeck.wire.envelope import Body, Lazy
 
 
 class TextDelta(Part, tag="text_delta"):

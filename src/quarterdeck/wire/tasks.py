@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.envelope import ABSENT, System, names
+from quarterdeck.wire.envelope import System, names
 
 
 class TaskEnd(OpenEnum):

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.commands.base import Command
-from quarterdeck.wire.envelope import ABSENT
 
 
 class InterruptReceipt(Part):

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, Part
 from quarterdeck.wire.commands.base import Command, Empty
-from quarterdeck.wire.envelope import ABSENT
 
 
 class RewindResult(Part, rename="camel"):

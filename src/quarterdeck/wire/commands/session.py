@@ -7,9 +7,9 @@ from typing import ClassVar
 from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, Part
 from quarterdeck.wire.commands.base import Command, Empty
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hooks import HookMatcher
 from quarterdeck.wire.info import (
     AccountInfo,

@@ -1,0 +1,222 @@
+"""What can be asked of the hub, whichever front it comes from.
+
+One union of frozen structs. A command is a wish: the hub checks it, turns it into events, and says
+what came of it. `by` is who wishes it, filled in by the front from its own knowledge of the person,
+never from what the person says.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from msgspec import Raw
+
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.structs import ABSENT, Fact
+
+
+class Command(Fact, tag_field="command"):
+    """The base of all commands."""
+
+    by: str = ""
+
+
+# --- sessions ------------------------------------------------------------------------------------
+
+
+class CreateSession(Command, tag="session.create"):
+    """Make a session and start it. With a `session` id of the caller's, twice is once."""
+
+    spec: SessionSpec
+    session: str | None = None
+    prompt: Raw = ABSENT
+    prompt_id: str | None = None
+    cli_session: str | None = None
+    """Go on with a conversation that the CLI had before we knew it."""
+
+
+class RenameSession(Command, tag="session.rename"):
+    """Give it another name."""
+
+    session: str
+    name: str
+
+
+class ArchiveSession(Command, tag="session.archive"):
+    """Put it away, or take it out again."""
+
+    session: str
+    archived: bool = True
+
+
+class DeleteSession(Command, tag="session.delete"):
+    """Forget it and all that was said in it. Its CLI must have ended."""
+
+    session: str
+
+
+class ChangeSession(Command, tag="session.change"):
+    """Change what it is auto-approved, or how long a question waits."""
+
+    session: str
+    auto_approve: tuple[str, ...] | None = None
+    ask_timeout: float | None = None
+
+
+class StopSession(Command, tag="session.stop"):
+    """End its CLI. The session stays, and can be resumed."""
+
+    session: str
+
+
+class ResumeSession(Command, tag="session.resume"):
+    """Start a CLI for it again, where the last one ended."""
+
+    session: str
+
+
+class ForkSession(Command, tag="session.fork"):
+    """Make another session that begins with a copy of this one, up to the message `at`."""
+
+    session: str
+    at: str | None = None
+    name: str | None = None
+
+
+class Interrupt(Command, tag="session.interrupt"):
+    """Stop the running turn. Queued prompts stay queued."""
+
+    session: str
+
+
+class Control(Command, tag="session.control"):
+    """Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+
+    `request` is the request's body with its subtype, as the CLI takes it.
+    """
+
+    session: str
+    request: Raw
+    timeout: float = 60.0
+
+
+# --- prompts -------------------------------------------------------------------------------------
+
+
+class SendPrompt(Command, tag="prompt.send"):
+    """Have something done. The same `prompt` id twice is once. Queued while a turn runs."""
+
+    session: str
+    prompt: str
+    content: Raw
+
+
+class ChangePrompt(Command, tag="prompt.change"):
+    """Have something else done; only while it is queued."""
+
+    session: str
+    prompt: str
+    content: Raw
+
+
+class CancelPrompt(Command, tag="prompt.cancel"):
+    """Do not have it done; only while it is queued."""
+
+    session: str
+    prompt: str
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+class Scope(StrEnum):
+    """How far an allowance reaches."""
+
+    ONCE = "once"
+    SESSION = "session"
+    ALWAYS = "always"
+
+
+class AllowAnswer(Fact, tag_field="answer", tag="allow"):
+    """Let it run; `input` replaces what the model asked for."""
+
+    scope: Scope = Scope.ONCE
+    input: Raw = ABSENT
+
+
+class DenyAnswer(Fact, tag_field="answer", tag="deny"):
+    """Do not let it run; `stop` ends the turn as well."""
+
+    message: str = ""
+    stop: bool = False
+
+
+class PlanAnswer(Fact, tag_field="answer", tag="plan"):
+    """What is to become of a plan.
+
+    `fresh` implements it in a new conversation, `auto` here with edits accepted, `manual` here with
+    every call asked about; `revise` goes on planning with `feedback`, `reject` ends the turn.
+    """
+
+    choice: Literal["fresh", "auto", "manual", "revise", "reject"]
+    feedback: str = ""
+
+
+class QuestionsAnswer(Fact, tag_field="answer", tag="questions"):
+    """The answers by the text of their question: a label, several, or any text."""
+
+    answers: dict[str, str | tuple[str, ...]]
+    notes: dict[str, str] | None = None
+
+
+class SkipAnswer(Fact, tag_field="answer", tag="skip"):
+    """No answer; the model goes on without."""
+
+    message: str = ""
+
+
+class ElicitationAnswer(Fact, tag_field="answer", tag="elicitation"):
+    """What a person put into an MCP server's form."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Raw = ABSENT
+
+
+Answer = AllowAnswer | DenyAnswer | PlanAnswer | QuestionsAnswer | SkipAnswer | ElicitationAnswer
+
+
+class AnswerAsk(Command, tag="ask.answer"):
+    """Answer a question. The first answer counts; a later one is a `Conflict` that says whose."""
+
+    ask: str
+    answer: Answer
+
+
+AnyCommand = (
+    CreateSession
+    | RenameSession
+    | ArchiveSession
+    | DeleteSession
+    | ChangeSession
+    | StopSession
+    | ResumeSession
+    | ForkSession
+    | Interrupt
+    | Control
+    | SendPrompt
+    | ChangePrompt
+    | CancelPrompt
+    | AnswerAsk
+)
+
+
+class Outcome(Fact):
+    """What came of a command: the session and, where there is one, the prompt, or an answer."""
+
+    session: str
+    prompt: str | None = None
+    ask: str | None = None
+    repeated: bool = False
+    """It had been done before, by the same id; nothing was done again."""
+    answer: Raw = ABSENT

@@ -1,0 +1,268 @@
+"""What happens to a session, as the journal keeps it.
+
+One union of frozen structs. An event is a fact: it is never changed, and what we make of it (a
+state, a list of open questions, a cost) is folded from the events and can be thrown away.
+
+The CLI's own words are events too (`Said`), byte for byte. Token deltas are not: they are
+delivered live and superseded by the message that follows.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Raw
+
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.structs import Fact
+
+
+class Event(Fact, tag_field="kind"):
+    """The base of all events. When it happened and its number are the journal's."""
+
+
+# --- the session ---------------------------------------------------------------------------------
+
+
+class SessionCreated(Event, tag="session.created"):
+    """A session exists."""
+
+    spec: SessionSpec
+    by: str
+    parent: str | None = None
+    """The session that it was forked from."""
+
+
+class SessionRenamed(Event, tag="session.renamed"):
+    """It has another name."""
+
+    name: str
+    by: str
+
+
+class SessionArchived(Event, tag="session.archived"):
+    """It is put away, or (`archived` false) taken out again."""
+
+    archived: bool
+    by: str
+
+
+class SpecChanged(Event, tag="session.changed"):
+    """What its next run is started with has changed: mode, model, what is auto-approved."""
+
+    spec: SessionSpec
+    by: str
+
+
+# --- its runs ------------------------------------------------------------------------------------
+
+
+class RunStarting(Event, tag="run.starting"):
+    """A machine is asked to start a CLI."""
+
+    run: str
+    machine: str
+    origin: Origin = Origin()
+
+
+class RunStarted(Event, tag="run.started"):
+    """The CLI runs."""
+
+    run: str
+    pid: int | None = None
+    version: str | None = None
+    directory: str | None = None
+
+
+class RunEnded(Event, tag="run.ended"):
+    """The CLI has ended, or never began; `reason` is a sentence for a person."""
+
+    run: str
+    reason: str
+    clean: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class LinkLost(Event, tag="run.link_lost"):
+    """The machine cannot be reached; the CLI may well work on."""
+
+    run: str
+    reason: str
+
+
+class LinkFound(Event, tag="run.link_found"):
+    """The machine is there again. `lost` tells that lines of the CLI are gone for good."""
+
+    run: str
+    lost: bool = False
+
+
+class Said(Event, tag="said"):
+    """A line of the CLI, as it came. `number` counts the lines of its run, deltas too."""
+
+    run: str
+    number: int
+    line: Raw
+
+
+class SaidBroken(Event, tag="said.broken"):
+    """A line of the CLI that is no JSON, as text with what is no UTF-8 replaced."""
+
+    run: str
+    number: int
+    text: str
+    error: str
+
+
+class Sent(Event, tag="sent"):
+    """A line for the CLI. It is journalled before it is written, and written exactly once."""
+
+    run: str
+    number: int
+    line: Raw
+
+
+# --- prompts -------------------------------------------------------------------------------------
+
+
+class PromptQueued(Event, tag="prompt.queued"):
+    """Somebody wants something done. `prompt` is the id that whoever sent it chose."""
+
+    prompt: str
+    content: Raw
+    """A text, or the content blocks of the Messages API."""
+    by: str
+
+
+class PromptChanged(Event, tag="prompt.changed"):
+    """It says something else, and has not been sent yet."""
+
+    prompt: str
+    content: Raw
+    by: str
+
+
+class PromptCancelled(Event, tag="prompt.cancelled"):
+    """It will not run."""
+
+    prompt: str
+    by: str
+    reason: str = ""
+
+
+class PromptSent(Event, tag="prompt.sent"):
+    """It was given to the CLI."""
+
+    prompt: str
+    run: str
+
+
+class PromptTaken(Event, tag="prompt.taken"):
+    """A turn has taken it in."""
+
+    prompt: str
+
+
+class TurnEnded(Event, tag="turn.ended"):
+    """A turn is over. `prompts` is empty for one that a background task began."""
+
+    prompts: tuple[str, ...]
+    failed: bool
+    outcome: str
+    cost_usd: float
+    text: str = ""
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+
+class AskKind(StrEnum):
+    """What a person is asked."""
+
+    TOOL = "tool"
+    PLAN = "plan"
+    QUESTIONS = "questions"
+    ELICITATION = "elicitation"
+
+
+class AskOpened(Event, tag="ask.opened"):
+    """A person is asked. `request` is the CLI's request, whole, as it came."""
+
+    ask: str
+    run: str
+    request_id: str
+    ask_kind: AskKind
+    tool: str
+    title: str
+    request: Raw
+    tool_use_id: str | None = None
+    agent: str | None = None
+    """The subagent that asks, if one does."""
+    plan: str | None = None
+    """The text of a plan, whichever way the version supplies it."""
+
+
+class AskAnswered(Event, tag="ask.answered"):
+    """It was answered, by whom, and how. The first answer is the only one."""
+
+    ask: str
+    by: str
+    answer: Raw
+    """The answer as it was submitted; what the CLI got is in `Sent`."""
+    allowed: bool
+
+
+class AskWithdrawn(Event, tag="ask.withdrawn"):
+    """The answer is not wanted any more."""
+
+    ask: str
+    reason: str
+
+
+class Decided(Event, tag="decided"):
+    """The audit entry of a tool call: who or what let it pass, or did not, and why."""
+
+    tool: str
+    title: str
+    verdict: str
+    """`allow`, `deny` or `ask`."""
+    by: str
+    """A person, `policy`, or `cli` for what the CLI decided by itself."""
+    reasons: tuple[str, ...] = ()
+    tool_use_id: str | None = None
+    ask: str | None = None
+
+
+class Noted(Event, tag="noted"):
+    """Something that people should know: a refused request, lost lines, a full disk."""
+
+    level: str
+    text: str
+
+
+AnyEvent = (
+    SessionCreated
+    | SessionRenamed
+    | SessionArchived
+    | SpecChanged
+    | RunStarting
+    | RunStarted
+    | RunEnded
+    | LinkLost
+    | LinkFound
+    | Said
+    | SaidBroken
+    | Sent
+    | PromptQueued
+    | PromptChanged
+    | PromptCancelled
+    | PromptSent
+    | PromptTaken
+    | TurnEnded
+    | AskOpened
+    | AskAnswered
+    | AskWithdrawn
+    | Decided
+    | Noted
+)

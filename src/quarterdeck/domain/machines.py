@@ -1,0 +1,172 @@
+"""The words between a runner and the hub: normative, and versioned by `PROTOCOL`.
+
+A runner opens one WebSocket for its machine and one for each run. A frame is a header, which is one
+line of JSON, and what belongs to it: the lines of a CLI, as they are. So a line of 10 MB is never
+escaped, and never decoded on its way.
+
+What a run says is numbered from 1, each line and the end too. The runner keeps what the hub does
+not `have`; the hub says so after it has committed. What is written to a run is numbered as well,
+from 1; the runner writes each number once, in order, and says what it has `written`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.structs import Fact
+
+PROTOCOL = 1
+
+
+class Header(Fact, tag_field="t"):
+    """The base of all headers."""
+
+
+# --- the machine's socket: runner to hub ---
+
+
+class RunReport(Fact):
+    """A run that the runner has, and how far it is. `ended`: only its last words are left."""
+
+    run: str
+    session: str
+    said: int
+    written: int
+    ended: bool = False
+
+
+class Hello(Header, tag="hello"):
+    """The first frame of a runner."""
+
+    machine: str
+    runner: str
+    protocol: int
+    version: str
+    pid: int
+    runs: tuple[RunReport, ...] = ()
+
+
+class Refused(Header, tag="refused"):
+    """A run could not be started: no memory, too many, no such folder, no CLI."""
+
+    run: str
+    reason: str
+
+
+class Vitals(Header, tag="vitals"):
+    """How the machine is, now and then."""
+
+    runs: int
+    memory_available: int
+    load: float
+
+
+# --- the machine's socket: hub to runner ---
+
+
+class Welcome(Header, tag="welcome"):
+    """The first frame of the hub. `hub` names this start of it."""
+
+    hub: str
+    protocol: int
+
+
+class Start(Header, tag="start"):
+    """Start a CLI. The same run twice is once."""
+
+    run: str
+    session: str
+    spec: SessionSpec
+    origin: Origin = Origin()
+
+
+class Stop(Header, tag="stop"):
+    """End a run: gently, or by force."""
+
+    run: str
+    force: bool = False
+
+
+class Forget(Header, tag="forget"):
+    """The hub has all of this ended run, or wants nothing of it."""
+
+    run: str
+
+
+# --- a run's socket: runner to hub ---
+
+
+class Lines(Header, tag="lines"):
+    """Lines of the CLI follow, one after the other, the first with the number `first`."""
+
+    first: int
+
+
+class Started(Header, tag="started"):
+    """The process runs. Said again after each reconnect."""
+
+    pid: int
+    version: str | None = None
+    directory: str | None = None
+
+
+class Ended(Header, tag="ended"):
+    """The process has ended, and has said all. Numbered as its last line."""
+
+    number: int
+    reason: str
+    clean: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class Written(Header, tag="written"):
+    """Everything up to this number has been written to the CLI."""
+
+    upto: int
+
+
+class Gap(Header, tag="gap"):
+    """Transient lines before `first` were given up, because nobody came for them in time."""
+
+    first: int
+
+
+# --- a run's socket: hub to runner ---
+
+
+class Have(Header, tag="have"):
+    """The hub has committed everything up to this number. The first frame of the hub."""
+
+    upto: int
+
+
+class Write(Header, tag="write"):
+    """A line for the CLI follows."""
+
+    number: int
+
+
+RunnerHeader = Hello | Refused | Vitals | Lines | Started | Ended | Written | Gap
+HubHeader = Welcome | Start | Stop | Forget | Have | Write
+
+_runner = msgspec.json.Decoder(RunnerHeader)
+_hub = msgspec.json.Decoder(HubHeader)
+
+
+def frame(header: Header, lines: tuple[bytes, ...] | list[bytes] = ()) -> bytes:
+    """A frame: the header, and the lines that belong to it."""
+    return b"\n".join((msgspec.json.encode(header), *lines))
+
+
+def read_runner_frame(data: bytes) -> tuple[RunnerHeader, list[bytes]]:
+    """A frame that a runner sent. Raises `msgspec.DecodeError` for what is none."""
+    head, _, rest = data.partition(b"\n")
+    return _runner.decode(head), rest.split(b"\n") if rest else []
+
+
+def read_hub_frame(data: bytes) -> tuple[HubHeader, list[bytes]]:
+    """A frame that the hub sent. Raises `msgspec.DecodeError` for what is none."""
+    head, _, rest = data.partition(b"\n")
+    return _hub.decode(head), rest.split(b"\n") if rest else []

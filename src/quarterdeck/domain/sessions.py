@@ -1,0 +1,79 @@
+"""What a session is made of, in our words.
+
+A *session* is a conversation that people see: it has a name, a history, and at most one CLI process
+at a time. A *run* is one such process. A session outlives its runs: it is resumed with another.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from msgspec import Raw, field
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Fact
+
+
+class SessionState(StrEnum):
+    """What a session is doing, as people read it."""
+
+    STARTING = "starting"
+    IDLE = "idle"
+    WORKING = "working"
+    WAITING = "waiting for you"
+    COMPACTING = "compacting"
+    RETRYING = "retrying"
+    DISCONNECTED = "disconnected"
+    ENDED = "ended"
+
+
+class SessionSpec(Fact, forbid_unknown_fields=True):
+    """How a session's CLI is started. What is left out is left to the CLI and its settings."""
+
+    directory: str
+    machine: str | None = None
+    """A machine by name; None is the one that the hub runs on."""
+    name: str | None = None
+    worktree: str | None = None
+    """Work in a git worktree of the directory's repository, on a branch of this name."""
+    claude: str | None = None
+    model: str | None = None
+    mode: str | None = None
+    effort: str | None = None
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    mcp_servers: dict[str, Raw] = field(default_factory=dict)
+    add_dirs: tuple[str, ...] = ()
+    settings: str | None = None
+    max_turns: int | None = None
+    max_budget_usd: float | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    api_billing: bool = False
+    skip_permissions: bool = False
+    """Nothing is asked. A person must have wanted it: it is never a default."""
+    auto_approve: tuple[str, ...] = ()
+    """Tools by name that are allowed without a question."""
+    ask_timeout: float | None = None
+    """Seconds after which a question that nobody answered is denied; None waits for ever."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be right before anything is started for it."""
+        if not self.directory.startswith("/"):
+            raise UsageError("directory: an absolute path is wanted")
+        if self.ask_timeout is not None and self.ask_timeout <= 0:
+            raise UsageError("ask_timeout: a number above 0 is wanted")
+
+
+class Origin(Fact):
+    """Where a run takes its conversation from. All empty: it begins a new one.
+
+    `cli_session` is the CLI's own session id; `fork` goes on in a copy of it, and `at` in a copy up
+    to a message.
+    """
+
+    cli_session: str | None = None
+    fork: bool = False
+    at: str | None = None
