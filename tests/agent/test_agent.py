@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from quarterdeck import Agent, Allow, Deny, Options, Prompt
+from quarterdeck import Agent, Allow, Deny, Options, Prompt, Query
 from quarterdeck.agent.asks import AnyAsk, PlanAsk, QuestionsAsk, ToolAsk
 from quarterdeck.domain.errors import (
     LinkClosed,
@@ -376,6 +376,31 @@ async def test_leaving_in_mid_turn_interrupts_and_says_goodbye() -> None:
             async for _ in query:
                 break
     assert asked == ["interrupt", "end_session"]
+
+
+async def test_leaving_ends_what_other_tasks_wait_for() -> None:
+    ended: list[str] = []
+
+    async def listen(agent: Agent) -> None:
+        async for _ in agent.messages():
+            pass
+        ended.append("messages")
+
+    async def read(query: Query) -> None:
+        with pytest.raises(LinkClosed, match="has been left"):
+            await query.finish()
+        ended.append("query")
+
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks, driven() as (agent, far):
+            tasks.start_soon(listen, agent)
+            tasks.start_soon(read, await agent.prompt("one"))
+            await far.take_prompt()
+            await anyio.wait_all_tasks_blocked()
+    assert sorted(ended) == ["messages", "query"]
+    assert agent.state is State.CLOSED
+    with pytest.raises(LinkClosed, match="has been left"):
+        await agent.prompt("two")
 
 
 async def test_a_cancelled_prompt_ends_its_query() -> None:

@@ -194,6 +194,11 @@ class Agent(Controls):
             if hasattr(self, "_tasks"):
                 self._tasks.cancel_scope.cancel()
         await self._stack.aclose()
+        if hasattr(self, "_peer") and self._closed is None:
+            # The reader was stopped before it saw the end. Other tasks may still wait for one.
+            self._end(LinkClosed("The agent has been left."))
+            for inbox in self._readers:
+                inbox.end()
 
     async def _take_leave(self) -> None:
         """Ask the CLI to stop what it does and to go. Whatever it does not do, the link will."""
@@ -336,10 +341,14 @@ class Agent(Controls):
                         await inbox.ease(EASE_SECONDS)
         except LinkClosed as closed:
             self._handle(self._peer.receive_eof())
-            self._closed = self._explained(closed)
-            self._handle(self._peer.link_closed(closed.reason))
+            self._end(self._explained(closed))
             for inbox in self._readers:
                 inbox.end(None if closed.clean else self._closed)
+
+    def _end(self, closed: LinkClosed) -> None:
+        """All that was open ends with the link."""
+        self._closed = closed
+        self._handle(self._peer.link_closed(closed.reason))
 
     def _flush(self) -> None:
         """Have the writer send what the peer has to say."""
