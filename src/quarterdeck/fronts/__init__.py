@@ -1,0 +1,1 @@
+"""The ways in, each for itself: siblings that never import each other."""

@@ -1,0 +1,1 @@
+"""The service: sessions, questions and machines; commands in, events out."""

@@ -1,0 +1,78 @@
+"""What a front may ask of the hub: one small protocol.
+
+Fronts (HTTP, chat, terminal) know this and the words of `domain`, and nothing else of the hub.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from quarterdeck.domain.commands import AnyCommand, Outcome
+from quarterdeck.domain.structs import Fact
+from quarterdeck.journal.base import Follower, Stored
+from quarterdeck.journal.views import AskView, SessionView
+
+
+class MachineView(Fact):
+    """A machine that runs agents, or did."""
+
+    name: str
+    connected: bool
+    runner: str | None = None
+    version: str | None = None
+    pid: int | None = None
+    runs: int = 0
+    memory_available: int | None = None
+    load: float | None = None
+    since: int | None = None
+
+
+class Deltas(Fact):
+    """Text of a message that is still being made: delivered live, and not kept."""
+
+    session: str
+    message: str
+    text: str
+    block: int = 0
+    thinking: bool = False
+
+
+class Deck(Protocol):
+    """Commands in, events out."""
+
+    @property
+    def epoch(self) -> str:
+        """Names the journal: sequence numbers of another epoch mean nothing."""
+
+    async def submit(self, command: AnyCommand) -> Outcome:
+        """Do what a command asks for.
+
+        Raises `NotFound`, `Conflict`, `Forbidden`, `UsageError`, or what the CLI made of it:
+        `RequestError`, `LinkError`.
+        """
+
+    async def sessions(
+        self, *, after: str | None = None, limit: int = 100, archived: bool = False
+    ) -> list[SessionView]:
+        """Sessions, newest first, a page at a time: `after` is the last id of the page before."""
+
+    async def session(self, session: str) -> SessionView:
+        """One session. Raises `NotFound`."""
+
+    async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
+        """A session's history, a page at a time. Raises `NotFound`."""
+
+    async def asks(self, *, session: str | None = None) -> list[AskView]:
+        """The open questions, oldest first."""
+
+    async def audit(
+        self, *, session: str | None = None, after: int = 0, limit: int = 1000
+    ) -> list[Stored]:
+        """Who or what let each call pass, or did not, in the order in which it happened."""
+
+    async def machines(self) -> list[MachineView]:
+        """The machines."""
+
+    def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
+        """Events as they happen, of these sessions after these numbers, or of all from now on."""

@@ -1,0 +1,1 @@
+"""What may be done without asking: pure decisions, each with its reasons."""
