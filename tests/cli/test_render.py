@@ -154,3 +154,10 @@ def test_a_turn_ends_in_one_line() -> None:
 )
 def test_a_failure_says_which(fields: dict[str, object], begins: str) -> None:
     assert render.outcome(result(**fields), 0).plain.startswith(begins)
+
+
+def test_only_the_mark_of_a_line_is_dimmed() -> None:
+    call = render.tool_call("Bash", raw({"command": "ls"}))
+    ended = render.outcome(result(), 0)
+    # A style of the whole text would lie under every part of it.
+    assert (call.style, ended.style) == ("", "")

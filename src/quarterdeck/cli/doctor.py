@@ -75,7 +75,7 @@ def _probe(cli: Cli | None, console: Console, *, quiet: bool) -> Probe:
 def _show_findings(findings: list[Finding], console: Console) -> None:
     width = max(len(finding.topic) for finding in findings)
     for finding in findings:
-        line = Text(f"{finding.level.value:<8}", _STYLES[finding.level])
+        line = Text.assemble((f"{finding.level.value:<8}", _STYLES[finding.level]))
         line.append(f" {finding.topic:<{width}}  ", "dim")
         line.append(plain(finding.text))
         console.print(line, soft_wrap=not console.is_terminal)

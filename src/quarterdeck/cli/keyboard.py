@@ -284,7 +284,7 @@ def _value(value: Raw) -> str:
 def _tool_choices(always: list[str]) -> list[tuple[str, str]]:
     choices = [("y", "allow once")]
     if always:
-        choices.append(("a", "always: " + "; ".join(always)))
+        choices.append(("a", "always: " + "; and\n             ".join(always)))
     return [
         *choices,
         ("e", "edit the input, then allow"),

@@ -95,7 +95,7 @@ def tool_call(name: str, tool_input: Raw) -> Text:
     """One line for a tool call: what kind of thing it is, and what about."""
     action = describe(name, tool_input)
     kind = action.kind.value.replace("_", " ")
-    line = Text("• ", style="dim")
+    line = Text.assemble(("• ", "dim"))
     line.append(f"{kind:<{KIND_WIDTH}}  ", style=KIND_STYLES[action.kind])
     tool = one_line(name, 80)
     if action.kind is ActionKind.TOOL and not action.title.startswith(tool):
@@ -333,11 +333,11 @@ def _task(message: TaskStarted | TaskNotification) -> Text | None:
 def outcome(result: Result, cost_usd: float) -> Text:
     """One line: how the turn ended, what it cost, how many rounds and how long it took."""
     if not result.failed:
-        line = Text("done", style="bold green")
+        line = Text.assemble(("done", "bold green"))
     elif interrupted(result):
-        line = Text("interrupted", style="bold yellow")
+        line = Text.assemble(("interrupted", "bold yellow"))
     else:
-        line = Text("failed", style="bold red")
+        line = Text.assemble(("failed", "bold red"))
         line.append(f" ({one_line(result.outcome, 80).replace('_', ' ')})", style="red")
     parts = [cost(cost_usd), count(result.num_turns, "turn"), seconds(result.duration_ms)]
     if result.permission_denials:

@@ -40,7 +40,7 @@ def list_all(folder: Path | None, *, limit: int, json_output: bool) -> int:
         return Exit.SUCCESS
     console = consoles.stdout()
     for info in found:
-        line = Text(info.session_id, "cyan")
+        line = Text.assemble((info.session_id, "cyan"))
         line.append(f"  {_when(info.last_modified)}", "dim")
         if info.tag:
             line.append(f"  #{one_line(info.tag, 40)}", "magenta")
