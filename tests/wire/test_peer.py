@@ -321,3 +321,48 @@ def test_a_line_over_the_limit_is_told_and_the_stream_goes_on() -> None:
     peer = Peer(max_line=2000)
     events = peer.receive_data(b"{" + b"x" * 5000 + b"}\n" + lines.init())
     assert [type(event).__name__ for event in events] == ["Malformed", "Init"]
+
+
+def test_a_peer_is_restored_from_what_was_said_and_sent() -> None:
+    first = Peer(version=release(325))
+    record: list[tuple[str, bytes]] = []
+
+    def sends() -> None:
+        record.extend(("sent", line) for line in first.data_to_send().splitlines())
+
+    def says(*said: bytes) -> None:
+        for line in said:
+            record.append(("said", line))
+            first.receive_data(line)
+        sends()
+
+    greeting = first.request(Initialize())
+    sends()
+    says(lines.success_answer(greeting))
+    first.prompt(Prompt.of("hi", uuid="p1"))
+    sends()
+    says(lines.init(), lines.echo("p1"), lines.asks_permission("q1"), lines.asks_permission("q2"))
+    says(lines.requests("q3", subtype="of_tomorrow"))
+    first.refuse("q1", "no")
+    open_request = first.request(SetModel(model="a"))
+    sends()
+
+    second = Peer(version=release(325))
+    for way, line in record:
+        if way == "said":
+            second.receive_data(line)
+        else:
+            second.restore_sent(line)
+    second.data_to_send()
+
+    assert second.state is first.state is State.WAITING
+    assert [ask.request_id for ask in second.asks] == ["q2"]
+    assert second.turns.busy
+    assert second.session_id == first.session_id
+    events = second.receive_data(lines.success_answer(open_request))
+    assert [event.request_id for event in events if isinstance(event, RequestEnded)] == [
+        open_request
+    ]
+    assert not second.refuse("q1", "again")
+    events = second.receive_data(lines.result("r"))
+    assert [e.turn.prompts for e in events if isinstance(e, TurnEnded)] == [("p1",)]

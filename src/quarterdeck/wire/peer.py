@@ -258,6 +258,28 @@ class Peer:
         """Answer the CLI with an error. False, and nothing is sent, if the request is not open."""
         return self._answer(Answer.error(request_id, error), request_id)
 
+    def restore_sent(self, line: bytes) -> None:
+        """Take note of a line that was sent before: by whoever kept the record that we go by.
+
+        With the lines that came given to `receive_data` in between, in their order, a peer is what
+        it was. What it wants to send meanwhile was sent then: throw `data_to_send` away at the end.
+        """
+        match codec.to_cli(line):
+            case Prompt(uuid=str(uuid)):
+                self._happen(Happening.PROMPT)
+                self.turns.prompt(uuid)
+                self._unconfirmed[uuid] = line + b"\n"
+            case Request(request_id=request_id) as request:
+                subtype = request.request.subtype
+                if subtype == "initialize" and self.state is State.NEW:
+                    self._happen(Happening.INITIALIZE)
+                self._ours.begin(Ours(request_id, subtype, line + b"\n"))
+            case Answer() as answer:
+                self._theirs.answer(answer.response.request_id, line + b"\n")
+                self._settled(answer.response.request_id)
+            case _:
+                pass
+
     def keep_alive(self) -> None:
         """Say nothing, audibly."""
         self._send(KeepAlive())
