@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec
+from typing import Annotated, NoReturn, ParamSpec
 
 import typer
 
@@ -30,13 +30,6 @@ _sessions = typer.Typer(
     help="The sessions that Claude Code keeps on disk.", no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(_sessions, name="sessions")
-
-_SESSION = "The session"
-_MODEL = "The model and its limits"
-_RIGHTS = "What it may do"
-_LOADED = "What it loads"
-_PROCESS = "The process"
-_OUTPUT = "Output"
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -73,148 +66,119 @@ def _main(
     """Drive Claude Code: from the terminal, from scripts, from Python."""
 
 
-def _option(*names: str, help: str, panel: str, **more: Any) -> Any:  # noqa: A002 - Typer's word
-    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
-
-
 @app.command("run")
-def _run(  # noqa: PLR0917, RUF100 - Typer makes the options of a command from its parameters
+def _run(
     prompt: Annotated[
         str | None,
         typer.Argument(
             help="What to do; `-` reads it from stdin. Without it: a conversation, at a terminal."
         ),
     ] = None,
-    model: Annotated[str | None, _option("--model", help="The model.", panel=_MODEL)] = None,
+    model: Annotated[str | None, typer.Option("--model", help="The model.")] = None,
     effort: Annotated[
-        str | None, _option("--effort", help="How hard to think: low, medium, high.", panel=_MODEL)
+        str | None, typer.Option("--effort", help="How hard to think: low, medium, high.")
     ] = None,
     max_turns: Annotated[
-        int | None, _option("--max-turns", help="Rounds of model and tools.", panel=_MODEL)
+        int | None, typer.Option("--max-turns", help="Rounds of model and tools.")
     ] = None,
     max_budget_usd: Annotated[
-        float | None, _option("--max-budget-usd", help="Stop when it costs more.", panel=_MODEL)
+        float | None, typer.Option("--max-budget-usd", help="Stop when it costs more.")
     ] = None,
     system_prompt: Annotated[
-        str | None, _option("--system-prompt", help="In place of the CLI's own.", panel=_MODEL)
+        str | None, typer.Option("--system-prompt", help="In place of the CLI's own.")
     ] = None,
     append_system_prompt: Annotated[
-        str | None, _option("--append-system-prompt", help="Added to it.", panel=_MODEL)
+        str | None, typer.Option("--append-system-prompt", help="Added to it.")
     ] = None,
     output_schema: Annotated[
         Path | None,
-        _option("--output-schema", help="A JSON schema for the final answer.", panel=_MODEL),
+        typer.Option("--output-schema", help="A JSON schema for the final answer."),
     ] = None,
     image: Annotated[
         list[Path] | None,
-        _option(
-            "--image",
-            metavar="FILE",
-            help="Show this image with the prompt. Repeatable.",
-            panel=_MODEL,
+        typer.Option(
+            "--image", metavar="FILE", help="Show this image with the prompt. Repeatable."
         ),
     ] = None,
     permission_mode: Annotated[
         str | None,
-        _option(
+        typer.Option(
             "--permission-mode",
             "--mode",
             help="default, acceptEdits, plan, dontAsk, auto, bypassPermissions.",
-            panel=_RIGHTS,
         ),
     ] = None,
     allowed_tools: Annotated[
         list[str] | None,
-        _option(
+        typer.Option(
             "--allow",
             "--allowed-tools",
             metavar="RULE",
             help="A rule for what needs no question, as in 'Bash(git status:*)'. Repeatable.",
-            panel=_RIGHTS,
         ),
     ] = None,
     disallowed_tools: Annotated[
         list[str] | None,
-        _option(
+        typer.Option(
             "--deny",
             "--disallowed-tools",
             metavar="RULE",
             help="A rule for what is never done. Repeatable.",
-            panel=_RIGHTS,
         ),
     ] = None,
     add_dir: Annotated[
         list[Path] | None,
-        _option(
-            "--add-dir",
-            metavar="FOLDER",
-            help="One more folder to work in. Repeatable.",
-            panel=_RIGHTS,
-        ),
+        typer.Option("--add-dir", metavar="FOLDER", help="One more folder to work in. Repeatable."),
     ] = None,
     dangerously_skip_permissions: Annotated[
         bool,
-        _option("--dangerously-skip-permissions", help="Ask about nothing at all.", panel=_RIGHTS),
+        typer.Option("--dangerously-skip-permissions", help="Ask about nothing at all."),
     ] = False,
-    resume: Annotated[
-        str | None, _option("--resume", help="Go on with this session.", panel=_SESSION)
-    ] = None,
+    resume: Annotated[str | None, typer.Option("--resume", help="Go on with this session.")] = None,
     continue_: Annotated[
-        bool, _option("--continue", help="Go on with the newest one of the folder.", panel=_SESSION)
+        bool, typer.Option("--continue", help="Go on with the newest one of the folder.")
     ] = False,
-    fork: Annotated[
-        bool, _option("--fork", help="… in a copy, under a new id.", panel=_SESSION)
-    ] = False,
+    fork: Annotated[bool, typer.Option("--fork", help="… in a copy, under a new id.")] = False,
     session_id: Annotated[
-        str | None, _option("--session-id", help="The new session's id, a UUID.", panel=_SESSION)
+        str | None, typer.Option("--session-id", help="The new session's id, a UUID.")
     ] = None,
     mcp_config: Annotated[
         list[str] | None,
-        _option(
-            "--mcp-config",
-            metavar="FILE|JSON",
-            help="MCP servers: a file, or JSON. Repeatable.",
-            panel=_LOADED,
+        typer.Option(
+            "--mcp-config", metavar="FILE|JSON", help="MCP servers: a file, or JSON. Repeatable."
         ),
     ] = None,
     settings: Annotated[
-        str | None, _option("--settings", help="More settings: a file, or JSON.", panel=_LOADED)
+        str | None, typer.Option("--settings", help="More settings: a file, or JSON.")
     ] = None,
     agent: Annotated[
-        str | None, _option("--agent", help="Which agent leads the session.", panel=_LOADED)
+        str | None, typer.Option("--agent", help="Which agent leads the session.")
     ] = None,
-    cwd: Annotated[
-        Path | None, _option("--cwd", help="The folder to work in.", panel=_PROCESS)
-    ] = None,
+    cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder to work in.")] = None,
     claude: Annotated[
-        str | None, _option("--claude", help="The CLI to start, by its path.", panel=_PROCESS)
+        str | None, typer.Option("--claude", help="The CLI to start, by its path.")
     ] = None,
     api_billing: Annotated[
         bool,
-        _option("--api-billing", help="Pass the API key of this environment on.", panel=_PROCESS),
+        typer.Option("--api-billing", help="Pass the API key of this environment on."),
     ] = False,
     env: Annotated[
         list[str] | None,
-        _option(
-            "--env",
-            metavar="NAME=VALUE",
-            help="NAME=VALUE for the CLI. Repeatable.",
-            panel=_PROCESS,
-        ),
+        typer.Option("--env", metavar="NAME=VALUE", help="NAME=VALUE for the CLI. Repeatable."),
     ] = None,
     no_partial: Annotated[
-        bool, _option("--no-partial", help="Whole blocks of text only.", panel=_OUTPUT)
+        bool, typer.Option("--no-partial", help="Whole blocks of text only.")
     ] = False,
     quiet: Annotated[
-        bool, _option("--quiet", "-q", help="Only the final text on stdout.", panel=_OUTPUT)
+        bool, typer.Option("--quiet", "-q", help="Only the final text on stdout.")
     ] = False,
     json_lines: Annotated[
         bool,
-        _option("--json", help="What the CLI says, as it is, on stdout (NDJSON).", panel=_OUTPUT),
+        typer.Option("--json", help="What the CLI says, as it is, on stdout (NDJSON)."),
     ] = False,
     record: Annotated[
         Path | None,
-        _option("--record", help="Write down both directions to this file.", panel=_OUTPUT),
+        typer.Option("--record", help="Write down both directions to this file."),
     ] = None,
 ) -> None:
     """Run a prompt, or talk: text as it comes, tools, diffs, questions.
