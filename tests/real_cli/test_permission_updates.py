@@ -25,9 +25,19 @@ from quarterdeck.wire.permissions import (
     SetMode,
 )
 from quarterdeck.wire.rawjson import dump
-from quarterdeck.wire.system import Init, Status
+from quarterdeck.wire.system import Status
 from quarterdeck.wire.versions import release
-from support.scenes import Decider, Probe, bash, read, result_of, tool_results, turn, write
+from support.scenes import (
+    Decider,
+    Probe,
+    bash,
+    mode_shown,
+    read,
+    result_of,
+    tool_results,
+    turn,
+    write,
+)
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -191,9 +201,7 @@ async def test_directories_and_modes_change_with_an_allow(seat: Seat) -> None:
         for mode in (PermissionMode.PLAN, PermissionMode.DEFAULT, PermissionMode.DONT_ASK):
             decide.will(allow(set_mode(mode)))
             await turn(agent, probe.call(mode.value), "done")
-            messages = await turn(agent, "look")
-            (init,) = [message for message in messages if isinstance(message, Init)]
-            assert init.permission_mode is mode
+            assert await mode_shown(agent) is mode
         assert decide.asked() == 3
         seat.found("Set the mode: acceptEdits, plan, default, dontAsk")
 
@@ -209,11 +217,8 @@ async def test_what_a_version_would_choke_on_or_misuse_does_not_reach_it(seat: S
     async with seat.agent(decide=decide) as agent:
 
         async def mode_after(call: ToolUse) -> tuple[str, PermissionMode]:
-            messages = await turn(agent, call, "done")
-            (answer,) = tool_results(messages)
-            messages = await turn(agent, "look")
-            (init,) = [message for message in messages if isinstance(message, Init)]
-            return answer.text, init.permission_mode
+            (answer,) = tool_results(await turn(agent, call, "done"))
+            return answer.text, await mode_shown(agent)
 
         unknown = UnknownPart(kind="nonsense", json=dump({"type": "nonsense", "x": 1}))
         decide.will(allow(unknown))

@@ -46,7 +46,8 @@ async def test_an_allowed_call_runs_as_it_is_or_changed(seat: Seat) -> None:
         assert modes == [PermissionMode.ACCEPT_EDITS]
         seat.found("Suggests what would spare the question")
         newer = seat.version >= release(120)
-        assert (ask.request.display_name is not None) is newer
+        assert ask.request.display_name == ("Write" if newer else None)
+        seat.found("Names the tool for people", "yes" if newer else "no")
         assert ask.request.requires_user_interaction is None
 
         decide.will(Allow(input={"command": f"{probe.program} changed", "description": "x"}))
@@ -57,6 +58,13 @@ async def test_an_allowed_call_runs_as_it_is_or_changed(seat: Seat) -> None:
         calls = [block.input for each in said for block in each.blocks if block.name == "Bash"]
         assert [each["command"] for each in calls] == ["./probe.sh original"]
         seat.found("Allow with a changed input")
+
+        decide.will(Allow(input={"description": "no command"}))
+        messages = await turn(agent, probe.call("original"), "I see")
+        assert tool_results(messages)[0].is_error
+        assert result_of(messages).result == "I see"
+        assert probe.runs == ["changed"]
+        seat.found("Allow with an input that the tool cannot use", "the tool fails")
 
         outside = seat.home / "outside.txt"
         outside.write_text("far away\n")

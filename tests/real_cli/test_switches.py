@@ -10,19 +10,12 @@ from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.testing import play
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.permissions import PermissionMode
-from quarterdeck.wire.system import Init, Status
+from quarterdeck.wire.system import Status
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS, Decider, Person, Probe, turn, write
+from support.scenes import SECONDS, Decider, Person, Probe, mode_shown, turn, write
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
-
-
-async def mode_shown(agent: Agent) -> PermissionMode:
-    """The mode that the next turn begins with."""
-    messages = await turn(agent, "look")
-    (init,) = [message for message in messages if isinstance(message, Init)]
-    return init.permission_mode
 
 
 async def test_the_model_changes_with_the_next_call(seat: Seat) -> None:

@@ -18,6 +18,8 @@ from quarterdeck.testing.script import Said
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.messages import Result, User
+from quarterdeck.wire.permissions import PermissionMode
+from quarterdeck.wire.system import Init
 from support.seats import Seat
 
 SECONDS = 30.0
@@ -126,6 +128,13 @@ async def turn(agent: Agent, *replies: Said) -> list[Message]:
     """One prompt that carries its script: all messages to the end of its turn."""
     with anyio.fail_after(SECONDS):
         return [message async for message in agent.query(play(*replies))]
+
+
+async def mode_shown(agent: Agent) -> PermissionMode:
+    """The mode that the next turn begins with."""
+    messages = await turn(agent, "look")
+    (init,) = [message for message in messages if isinstance(message, Init)]
+    return init.permission_mode
 
 
 def tool_results(messages: list[Message]) -> list[ToolResultBlock]:
