@@ -96,7 +96,9 @@ class Agent(Controls):
     `decide` answers permission requests; without one, all are denied. `hooks` are Python functions
     that the CLI calls, `tools` are MCP servers that live in this process, `elicit` answers what
     other MCP servers want to know. `link` replaces the process: any pipe to a CLI that somebody
-    else started. `stderr` gets each line that the process writes there.
+    else started. With its `version`, if that is known, the agent need not wait for the CLI to tell
+    before it sends what only some versions take. `stderr` gets each line that a process of ours
+    writes there.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Agent(Controls):
         tools: Iterable[ToolServer] = (),
         elicit: Elicit | None = None,
         link: Link | None = None,
+        version: Version | None = None,
         stderr: Callable[[str], None] | None = None,
         start_timeout: float = START_SECONDS,
     ) -> None:
@@ -118,6 +121,7 @@ class Agent(Controls):
         self._hooks = HookTable(hooks)
         self._servers = tuple(tools)
         self._given_link = link
+        self._given_version = version
         self._stderr = stderr
         self._start_timeout = start_timeout
         self._queries: dict[str, Query] = {}
@@ -150,7 +154,7 @@ class Agent(Controls):
         await self._stop()
 
     async def _start(self) -> None:
-        version, link = None, self._given_link
+        version, link = self._given_version, self._given_link
         if link is None:
             spill = self._stack.enter_context(Spill())
             version, link = await start_link(self.options, spill, self._stderr)

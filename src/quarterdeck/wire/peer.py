@@ -117,6 +117,11 @@ class Peer:
         self._initialized = False
         self._out: list[bytes] = []
 
+    @property
+    def initialized(self) -> bool:
+        """Whether the CLI has answered `initialize`, now or before."""
+        return self._initialized
+
     # --- what comes -----------------------------------------------------------------------
 
     def receive_data(self, data: bytes) -> list[Event]:
@@ -163,6 +168,13 @@ class Peer:
         """The link is down, and may come back."""
         self._happen(Happening.LINK_LOST)
 
+    def link_back(self) -> None:
+        """The link is back and has lost nothing: somebody numbered and kept what was on its way."""
+        if self._asks:
+            self._happen(Happening.BACK_ASKING)
+        else:
+            self._happen(Happening.BACK_IN_TURN if self.turns.busy else Happening.BACK_IDLE)
+
     def link_resumed(self, last_request_id: str | None = None) -> list[Event]:
         """The link is back, with a new stream: half a line of the old one is void.
 
@@ -172,10 +184,7 @@ class Peer:
         self.link_lost()
         self._reader = LineReader(self._max_line)
         complete = last_request_id is None or last_request_id in self._seen
-        if self._asks:
-            self._happen(Happening.BACK_ASKING)
-        else:
-            self._happen(Happening.BACK_IN_TURN if self.turns.busy else Happening.BACK_IDLE)
+        self.link_back()
         events: list[Event] = [Recovered(complete)]
         self._out.extend(self._theirs.answers())
         for request in self._ours.open:
