@@ -33,7 +33,7 @@ async def test_the_example_of_the_readme_runs(reader: Reader, model: ScriptedMod
 
     assert "I look around.\n" in said
     assert "It is about nothing.\n" in said
-    assert re.search(r"^0\.\d{4} USD$", said, re.M)
+    assert re.search(r"^0\.\d{4} USD$", said, re.MULTILINE)
     # The shell was denied, and the model was told why.
     assert not (reader.cwd / "made").exists()
     assert "No shell today." in model.turns[1].body.decode()

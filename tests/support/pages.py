@@ -18,9 +18,11 @@ from msgspec import Struct
 from quarterdeck.testing.clis import RealCli, isolated_env
 from support.clis import PROJECT
 
-_FENCE = re.compile(r"^(?P<fence>```+)(?P<language>\w*)[^\n]*\n(?P<code>.*?)^(?P=fence)$", re.M | re.S)
+_FENCE = re.compile(
+    r"^(?P<fence>```+)(?P<language>\w*)[^\n]*\n(?P<code>.*?)^(?P=fence)$", re.MULTILINE | re.DOTALL
+)
 _LINK = re.compile(r"\[[^\]\[]*\]\((?P<target>[^)\s]+)\)")
-_HEADING = re.compile(r"^#+ +(?P<text>.+?) *$", re.M)
+_HEADING = re.compile(r"^#+ +(?P<text>.+?) *$", re.MULTILINE)
 
 EXAMPLE_SECONDS = 90.0
 """Far more than an example takes: the machine may be busy with many tests."""
@@ -89,7 +91,10 @@ def page(name: str) -> Page:
 
 def all_pages() -> list[Page]:
     """Every page: those at the root, and all under `docs`."""
-    return [Page(path) for path in (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/**/*.md")))]
+    return [
+        Page(path)
+        for path in (*sorted(PROJECT.glob("*.md")), *sorted(PROJECT.glob("docs/**/*.md")))
+    ]
 
 
 class Reader:
@@ -98,7 +103,7 @@ class Reader:
     def __init__(self, folder: Path, model_url: str, cli: RealCli) -> None:
         self.cwd = folder / "work"
         home = folder / "home"
-        env = isolated_env(home, model_url, PYTHONSAFEPATH="1", PYTHONUNBUFFERED="1")
+        env = isolated_env(home, model_url)
         settings = {"env": {name: env.pop(name) for name in _TO_THE_MODEL}}
         # The CLI is found as any reader's is: by its name, on the PATH.
         commands = folder / "bin"
