@@ -165,4 +165,12 @@ class Forbidden(QuarterdeckError):
 
 
 class JournalError(QuarterdeckError):
-    """The journal cannot be read or written: the disk is full, or the file is damaged."""
+    """The journal cannot be read or written; the text says what to do about it.
+
+    `code` is a word that programs can rely on: `full` (the disk), `damaged`, `foreign` (no journal
+    of ours), `newer` (than this program), `busy` (another process has it), `closed`, or `failed`.
+    """
+
+    def __init__(self, text: str, *, code: str = "failed") -> None:
+        self.code = code
+        super().__init__(text)

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from msgspec import Raw
 
-from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
 from quarterdeck.domain.structs import Fact
 
 
@@ -51,6 +51,12 @@ class SpecChanged(Event, tag="session.changed"):
     """What its next run is started with has changed: mode, model, what is auto-approved."""
 
     spec: SessionSpec
+    by: str
+
+
+class SessionDeleted(Event, tag="session.deleted"):
+    """It is forgotten, with all that was said in it. The journal keeps this of it, and no more."""
+
     by: str
 
 
@@ -96,6 +102,19 @@ class LinkFound(Event, tag="run.link_found"):
 
     run: str
     lost: bool = False
+
+
+class StateChanged(Event, tag="run.state"):
+    """The CLI does something else now; `detail` is a few words for a person."""
+
+    state: SessionState
+    detail: str = ""
+
+
+class CliSession(Event, tag="run.cli_session"):
+    """The CLI's own id for the conversation, with which it is resumed."""
+
+    cli_session: str
 
 
 class Said(Event, tag="said"):
@@ -246,11 +265,14 @@ AnyEvent = (
     | SessionRenamed
     | SessionArchived
     | SpecChanged
+    | SessionDeleted
     | RunStarting
     | RunStarted
     | RunEnded
     | LinkLost
     | LinkFound
+    | StateChanged
+    | CliSession
     | Said
     | SaidBroken
     | Sent
