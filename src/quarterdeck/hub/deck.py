@@ -5,7 +5,7 @@ Fronts (HTTP, chat, terminal) know this and the words of `domain`, and nothing e
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from quarterdeck.domain.commands import AnyCommand, Outcome
@@ -76,3 +76,15 @@ class Deck(Protocol):
 
     def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
         """Events as they happen, of these sessions after these numbers, or of all from now on."""
+
+    def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
+        """Have `listener` called, in the loop and at once, with each delta from now on.
+
+        It must be quick and must not raise. Call what is given back to have it end.
+        """
+
+    def so_far(self, session: str) -> tuple[Deltas, ...]:
+        """The text so far of the blocks that are still being made: all that `live` gave of them.
+
+        A block is left out as soon as its whole message is on its way into the journal.
+        """
