@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 import quarterdeck
-from quarterdeck import Agent, Listener, Options, Query, Reply, wire
+from quarterdeck import Agent, Hook, Listener, Options, Prompt, Query, Reply, ask, listen, wire
 from quarterdeck.agent.controls import Controls
 from quarterdeck.domain import errors
 from quarterdeck.wire.commands import Command
@@ -67,6 +67,13 @@ def test_every_member_of_an_agent_a_query_a_reply_and_a_listener_is_on_the_page(
     agent = {name for name in public(Agent) if not name.startswith("_")}
     members = {*agent, *(public(Query) - inside), *Reply.__struct_fields__, *public(Listener)}
     assert sorted(members - code_words(LIBRARY)) == []
+
+
+def test_every_parameter_is_on_the_page() -> None:
+    words = code_words(LIBRARY)
+    for function in (Agent.__init__, ask, listen, Prompt.of, Hook, Agent.request):
+        parameters = inspect.signature(function).parameters
+        assert sorted(set(parameters) - words - {"self"}) == []
 
 
 class _Asked(Exception):
@@ -144,7 +151,7 @@ def test_every_package_is_on_the_page_of_the_architecture() -> None:
         init.parent.name for init in (PROJECT / "src" / "quarterdeck").glob("*/__init__.py")
     ]
     assert len(packages) > 5
-    assert [name for name in sorted(packages) if f"[`{name}`]" not in text] == []
+    assert [name for name in sorted(packages) if f"`{name}`" not in text] == []
 
 
 # --- pages hold together ------------------------------------------------------------------------
