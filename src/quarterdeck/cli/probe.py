@@ -34,6 +34,7 @@ from quarterdeck.domain.errors import (
     UnsupportedError,
 )
 from quarterdeck.links.launch import Spill, to_argv
+from quarterdeck.links.locate import cli_version
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.testing.clis import isolated_env
 from quarterdeck.testing.model import ScriptedModel
@@ -45,6 +46,7 @@ from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookInput, UnknownHook
 from quarterdeck.wire.rawjson import members
 from quarterdeck.wire.survey import unknown_members
+from quarterdeck.wire.versions import Version
 
 SCENE_SECONDS = 45.0
 COMMAND_SECONDS = 8.0
@@ -95,6 +97,7 @@ async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> 
         async with ScriptedModel() as model:
             probing = _Probing(model, work, tell)
             options = Options(allow_dangerously_skip_permissions=False)
+            said = await anyio.to_thread.run_sync(cli_version, command)
             with Spill() as spill:
                 link = await SubprocessLink.start(
                     command,
@@ -110,6 +113,7 @@ async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> 
                 agent = Agent(
                     options,
                     link=link,
+                    version=Version.parse(said) if said else None,
                     decide=probing.decide,
                     hooks=[
                         Hook(event=event, function=probing.hook)

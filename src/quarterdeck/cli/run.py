@@ -94,10 +94,15 @@ class _Run:
             tasks.start_soon(self._signals, tasks.cancel_scope)
             try:
                 with Spill() as spill:
-                    _, link = await start_link(self._options, spill, None)
+                    version, link = await start_link(self._options, spill, None)
                     self._link = link
                     try:
-                        agent = Agent(self._options, decide=self._decide, link=self._wrapped(link))
+                        agent = Agent(
+                            self._options,
+                            decide=self._decide,
+                            link=self._wrapped(link),
+                            version=version,
+                        )
                         tasks.start_soon(self._show, agent, tasks.cancel_scope)
                         await anyio.lowlevel.checkpoint()
                         async with agent:

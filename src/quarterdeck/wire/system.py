@@ -197,6 +197,7 @@ class Status(System, tag="status"):
     permission_mode: PermissionMode | None = field(name="permissionMode", default=None)
     compact_result: str | None = None
     compact_error: str | None = None
+    user_message_uuids: tuple[str, ...] = ()
 
 
 class PreservedSegment(Part):
