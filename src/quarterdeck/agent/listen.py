@@ -13,7 +13,7 @@ link is given to an `Agent`::
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
@@ -30,6 +30,8 @@ from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.wire import codec
+from quarterdeck.wire.messages import Result
 
 ACCEPT_SECONDS = 60.0
 """How long a CLI that was started may take to dial; the slowest real one takes 2 s."""
@@ -94,11 +96,24 @@ class Listener:
         link = _LaunchedLink(self._doors[self._current].link, process, spill)
         self._tasks.start_soon(link.watch)
         try:
-            await self.accept(timeout=timeout)
+            await self._accept_launched(link, timeout)
         except BaseException:
             await link.close()
             raise
         return link
+
+    async def _accept_launched(self, link: _LaunchedLink, timeout: float) -> None:
+        """Wait for a CLI of ours to dial, but no longer than it runs."""
+        accepted = False
+        with anyio.CancelScope() as scope:
+            link.when_ended(scope.cancel)
+            await self.accept(timeout=timeout)
+            accepted = True
+        link.when_ended(None)
+        if not accepted:
+            # It may have dialled and ended in one breath; either way this says why it ended.
+            self._open_door()
+            raise link.closed or LinkRefused("the CLI ended before it dialled")
 
     def _open_door(self) -> None:
         self._current = f"/v1/ws/{uuid4()}"
@@ -112,6 +127,8 @@ class _LaunchedLink:
         self._link = link
         self._process = process
         self._spill = spill
+        self._on_end: Callable[[], None] | None = None
+        self.closed: LinkClosed | None = None
 
     @property
     def resumable(self) -> bool:
@@ -142,8 +159,27 @@ class _LaunchedLink:
             while True:
                 said = (said + await self._process.receive())[-_KEPT_OF_STDOUT:]
         except LinkClosed as closed:
-            text = said.decode("utf-8", "replace").strip()
-            self._link.fail(closed.adding(f"it said: {text}") if text else closed)
+            text = _last_words(said)
+            self.closed = closed.adding(text) if text else closed
+            self._link.fail(self.closed)
+            if self._on_end is not None:
+                self._on_end()
+
+    def when_ended(self, function: Callable[[], None] | None) -> None:
+        """Call `function` when the process has ended, or now if it has; None calls nothing."""
+        self._on_end = function
+        if self.closed is not None and function is not None:
+            function()
+
+
+def _last_words(said: bytes) -> str:
+    """What a CLI that dials wrote to stdout: as a rule a result with errors, else as it is."""
+    last = said.strip().rpartition(b"\n")[2]
+    message = codec.from_cli(last) if last else None
+    if isinstance(message, Result) and message.errors:
+        return "; ".join(message.errors)
+    text = said.decode("utf-8", "replace").strip()
+    return f"It said: {text}" if text else ""
 
 
 @asynccontextmanager
