@@ -32,9 +32,10 @@ What Claude Code does when Quarterdeck drives it, version by version. `stdio` is
 over its stdin and stdout, `ws` one that dials a WebSocket of ours; 2.1.120 is the last version that
 does so.
 
-Every answer was found by a test in `{FOLDER}`, which drives the real CLI through `Agent` against a
-scripted model. The test fails where a CLI does something else. This page is made by that run: do
-not edit it. {HOW_TO_UPDATE}
+Every answer was found by a test in `{FOLDER}`, which drives the real CLI through `Agent`,
+offline, against a scripted model. The test fails where a CLI does something else.
+
+This page is made by that run: do not edit it. {HOW_TO_UPDATE}
 """
 
 Seats = Sequence[tuple[str, str]]
@@ -100,7 +101,7 @@ def page(findings: Iterable[Finding], seats: Seats) -> str:
 
 
 def _section(theme: Theme, table: Sequence[Sequence[str]], seats: Seats) -> str:
-    head = ["", *(f"{version} {transport}" for version, transport in seats)]
+    head = ["Capability", *(f"{version} {transport}" for version, transport in seats)]
     lines = [f"## {theme.heading}", ""]
     if theme.text:
         lines += [theme.text, ""]
