@@ -55,7 +55,8 @@ def test_each_capability_is_a_row_and_each_seat_a_column() -> None:
     text = page([found("Interrupt", "ws", "late"), found("Interrupt", "stdio")], SEATS)
     assert text.endswith(
         "\n## Turns\n\nHow they end.\n\n"
-        "| Capability | 2.1.37 stdio | 2.1.37 ws |\n| --- | --- | --- |\n| Interrupt | yes | late |\n"
+        "| Capability | 2.1.37 stdio | 2.1.37 ws |\n| --- | --- | --- |\n"
+        "| Interrupt | yes | late |\n"
     )
 
 
