@@ -55,7 +55,7 @@ class Refused(Header, tag="refused"):
 
 
 class Vitals(Header, tag="vitals"):
-    """How the machine is, now and then."""
+    """How the machine is, now and then. `memory_available` is 0 where nobody knows."""
 
     runs: int
     memory_available: int
@@ -89,7 +89,9 @@ class Stop(Header, tag="stop"):
 
 
 class Forget(Header, tag="forget"):
-    """The hub has all of this ended run, or wants nothing of it."""
+    """The hub has all of this run, or wants nothing of it. A run that goes on is forgotten at its
+    end.
+    """
 
     run: str
 
@@ -104,7 +106,10 @@ class Lines(Header, tag="lines"):
 
 
 class Started(Header, tag="started"):
-    """The process runs. Said again after each reconnect."""
+    """The process runs, or ran: the first frame of every connection of a run.
+
+    `directory` is where it works: the worktree's folder, if there is one.
+    """
 
     pid: int
     version: str | None = None
@@ -112,23 +117,31 @@ class Started(Header, tag="started"):
 
 
 class Ended(Header, tag="ended"):
-    """The process has ended, and has said all. Numbered as its last line."""
+    """The process has ended, and has said all. Numbered as its last line.
+
+    `reason` is one sentence for a person; `stderr` holds the last lines that it wrote there.
+    """
 
     number: int
     reason: str
     clean: bool = False
     exit_code: int | None = None
     signal: int | None = None
+    stderr: tuple[str, ...] = ()
 
 
 class Written(Header, tag="written"):
-    """Everything up to this number has been written to the CLI."""
+    """Everything up to this number has been written to the CLI. The second frame, too."""
 
     upto: int
 
 
 class Gap(Header, tag="gap"):
-    """Transient lines before `first` were given up, because nobody came for them in time."""
+    """The numbers from the last one sent up to `first`, and without it, will not come.
+
+    They were transient lines, given up because nobody came for them in time. The next frame of
+    lines, or the end, has the number `first`.
+    """
 
     first: int
 

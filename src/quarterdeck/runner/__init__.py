@@ -1,0 +1,23 @@
+"""The runner: owns the CLI processes of a machine, so that the hub can stop while agents work on.
+
+Above it stand the commands that start it; below it are `links`, `wire`'s framing and `domain`.
+It passes lines through, numbered, and never looks into one. `Runner` is the whole; `spawn_runner`
+starts one as a process of its own.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.runner.home import RunnerState, living_runner
+from quarterdeck.runner.limits import Bounds, Limits, Times
+from quarterdeck.runner.runner import Runner
+from quarterdeck.runner.spawn import spawn_runner
+
+__all__ = [
+    "Bounds",
+    "Limits",
+    "Runner",
+    "RunnerState",
+    "Times",
+    "living_runner",
+    "spawn_runner",
+]

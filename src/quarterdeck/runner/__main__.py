@@ -1,0 +1,115 @@
+"""`python -m quarterdeck.runner`: a runner as a process, with its log and its signals.
+
+Above it is whoever starts it (`spawn_runner`, or a person on another machine); below it is the
+`Runner`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import logging.handlers
+import os
+import signal
+import sys
+from pathlib import Path
+
+from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.runner.home import LOG
+from quarterdeck.runner.limits import Limits, Times
+from quarterdeck.runner.runner import Runner
+
+LOG_BYTES, LOGS_KEPT = 1024 * 1024, 2
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a runner to its end; gives the exit code."""
+    asked = _parser().parse_args(arguments)
+    if asked.detach:
+        _detach()
+    _set_up_log(asked.home, to_stderr=not asked.detach)
+    try:
+        asyncio.run(_serve(asked))
+    except QuarterdeckError as error:
+        logging.getLogger("quarterdeck.runner").error("%s", error)
+        return 3
+    return 0
+
+
+async def _serve(asked: argparse.Namespace) -> None:
+    runner = Runner(
+        asked.home,
+        asked.hub,
+        asked.token_file,
+        asked.machine,
+        limits=Limits(runs=asked.max_runs, memory_floor=asked.memory_floor * 1024 * 1024),
+        times=Times(idle=asked.idle),
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, runner.stop)
+    # The terminal that it was started in may go: the agents go on.
+    loop.add_signal_handler(signal.SIGHUP, lambda: None)
+    await runner.run()
+
+
+def _detach() -> None:
+    """Go on as a child of init, in a session of our own; whoever started us gets the number."""
+    if (pid := os.fork()) > 0:
+        os.write(1, f"{pid}\n".encode())
+        os._exit(0)
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _set_up_log(home: Path, *, to_stderr: bool) -> None:
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handlers: list[logging.Handler] = [
+        logging.handlers.RotatingFileHandler(
+            home / LOG, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8"
+        )
+    ]
+    if to_stderr:
+        handlers.append(logging.StreamHandler())
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=handlers
+    )
+    # Their «info» is every connection; ours says why one was lost.
+    logging.getLogger("websockets").setLevel(logging.WARNING)
+
+
+def _parser() -> argparse.ArgumentParser:
+    limits, times = Limits(), Times()
+    parser = argparse.ArgumentParser(
+        prog="python -m quarterdeck.runner",
+        description="Own the Claude Code processes of this machine, for a hub.",
+    )
+    parser.add_argument("--home", type=Path, required=True, help="the runner's folder")
+    parser.add_argument("--hub", required=True, help="the hub, as http://127.0.0.1:8765")
+    parser.add_argument("--token-file", type=Path, required=True, help="holds the runner's token")
+    parser.add_argument("--machine", help="a name for this machine; its host name by default")
+    parser.add_argument("--max-runs", type=int, default=limits.runs, help="CLIs at a time")
+    parser.add_argument(
+        "--memory-floor",
+        type=int,
+        default=limits.memory_floor >> 20,
+        metavar="MIB",
+        help="start no CLI when less memory is available",
+    )
+    parser.add_argument(
+        "--idle",
+        type=float,
+        default=times.idle,
+        metavar="SECONDS",
+        help="with no run and no hub for so long, end",
+    )
+    parser.add_argument("--detach", action="store_true", help="go on in the background")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

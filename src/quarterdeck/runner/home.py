@@ -1,0 +1,142 @@
+"""A runner's folder: who lives in it, and what each run left there.
+
+Owns the files and their formats: the lock, the state that `quarterdeck status` reads, and the facts
+of each run. The `Runner` stands above it; below it is the file system. It starts and ends nothing.
+
+    runner.lock       locked while a runner lives here
+    runner.json       who that is: pid, machine, hub, since when
+    runner.log        what it has to say, rotated
+    spool/RUN/        a run: run.json and the segments of its spool
+    worktrees/        git worktrees, by repository and branch
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.structs import Fact
+
+LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
+_FACTS = "run.json"
+
+_LOCK_SECONDS = 2.0
+"""A look at the lock, as `living_runner` takes one, holds it for an instant."""
+
+
+class RunnerState(Fact):
+    """Who runs the runs here."""
+
+    pid: int
+    runner: str
+    machine: str
+    hub_url: str
+    started: float
+    version: str
+
+
+class RunFacts(Fact):
+    """What the runner after this one must know of a run to end its processes and tell its end."""
+
+    run: str
+    session: str
+    mark: str
+    directory: str
+    version: str | None = None
+    pid: int = 0
+    born: str = ""
+    """The start time of the process as `links.processes` tells it: a pid alone may be another's."""
+
+
+class Home:
+    """The folder of one runner, private to its user."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.spool = path / "spool"
+        self.worktrees = path / "worktrees"
+
+    @contextmanager
+    def occupied(self) -> Iterator[None]:
+        """Live here. Raises `Conflict` when another runner does."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.spool.mkdir(mode=0o700, exist_ok=True)
+        file = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if not _lock(file, _LOCK_SECONDS):
+                raise Conflict("runner_is_there", f"another runner lives in {self.path}")
+            yield
+            (self.path / STATE).unlink(missing_ok=True)
+        finally:
+            os.close(file)
+
+    def write_state(self, state: RunnerState) -> None:
+        """Say who lives here."""
+        _replace(self.path / STATE, msgspec.json.encode(state))
+
+    def folder_of(self, run: str) -> Path:
+        """Where a run's facts and spool are."""
+        return self.spool / run
+
+    def write_facts(self, facts: RunFacts) -> None:
+        """Remember a run, before its process is started and again when it has a number."""
+        _replace(self.folder_of(facts.run) / _FACTS, msgspec.json.encode(facts))
+
+    def runs_left(self) -> list[RunFacts]:
+        """The runs that an earlier runner left."""
+        found: list[RunFacts] = []
+        for path in sorted(self.spool.glob(f"*/{_FACTS}")):
+            try:
+                facts = msgspec.json.decode(path.read_bytes(), type=RunFacts)
+            except (OSError, msgspec.DecodeError):
+                continue
+            if facts.run == path.parent.name:
+                found.append(facts)
+        return found
+
+
+def living_runner(home: Path) -> RunnerState | None:
+    """The runner that lives in this folder just now, if one does."""
+    try:
+        file = os.open(home / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _lock(file, 0):
+            return None
+        return msgspec.json.decode((home / STATE).read_bytes(), type=RunnerState)
+    except (OSError, msgspec.DecodeError):
+        return None  # it has only just moved in
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.05)
+        else:
+            return True
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a whole file, or leave the old one."""
+    half = path.with_suffix(".half")
+    file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(file, data)
+    finally:
+        os.close(file)
+    half.replace(path)

@@ -1,0 +1,171 @@
+"""The way to the hub: dial a WebSocket there, and speak frames on it.
+
+Owns addresses, the token's header, frames and close codes. The `Runner` and each `Run` stand above
+it and decide when to dial; below it is the `websockets` client. It knows no run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+
+from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, UsageError
+from quarterdeck.domain.machines import Header, HubHeader, frame, read_hub_frame
+from quarterdeck.domain.structs import Fact
+from quarterdeck.links.websocket.codes import meaning
+from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.runner.limits import FRAME_LIMIT, KIB
+
+CLOSE_SECONDS = 3.0
+_SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
+
+# On this machine a hub that restarts is back within a second or two, and an attempt costs nothing.
+LOOPBACK = Redial(base=0.2, cap=3.0, ping=20.0)
+FAR = Redial(base=1.0, cap=30.0, ping=20.0)
+
+_PING_PATIENCE = 3
+"""A pong waits behind what is being sent. With fragments of this size, for three times a ping's
+interval, a link of 100 KB/s is not taken for a dead one, however long the line."""
+_FRAGMENT = 64 * KIB
+
+
+class UnreadableStart(Fact):
+    """A `start` whose run can be read and whose rest cannot, as from a newer hub."""
+
+    run: str
+    reason: str
+
+
+class _StartHead(msgspec.Struct, tag_field="t", tag="start"):
+    run: str
+
+
+class Hub:
+    """Where the hub is, and whether it is there just now."""
+
+    def __init__(self, url: str, token: str | Path, redial: Redial | None = None) -> None:
+        self.url = _websocket_url(url)
+        self.there = asyncio.Event()
+        """Set while the machine's socket is open. Runs dial only then: one knocks, not all."""
+        loopback = _is_loopback(self.url)
+        self.redial = redial or (LOOPBACK if loopback else FAR)
+        self._token = token
+        self._proxy: Literal[True] | None = None if loopback else True
+
+    async def dial(self, path: str) -> HubSocket:
+        """One attempt. Raises `LinkRefused`."""
+        try:
+            socket = await connect(
+                self.url + path,
+                additional_headers={"Authorization": f"Bearer {self._read_token()}"},
+                compression=None,
+                max_size=FRAME_LIMIT,
+                open_timeout=self.redial.attempt,
+                ping_interval=self.redial.ping,
+                ping_timeout=self.redial.ping * _PING_PATIENCE,
+                close_timeout=CLOSE_SECONDS,
+                proxy=self._proxy,
+            )
+        except InvalidStatus as error:
+            status = error.response.status_code
+            raise LinkRefused(f"{self.url}{path} answered with HTTP {status}") from error
+        except (OSError, InvalidHandshake, InvalidURI, EOFError) as error:
+            words = f"{type(error).__name__}: {error}"
+            raise LinkRefused(f"no connection to {self.url}{path}: {words}") from error
+        return HubSocket(socket)
+
+    def _read_token(self) -> str:
+        """From the file each time: a hub may have made a new one since."""
+        if isinstance(self._token, str):
+            return self._token
+        try:
+            token = self._token.read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise LinkRefused(f"the token file cannot be read: {error}") from error
+        if not token or not token.isprintable():
+            raise LinkRefused(f"the token file {self._token} holds no token")
+        return token
+
+
+class HubSocket:
+    """An open connection to the hub. One task receives; any may send."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    async def send(self, header: Header, lines: list[bytes] | tuple[bytes, ...] = ()) -> None:
+        """Send one frame; waits while the hub is slow. Raises `LinkClosed`."""
+        data = frame(header, lines)
+        try:
+            await self._socket.send(data if len(data) <= _FRAGMENT else _fragments(data))
+        except ConnectionClosed as closed:
+            raise _closed(closed) from closed
+
+    async def receive(self) -> tuple[HubHeader | UnreadableStart, list[bytes]]:
+        """The next frame. Raises `LinkClosed`, or `LinkError` for what is no frame of a hub."""
+        try:
+            data = await self._socket.recv()
+        except ConnectionClosed as closed:
+            raise _closed(closed) from closed
+        if isinstance(data, str):
+            raise LinkError("the hub sent text, and frames are binary")
+        try:
+            return read_hub_frame(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if (start := _unreadable_start(data, error)) is not None:
+                return start, []
+            raise LinkError(f"the hub sent what is no frame: {error}: {data[:80]!r}") from error
+
+    async def close(self, code: int = 1000, reason: str = "") -> None:
+        """Leave, in bounded time. Safe to call twice."""
+        with anyio.move_on_after(CLOSE_SECONDS + 1, shield=True):
+            # A reason has room for 123 bytes.
+            await self._socket.close(code, reason.encode()[:120].decode(errors="ignore"))
+
+
+def _fragments(data: bytes) -> Iterator[memoryview]:
+    view = memoryview(data)
+    for at in range(0, len(view), _FRAGMENT):
+        yield view[at : at + _FRAGMENT]
+
+
+def _unreadable_start(data: bytes, error: Exception) -> UnreadableStart | None:
+    try:
+        head = msgspec.json.decode(data.partition(b"\n")[0], type=_StartHead)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return UnreadableStart(run=head.run, reason=f"this runner does not understand it: {error}")
+
+
+def _closed(closed: ConnectionClosed) -> LinkClosed:
+    code = closed.rcvd.code if closed.rcvd else 1006
+    said = f": {closed.rcvd.reason}" if closed.rcvd and closed.rcvd.reason else ""
+    return LinkClosed(f"the connection to the hub is lost: {meaning(code)}{said}", close_code=code)
+
+
+def _websocket_url(url: str) -> str:
+    parts = urlsplit(url)
+    scheme = _SCHEMES.get(parts.scheme)
+    if scheme is None or not parts.hostname or parts.query or parts.fragment:
+        raise UsageError(f"hub: {url!r} is not the address of a hub, as http://127.0.0.1:8765")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError("hub: an address with a password in it would be logged; use a token file")
+    return urlunsplit((scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+
+
+def _is_loopback(url: str) -> bool:
+    """Whether it is this machine, to which no proxy leads, whatever the environment says."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

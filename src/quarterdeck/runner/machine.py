@@ -1,0 +1,35 @@
+"""How the machine is: what it has left of memory, and how busy it is.
+
+Below the `Runner`, above the kernel. It measures and decides nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+
+
+def memory_available(meminfo: Path = _MEMINFO) -> int | None:
+    """Bytes that can be had without swapping, or None where the kernel does not say."""
+    try:
+        found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found.group(1)) * 1024 if found else None
+
+
+def load() -> float:
+    """Processes that want a core, on average over the last minute; 0 where nobody counts."""
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return 0.0
+
+
+def machine_name() -> str:
+    """The name of this machine, as its owner knows it."""
+    return socket.gethostname() or "localhost"

@@ -1,0 +1,420 @@
+"""The runner: one process a machine, which owns the CLIs so that the hub need not live.
+
+Owns the table of runs, the machine's socket, and when the runner itself ends. `__main__` stands
+above it; below it are `Run`, `Home`, `Worktrees` and `hublink`. It knows no line of a CLI.
+
+It holds nothing that only the hub could tell it again, and asks for nothing: it says what it has,
+does what it is told, and goes on when nobody tells it anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+
+import quarterdeck
+from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.machines import (
+    PROTOCOL,
+    Forget,
+    Header,
+    Hello,
+    Refused,
+    RunReport,
+    Start,
+    Started,
+    Stop,
+    Vitals,
+    Welcome,
+)
+from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.runner import machine
+from quarterdeck.runner.ending import end_leftovers
+from quarterdeck.runner.home import Home, RunFacts, RunnerState
+from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart
+from quarterdeck.runner.limits import Limits, Times
+from quarterdeck.runner.run import Run
+from quarterdeck.runner.spool import Spool
+from quarterdeck.runner.starting import start_process
+from quarterdeck.runner.worktrees import Worktrees
+
+log = logging.getLogger("quarterdeck.runner")
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+"""It names a folder and a path of the hub."""
+
+_REMEMBERED = 10_000
+"""Ids of runs that are over, so that none is started again by a `Start` that comes twice."""
+
+
+class Runner:
+    """Owns the CLIs of a machine. `await run()` returns when it was stopped, or is of no use."""
+
+    def __init__(
+        self,
+        home: Path,
+        hub_url: str,
+        token: str | Path,
+        name: str | None = None,
+        *,
+        limits: Limits | None = None,
+        times: Times | None = None,
+        redial: Redial | None = None,
+        memory: Callable[[], int | None] = machine.memory_available,
+    ) -> None:
+        self.home = Home(home)
+        self.name = name or machine.machine_name()
+        self._id = new_id()
+        self._limits = limits or Limits()
+        self._times = times or Times()
+        self._memory = memory
+        self._hub = Hub(hub_url, token, redial)
+        self._worktrees = Worktrees(self.home.worktrees, self._times.git)
+        self._starting: dict[str, Start] = {}
+        self._unwanted: set[str] = set()
+        self._runs: dict[str, Run] = {}
+        self._past: dict[str, None] = {}
+        self._outbox: list[Header] = []
+        self._outgoing = asyncio.Event()
+        self._greeted = False
+        self._stop = asyncio.Event()
+        self._stop_again = asyncio.Event()
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """The runs that it has, by their ids."""
+        return self._runs
+
+    def stop(self) -> None:
+        """End in good order; called again, in a hurry. For signal handlers too."""
+        (self._stop_again if self._stop.is_set() else self._stop).set()
+
+    async def run(self) -> None:
+        """Serve until stopped, or alone. Raises `Conflict` when another runner has this home."""
+        with self.home.occupied():
+            left = self.home.runs_left()
+            await anyio.to_thread.run_sync(end_leftovers, left)
+            self.home.write_state(
+                RunnerState(
+                    pid=os.getpid(),
+                    runner=self._id,
+                    machine=self.name,
+                    hub_url=self._hub.url,
+                    started=time.time(),
+                    version=quarterdeck.__version__,
+                )
+            )
+            async with anyio.create_task_group() as group:
+                self._group = group
+                self._recover(left)
+                group.start_soon(self._meet)
+                group.start_soon(self._watch)
+                try:
+                    await self._stop.wait()
+                    await self._leave()
+                finally:
+                    group.cancel_scope.cancel()
+                    # Each run ends its own process when it is cancelled: shielded, and bounded.
+
+    # --- the end of it ---
+
+    async def _leave(self) -> None:
+        log.info("stopping with %d runs", self._live())
+        self._unwanted |= set(self._starting)
+        runs = list(self._runs.values())
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._hurry, group.cancel_scope)
+            async with anyio.create_task_group() as stopping:
+                for run in runs:
+                    stopping.start_soon(run.stop)
+                for run in runs:
+                    await run.over()
+                while self._starting:  # noqa: ASYNC110  (bounded by the times of git and start)
+                    await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
+        if self._hub.there.is_set():
+            with anyio.move_on_after(self._times.farewell):
+                for run in runs:
+                    await run.told()
+
+    async def _hurry(self, scope: anyio.CancelScope) -> None:
+        await self._stop_again.wait()
+        with anyio.move_on_after(self._times.stop.kill, shield=True):
+            async with anyio.create_task_group() as group:
+                for run in list(self._runs.values()):
+                    group.start_soon(partial(run.stop, force=True))
+        scope.cancel()
+
+    async def _watch(self) -> None:
+        """End a runner that is of no use, and let go of what nobody came for."""
+        alone_since: float | None = None
+        step = min(1.0, self._times.idle / 4)
+        while True:
+            await anyio.sleep(step)
+            if self._hub.there.is_set() or self._live():
+                alone_since = None
+            elif alone_since is None:
+                alone_since = time.monotonic()
+            elif time.monotonic() - alone_since >= self._times.idle:
+                log.info("no run and no hub for %g s: ending", self._times.idle)
+                self.stop()
+            self._expire()
+
+    def _live(self) -> int:
+        return len(self._starting) + sum(run.live for run in self._runs.values())
+
+    def _expire(self) -> None:
+        """Ended runs are kept for a hub that comes back, but neither for ever nor without end."""
+        ended = sorted(
+            (run for run in self._runs.values() if not run.live), key=lambda run: run.ended_at
+        )
+        size = sum(run.spool.size for run in ended)
+        for run in ended:
+            old = time.time() - run.ended_at > self._times.kept_ended
+            if not old and size <= self._limits.kept_ended:
+                break
+            log.warning("run %s: nobody came for its last words; they are deleted", run.run)
+            size -= run.spool.size
+            run.forget()
+
+    # --- runs ---
+
+    def _recover(self, left: list[RunFacts]) -> None:
+        """Take over what an earlier runner did not get rid of."""
+        for facts in left:
+            folder = self.home.folder_of(facts.run)
+            try:
+                spool = Spool.load(folder, self._limits.bounds)
+            except (OSError, ValueError) as error:
+                log.error("run %s: its spool cannot be read: %s", facts.run, error)
+                continue
+            started = Started(pid=facts.pid, version=facts.version, directory=facts.directory)
+            self._keep(
+                Run(
+                    facts.run,
+                    facts.session,
+                    started,
+                    spool,
+                    None,
+                    hub=self._hub,
+                    limits=self._limits,
+                    times=self._times,
+                )
+            )
+
+    def _keep(self, run: Run) -> None:
+        self._runs[run.run] = run
+        self._group.start_soon(self._serve, run)
+
+    async def _serve(self, run: Run) -> None:
+        await run.serve()
+        # Not reached when the runner ends: what the hub does not have is the next runner's.
+        self._runs.pop(run.run, None)
+        self._remember(run.run)
+        await anyio.to_thread.run_sync(run.spool.remove)
+
+    def _remember(self, run: str) -> None:
+        self._past[run] = None
+        while len(self._past) > _REMEMBERED:
+            del self._past[next(iter(self._past))]
+
+    def _take_on(self, start: Start) -> None:
+        """Start a run, unless it is known; refuse it when it cannot be."""
+        if start.run in self._runs or start.run in self._starting:
+            return
+        if (reason := self._objection(start.run)) is not None:
+            self._refuse(start.run, reason)
+            return
+        self._starting[start.run] = start
+        self._group.start_soon(self._begin, start)
+
+    def _objection(self, run: str) -> str | None:
+        if not _RUN_ID.fullmatch(run):
+            return f"{run!r} cannot be the id of a run"
+        if run in self._past:
+            return "this run has ended already"
+        if self._stop.is_set():
+            return "the runner is stopping"
+        if self._live() >= self._limits.runs:
+            return f"{self._limits.runs} runs are as many as this machine takes on at once"
+        available = self._memory()
+        if available is not None and available < self._limits.memory_floor:
+            have, floor = available >> 20, self._limits.memory_floor >> 20
+            return f"memory is short: {have} MiB are available, and {floor} must be"
+        return None
+
+    async def _begin(self, start: Start) -> None:
+        try:
+            process = await start_process(
+                start,
+                self.home,
+                self._worktrees,
+                self._limits,
+                self._times,
+                lambda: start.run not in self._unwanted,
+            )
+        except (LaunchError, UsageError) as error:
+            self._refuse(start.run, str(error))
+        except OSError as error:
+            self._refuse(start.run, f"the run's folder could not be written: {error}")
+        else:
+            self._keep(
+                Run(
+                    start.run,
+                    start.session,
+                    process.started,
+                    process.spool,
+                    process.link,
+                    hub=self._hub,
+                    limits=self._limits,
+                    times=self._times,
+                    release=process.release,
+                )
+            )
+        finally:
+            del self._starting[start.run]
+            self._unwanted.discard(start.run)
+
+    def _refuse(self, run: str, reason: str) -> None:
+        log.info("run %s: refused: %s", run, reason)
+        self._tell(Refused(run=run, reason=reason))
+
+    def _tell(self, header: Header) -> None:
+        """Say it to the hub that is there; to the next one `Hello` says what matters."""
+        if self._greeted:
+            self._outbox.append(header)
+            self._outgoing.set()
+
+    # --- the machine's socket ---
+
+    async def _meet(self) -> None:
+        """Dial, talk, and dial again, for ever. One boundary for all that can go wrong there."""
+        attempt = 0
+        said = ""
+        while True:
+            socket: HubSocket | None = None
+            try:
+                socket = await self._hub.dial("/runner")
+                await self._greet(socket)
+                attempt, said = 0, ""
+                await self._talk(socket)
+            except (LinkRefused, LinkClosed) as error:
+                if str(error) != said:  # once, and not every three seconds
+                    log.info("%s", error)
+                said = str(error)
+            except LinkError as error:
+                log.warning("dropped the machine's connection: %s", error)
+                if socket is not None:
+                    await socket.close(1002, str(error))
+            except Exception:
+                log.exception("dropped the machine's connection")
+            finally:
+                self._hub.there.clear()
+                self._greeted = False
+                self._outbox.clear()
+                if socket is not None:
+                    await socket.close()
+            await anyio.sleep(self._hub.redial.pause(attempt))
+            attempt += 1
+
+    async def _greet(self, socket: HubSocket) -> None:
+        self._greeted = True  # what happens from here on is not in `Hello`, and told after it
+        reports = [run.report for run in self._runs.values()]
+        reports += [
+            RunReport(run=start.run, session=start.session, said=0, written=0)
+            for start in self._starting.values()
+        ]
+        await socket.send(
+            Hello(
+                machine=self.name,
+                runner=self._id,
+                protocol=PROTOCOL,
+                version=quarterdeck.__version__,
+                pid=os.getpid(),
+                runs=tuple(reports),
+            )
+        )
+        try:
+            with anyio.fail_after(self._times.greeting):
+                header, _ = await socket.receive()
+        except TimeoutError:
+            raise LinkError("the hub did not say Welcome") from None
+        if not isinstance(header, Welcome):
+            raise LinkError(f"the hub began with {type(header).__name__}, not with Welcome")
+        if header.protocol != PROTOCOL:
+            raise LinkError(
+                f"the hub speaks protocol {header.protocol}, and this runner {PROTOCOL}"
+            )
+        self._hub.there.set()
+
+    async def _talk(self, socket: HubSocket) -> None:
+        failure: LinkError | None = None
+
+        async def guarded(part: Callable[[HubSocket], Awaitable[None]]) -> None:
+            nonlocal failure
+            try:
+                await part(socket)
+            except LinkError as error:
+                failure = failure or error
+                group.cancel_scope.cancel()
+
+        # Errors come out of the group one by one, not as a group.
+        async with anyio.create_task_group() as group:
+            for part in (self._send, self._receive, self._send_vitals):
+                group.start_soon(guarded, part)
+        if failure is not None:
+            raise failure
+
+    async def _send(self, socket: HubSocket) -> None:
+        while True:
+            while self._outbox:
+                await socket.send(self._outbox.pop(0))
+            self._outgoing.clear()
+            await self._outgoing.wait()
+
+    async def _send_vitals(self, socket: HubSocket) -> None:
+        while True:
+            await socket.send(
+                Vitals(
+                    runs=self._live(),
+                    memory_available=self._memory() or 0,
+                    load=machine.load(),
+                )
+            )
+            await anyio.sleep(self._times.vitals)
+
+    async def _receive(self, socket: HubSocket) -> None:
+        while True:
+            header, _ = await socket.receive()
+            match header:
+                case Start():
+                    self._take_on(header)
+                case UnreadableStart(run=run, reason=reason):
+                    self._refuse(run, reason)
+                case Stop(run=run, force=force):
+                    self._end_run(run, force)
+                case Forget(run=run):
+                    if (known := self._runs.get(run)) is not None:
+                        known.forget()
+                case _:
+                    raise LinkError(
+                        f"{type(header).__name__} does not belong on the machine's socket"
+                    )
+
+    def _end_run(self, run: str, force: bool) -> None:
+        if (known := self._runs.get(run)) is not None:
+            self._group.start_soon(partial(known.stop, force=force))
+        elif run in self._starting:
+            self._unwanted.add(run)
+        # Else it is over: its end has been told, or is not known here any more.

@@ -1,0 +1,152 @@
+"""One file of a spool: numbered records, appended whole or not at all.
+
+Owns the format on disk. `Spool` stands above it and decides what is kept; below it is the file
+system. It knows kinds and numbers of records, and never looks into a line.
+
+A record is its kind, its number, the size of its data, and the data. It is in the kernel's hands
+when `append` returns, and so survives the death of the runner. It is not synced: what a failing
+machine takes, it takes from the CLI as well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from struct import Struct as Layout
+from typing import NamedTuple
+
+_HEAD = Layout(">cQI")
+
+PRIVATE = 0o600
+"""What agents say is their user's business only."""
+
+
+class Kind(Enum):
+    """What a record is."""
+
+    DURABLE = b"L"
+    TRANSIENT = b"T"
+    END = b"E"
+    MARK = b"M"  # no line: the number said last, and as data the number written last
+
+
+class Record(NamedTuple):
+    """A record. (A tuple: millions of them are made.)"""
+
+    kind: Kind
+    number: int
+    data: bytes
+
+    @property
+    def size(self) -> int:
+        """What it takes on disk; what it takes in memory is not much more."""
+        return _HEAD.size + len(self.data)
+
+
+class Segment:
+    """A file of records, in the order of their numbers."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.last = 0
+        self.size = 0
+        self.transient = 0
+        self._file: int | None = None
+
+    @classmethod
+    def load(cls, path: Path) -> tuple[Segment, list[Record]]:
+        """A segment that was left on disk; a torn record at its end is cut off."""
+        segment = cls(path)
+        records = segment.read()
+        segment._count(records)
+        with suppress(OSError):
+            os.truncate(path, segment.size)
+        return segment, records
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Add records: all of them, or none and an `OSError`."""
+        data = _encode(records)
+        try:
+            if self._file is None:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+                self._file = os.open(self.path, flags, PRIVATE)
+            _write(self._file, data)
+        except OSError:
+            self._take_back()
+            raise
+        self._count(records)
+
+    def read(self) -> list[Record]:
+        """All whole records."""
+        data = self.path.read_bytes()
+        records: list[Record] = []
+        at, end = 0, len(data)
+        while at + _HEAD.size <= end:
+            letter, number, size = _HEAD.unpack_from(data, at)
+            at += _HEAD.size
+            if letter not in _KINDS or at + size > end:
+                break
+            records.append(Record(_KINDS[letter], number, data[at : at + size]))
+            at += size
+        return records
+
+    def rewrite(self, records: Sequence[Record]) -> None:
+        """Put these in place of what is there, at once. Raises `OSError` and changes nothing."""
+        self.close()
+        half = self.path.with_suffix(".half")
+        file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
+        try:
+            _write(file, _encode(records))
+            half.replace(self.path)
+        except OSError:
+            half.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(file)
+        self.last = self.size = self.transient = 0
+        self._count(records)
+
+    def remove(self) -> None:
+        """Delete the file."""
+        self.close()
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of the file; it is opened again when it is written."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _count(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self.last = max(self.last, record.number)
+            self.size += record.size
+            if record.kind is Kind.TRANSIENT:
+                self.transient += record.size
+
+    def _take_back(self) -> None:
+        """Half a record would hide all that comes after it."""
+        if self._file is not None:
+            with suppress(OSError):
+                os.ftruncate(self._file, self.size)
+        self.close()
+
+
+_KINDS = {kind.value: kind for kind in Kind}
+
+
+def _encode(records: Iterable[Record]) -> bytes:
+    parts: list[bytes] = []
+    for kind, number, data in records:
+        parts += (_HEAD.pack(kind.value, number, len(data)), data)
+    return b"".join(parts)
+
+
+def _write(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]

@@ -1,0 +1,316 @@
+"""What a run has said and the hub does not have: numbered, in bounded memory, on a bounded disk.
+
+Owns the numbers of a run's lines and what becomes of them. A `Run` stands above it; below it are
+`segments`. It does no waiting and knows no socket: it says when it is `full`, and the run then
+lets the CLI wait.
+
+Every line goes to disk as it comes, so that a runner that is killed loses nothing of it: the next
+one finds the spool. The newest lines are in memory as well, which is where a hub that is there
+gets them from. When the disk's bound is reached, transient lines are given up, the oldest first.
+A durable line is never given up. A disk that cannot be written is no end: lines stay in memory
+while it has room.
+
+All calls are synchronous and short: a write into the kernel's cache, a read or a rewrite of one
+segment.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.domain.machines import Ended
+from quarterdeck.runner.limits import Bounds
+from quarterdeck.runner.segments import Kind, Record, Segment
+
+log = logging.getLogger("quarterdeck.runner")
+
+_TRANSIENT = re.compile(rb'\{ ?"type" ?: ?"stream_event"')
+"""Token deltas, which the full message supersedes. The CLI always writes the type first."""
+
+_OVERHEAD = 200
+"""What Python needs for a record, so that many short lines count for what they take."""
+
+
+def is_transient(line: bytes) -> bool:
+    """Whether a line may be given up when nobody comes for it."""
+    return _TRANSIENT.match(line) is not None
+
+
+class Spool:
+    """The lines of one run, numbered from 1, in a folder of their own."""
+
+    def __init__(self, folder: Path, bounds: Bounds) -> None:
+        self.last = 0
+        self.written = 0
+        self.have = 0
+        self.given_up = 0
+        self.ended: Ended | None = None
+        self.trouble = ""
+        self._folder = folder
+        self._bounds = bounds
+        self._segments: list[Segment] = []
+        self._serial = itertools.count(1)
+        self._recent: dict[int, Record] = {}  # the newest, without a hole
+        self._recent_size = 0
+        self._unspooled: list[Record] = []  # of those, what is not on disk
+        self._loaded: tuple[Segment, list[Record]] | None = None
+
+    @classmethod
+    def create(cls, folder: Path, bounds: Bounds) -> Spool:
+        """An empty one. Raises `OSError` when the folder cannot be made."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return cls(folder, bounds)
+
+    @classmethod
+    def load(cls, folder: Path, bounds: Bounds) -> Spool:
+        """The one that another runner left. Raises `OSError` when it cannot be read."""
+        spool = cls(folder, bounds)
+        paths = sorted(folder.glob("*.log"))
+        for path in paths:
+            segment, records = Segment.load(path)
+            spool._segments.append(segment)
+            for record in records:
+                spool.last = max(spool.last, record.number)
+                if record.kind is Kind.MARK:
+                    spool.written = int.from_bytes(record.data, "big")
+                elif record.kind is Kind.END:
+                    spool.ended = msgspec.json.decode(record.data, type=Ended)
+        if paths:
+            spool._serial = itertools.count(int(paths[-1].stem) + 1)
+        return spool
+
+    # --- what comes in ---
+
+    def add(self, lines: Sequence[bytes]) -> None:
+        """Number these lines and keep them."""
+        for line in lines:
+            kind = Kind.TRANSIENT if is_transient(line) else Kind.DURABLE
+            self._keep(Record(kind, self.last + 1, line))
+        self.flush()
+
+    def end(self, ended: Ended) -> None:
+        """The last word, in its number; nothing may be added after it."""
+        self.ended = ended
+        self._keep(Record(Kind.END, ended.number, msgspec.json.encode(ended)))
+        self.flush()
+        if self._segments:
+            self._segments[-1].close()
+
+    def note_written(self, number: int) -> None:
+        """Remember what was written to the CLI, for the runner after this one."""
+        self.written = number
+        if not self._unspooled:
+            self._append([self._mark()])
+
+    def flush(self) -> None:
+        """Bring to disk what is not there yet, and keep both bounds."""
+        while self._unspooled:
+            size, count = 0, 0
+            for record in self._unspooled:
+                size += record.size
+                count += 1
+                if size >= self._bounds.segment:
+                    break
+            if not self._append(self._unspooled[:count]):
+                break
+            del self._unspooled[:count]
+        self._forget_recent()
+        self._give_up()
+
+    # --- what goes out ---
+
+    def batch(self, after: int) -> list[Record]:
+        """The next records after that number: some lines without a hole, or the end alone.
+
+        Empty when there are none. The first may have a later number than the next: what lies
+        between was given up.
+        """
+        if after >= self.last:
+            return []
+        first_recent = next(iter(self._recent), self.last + 1)
+        if after + 1 < first_recent:
+            records = self._from_disk(after + 1)
+            if records and records[0].number < first_recent:
+                return self._cut(records)
+            after = first_recent - 1
+        return self._cut(self._from_memory(after + 1))
+
+    def has(self, upto: int) -> None:
+        """The hub has everything up to this number: let go of it."""
+        self.have = max(self.have, upto)
+        for number in list(itertools.takewhile(lambda each: each <= upto, self._recent)):
+            self._drop_recent(number)
+        if self._unspooled and self._unspooled[0].number <= upto:
+            self._unspooled = [each for each in self._unspooled if each.number > upto]
+        while self._segments and self._segments[0].last <= upto:
+            # The file in use is kept while it is small: a new one for each answer costs more.
+            if len(self._segments) == 1 and self._segments[0].size < self._bounds.segment // 4:
+                break
+            self._remove(self._segments[0])
+
+    # --- how it is ---
+
+    @property
+    def full(self) -> bool:
+        """Whether the CLI has to wait: no more can be kept without giving up durable lines."""
+        waiting = sum(map(_in_memory, self._unspooled)) if self._unspooled else 0
+        return self.size >= self._bounds.disk or waiting >= self._bounds.memory
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        loaded = sum(map(_in_memory, self._loaded[1])) if self._loaded else 0
+        return self._recent_size + loaded
+
+    def close(self) -> None:
+        """Let go of the files; they stay."""
+        for segment in self._segments:
+            segment.close()
+
+    def remove(self) -> None:
+        """Delete everything, the folder too."""
+        self.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # --- within ---
+
+    def _keep(self, record: Record) -> None:
+        self.last = record.number
+        self._recent[record.number] = record
+        self._recent_size += _in_memory(record)
+        self._unspooled.append(record)
+
+    def _append(self, records: list[Record]) -> bool:
+        segment = self._segments[-1] if self._segments else None
+        try:
+            if segment is None or segment.size >= self._bounds.segment:
+                if segment is not None:
+                    segment.close()
+                segment = Segment(self._folder / f"{next(self._serial):08d}.log")
+                records = [self._mark(records[0].number - 1), *records]
+                segment.append(records)
+                self._segments.append(segment)
+            else:
+                segment.append(records)
+        except OSError as error:
+            if not self.trouble:
+                log.warning("the spool %s cannot be written: %s", self._folder, error)
+            self.trouble = str(error)
+            return False
+        if self._loaded is not None and self._loaded[0] is segment:
+            self._loaded = None
+        self.trouble = ""
+        return True
+
+    def _mark(self, said: int | None = None) -> Record:
+        """Each segment begins with one, since the segments before it go."""
+        number = self.last if said is None else max(said, 0)
+        return Record(Kind.MARK, number, self.written.to_bytes(8, "big"))
+
+    def _forget_recent(self) -> None:
+        """Let go of the oldest lines in memory, as far as they are on disk."""
+        first_unspooled = self._unspooled[0].number if self._unspooled else self.last + 1
+        while self._recent_size > self._bounds.memory:
+            oldest = next(iter(self._recent))
+            if oldest >= first_unspooled:
+                break
+            self._drop_recent(oldest)
+
+    def _drop_recent(self, number: int) -> None:
+        self._recent_size -= _in_memory(self._recent.pop(number))
+
+    def _give_up(self) -> None:
+        """Let go of transient lines, the oldest first, until the disk's bound is kept."""
+        while self.size >= self._bounds.disk:
+            old = (each for each in self._segments[:-1] if each.transient)
+            if (segment := next(old, None)) is None or not self._compact(segment):
+                return
+
+    def _compact(self, segment: Segment) -> bool:
+        """Rewrite a segment without its transient lines, into the one before if that has room."""
+        try:
+            kept = [r for r in segment.read() if r.kind in {Kind.DURABLE, Kind.END}]
+            index = self._segments.index(segment)
+            before = self._segments[index - 1] if index else None
+            lost = segment.transient
+            size = sum(record.size for record in kept)
+            if before is not None and before.size + size <= self._bounds.segment:
+                if kept:
+                    self._unload(before)
+                    before.rewrite([*before.read(), *kept])
+                self._remove(segment)
+            elif kept:
+                self._unload(segment)
+                segment.rewrite(kept)
+            else:
+                self._remove(segment)
+        except OSError as error:
+            log.warning("the spool %s cannot be made smaller: %s", self._folder, error)
+            return False
+        if not self.given_up:
+            log.warning("the spool %s is full: token deltas are given up", self._folder)
+        self.given_up += lost
+        return True
+
+    def _remove(self, segment: Segment) -> None:
+        self._unload(segment)
+        self._segments.remove(segment)
+        segment.remove()
+
+    def _unload(self, segment: Segment) -> None:
+        if self._loaded is not None and self._loaded[0] is segment:
+            self._loaded = None
+
+    def _from_disk(self, number: int) -> list[Record]:
+        """The rest of the first segment that has this number or a later one."""
+        for segment in [each for each in self._segments if each.last >= number]:
+            if found := [r for r in self._load(segment) if r.number >= number]:
+                return found
+        return []
+
+    def _load(self, segment: Segment) -> list[Record]:
+        if self._loaded is None or self._loaded[0] is not segment:
+            try:
+                records = segment.read()
+            except FileNotFoundError:
+                log.error("the spool %s has lost %s", self._folder, segment.path.name)
+                self._remove(segment)
+                return []
+            self._loaded = segment, [r for r in records if r.kind is not Kind.MARK]
+        return self._loaded[1]
+
+    def _from_memory(self, number: int) -> list[Record]:
+        self._loaded = None
+        found: list[Record] = []
+        size = 0
+        while (record := self._recent.get(number)) is not None and size < self._bounds.batch:
+            found.append(record)
+            size += record.size
+            number += 1
+        return found
+
+    def _cut(self, records: list[Record]) -> list[Record]:
+        """As many of them as make one frame: lines without a hole, or the end."""
+        size = 0
+        for index, record in enumerate(records):
+            size += record.size
+            hole = index > 0 and record.number != records[index - 1].number + 1
+            if index > 0 and (hole or size > self._bounds.batch or record.kind is Kind.END):
+                return records[:index]
+        return records
+
+
+def _in_memory(record: Record) -> int:
+    return len(record.data) + _OVERHEAD
