@@ -1,0 +1,199 @@
+"""A journal in memory, for tests: as the one in a file, but gone with the program."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+
+import anyio.lowlevel
+from msgspec import Struct, field
+
+from quarterdeck.domain.errors import JournalError, NotFound
+from quarterdeck.domain.events import AskAnswered, Decided, Event, SessionDeleted
+from quarterdeck.domain.ids import new_id
+from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
+from quarterdeck.journal.follow import follow
+from quarterdeck.journal.stored import (
+    Encoded,
+    Stored,
+    check_page,
+    check_session,
+    encode,
+    page,
+    stored_size,
+)
+from quarterdeck.journal.tail import Tail
+from quarterdeck.journal.views import AskView, SessionView, fold
+
+
+class _Session(Struct):
+    view: SessionView
+    events: list[Stored] = field(default_factory=list)
+
+
+class MemoryJournal:
+    """A `Journal` that keeps nothing beyond the program."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._epoch = new_id()
+        self._sessions: dict[str, _Session] = {}
+        self._events: list[Stored] = []
+        self._asks: dict[str, AskRecord] = {}
+        self._tail = Tail(0, {})
+
+    @property
+    def epoch(self) -> str:
+        """Names this journal."""
+        return self._epoch
+
+    @property
+    def position(self) -> int:
+        """The position of the last event."""
+        return self._tail.position
+
+    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
+        """Store these events."""
+        check_session(session)
+        encoded = [encode(event) for event in events]
+        await self._open()
+        if (known := self._sessions.get(session)) is not None and known.view.deleted:
+            raise NotFound("session", session)
+        return self._add(session, encoded)
+
+    async def read(self, session: str, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Stored]:
+        """A page of a session's events."""
+        check_session(session)
+        limit = check_page(after, limit)
+        await self._open()
+        known = self._sessions.get(session)
+        if known is None:
+            return []
+        start = bisect_right(known.events, after, key=lambda stored: stored.seq)
+        return page(islice(known.events, start, None), limit, stored_size)
+
+    async def head(self, session: str) -> int:
+        """The number of the session's last event."""
+        check_session(session)
+        await self._open()
+        return self._tail.heads.get(session, 0)
+
+    def follow(
+        self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
+    ) -> Follower:
+        """Events as they happen."""
+        return follow(self._tail, self._page, self._page_of_all, cursors, after)
+
+    async def summaries(
+        self, *, after: str | None = None, limit: int = 100, archived: bool | None = False
+    ) -> list[SessionView]:
+        """The sessions, newest first."""
+        limit = check_page(0, limit)
+        await self._open()
+        names = list(reversed(self._sessions))
+        if after is not None:
+            names = names[names.index(after) + 1 :] if after in self._sessions else []
+        views = (self._sessions[name].view for name in names)
+        listed = (view for view in views if not view.deleted and archived in {None, view.archived})
+        return [view for view, _ in zip(listed, range(limit), strict=False)]
+
+    async def summary(self, session: str) -> SessionView | None:
+        """One session."""
+        check_session(session)
+        await self._open()
+        known = self._sessions.get(session)
+        return None if known is None or known.view.deleted else known.view
+
+    async def open_asks(self) -> list[AskView]:
+        """All open questions, oldest first."""
+        await self._open()
+        return [record.ask for record in self._asks.values() if record.settled is None]
+
+    async def find_ask(self, ask: str) -> AskRecord | None:
+        """A question by its id."""
+        await self._open()
+        return self._asks.get(ask)
+
+    async def audit(
+        self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
+    ) -> list[Stored]:
+        """Who or what let each call pass."""
+        limit = check_page(after, limit)
+        await self._open()
+        found = (
+            stored
+            for stored in self._events
+            if stored.position > after
+            and isinstance(stored.event, Decided | AskAnswered)
+            and session in {None, stored.session}
+        )
+        return page(found, limit, stored_size)
+
+    async def delete(self, session: str, *, by: str) -> Stored:
+        """Forget a session."""
+        check_session(session)
+        last = encode(SessionDeleted(by=by))
+        await self._open()
+        known = self._sessions.get(session)
+        if known is None or known.view.deleted:
+            raise NotFound("session", session)
+        known.events.clear()
+        self._events = [stored for stored in self._events if stored.session != session]
+        self._asks = {id_: r for id_, r in self._asks.items() if r.ask.session != session}
+        self._tail.forget()
+        return self._add(session, [last])[0]
+
+    async def close(self) -> None:
+        """Wake the followers, which end."""
+        self._tail.close()
+
+    async def _open(self) -> None:
+        """Give way, as an engine with a disk does, so that tests meet other tasks in between."""
+        await anyio.lowlevel.checkpoint()
+        if self._tail.closed:
+            raise JournalError("the journal is closed", code="closed")
+
+    def _add(self, session: str, encoded: Sequence[Encoded]) -> list[Stored]:
+        now = int(self._clock() * 1000)
+        head = self._tail.heads.get(session, 0)
+        stored = [
+            Stored(
+                session=session,
+                seq=head + place,
+                position=self._tail.position + place,
+                at=now,
+                event=each.event,
+                json=each.json,
+            )
+            for place, each in enumerate(encoded, 1)
+        ]
+        for each in stored:
+            self._fold(each)
+        self._events += stored
+        self._tail.publish(stored)
+        return stored
+
+    def _fold(self, stored: Stored) -> None:
+        known = self._sessions.get(stored.session)
+        before = {} if known is None else known.view.asks
+        view = fold(None if known is None else known.view, stored)
+        if known is None:
+            known = self._sessions[stored.session] = _Session(view)
+        known.view = view
+        known.events.append(stored)
+        if view.asks is before or view.deleted:
+            return
+        for ask in view.asks.keys() - before.keys():
+            self._asks[ask] = AskRecord(ask=view.asks[ask])
+        for ask in before.keys() - view.asks.keys():
+            self._asks[ask] = AskRecord(ask=before[ask], settled=stored)
+
+    async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
+        return await self.read(session, after=after, limit=limit)
+
+    async def _page_of_all(self, after: int, limit: int) -> list[Stored]:
+        await self._open()
+        start = bisect_right(self._events, after, key=lambda stored: stored.position)
+        return page(islice(self._events, start, None), limit, stored_size)

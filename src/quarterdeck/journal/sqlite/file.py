@@ -1,0 +1,246 @@
+"""The journal's file: whose it is, what is in it, and what SQLite's complaints mean.
+
+Owns the schema and its versions. It opens connections; what is written and read through them is
+known by `writer` and `reader`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from quarterdeck.domain.errors import JournalError
+from quarterdeck.domain.ids import new_id
+
+APPLICATION = 0x51444A4C
+"""«QDJL» in the file's header: how we know our own."""
+
+MIGRATIONS = (
+    """
+    CREATE TABLE journal (epoch TEXT NOT NULL, made INTEGER NOT NULL) STRICT;
+
+    -- A session stays here after it was deleted: its number and its id are not used again.
+    CREATE TABLE sessions (
+      number INTEGER PRIMARY KEY,
+      session TEXT NOT NULL UNIQUE,
+      head INTEGER NOT NULL,
+      updated INTEGER NOT NULL,
+      said INTEGER NOT NULL,
+      sent INTEGER NOT NULL,
+      archived INTEGER NOT NULL,
+      deleted INTEGER NOT NULL,
+      folded INTEGER NOT NULL, -- the version of the fold that made the view
+      view BLOB NOT NULL       -- all but head, updated, said and sent, which are beside it
+    ) STRICT;
+
+    CREATE TABLE events (
+      position INTEGER PRIMARY KEY,
+      session INTEGER NOT NULL,
+      seq INTEGER NOT NULL,
+      at INTEGER NOT NULL,
+      json BLOB NOT NULL
+    ) STRICT;
+    CREATE UNIQUE INDEX events_of_session ON events (session, seq);
+
+    -- Where the questions are: the events that opened and settled them.
+    CREATE TABLE asks (
+      opened INTEGER PRIMARY KEY,
+      session INTEGER NOT NULL,
+      ask TEXT NOT NULL,
+      settled INTEGER
+    ) STRICT;
+    CREATE INDEX asks_by_id ON asks (ask);
+    CREATE INDEX asks_open ON asks (opened) WHERE settled IS NULL;
+
+    CREATE TABLE audit (position INTEGER PRIMARY KEY, session INTEGER NOT NULL) STRICT;
+    CREATE INDEX audit_of_session ON audit (session, position);
+    """,
+)
+"""What makes each version of the schema out of the one before. Those that were released stay."""
+
+BUSY_SECONDS = 5.0
+"""How long a connection waits for another one: only a backup program could hold it up."""
+
+
+class Lock:
+    """Holds a journal for one process: two hubs on one journal would tell two truths.
+
+    The lock is on a file beside the journal, since SQLite has locks of its own on the journal. It
+    goes with the process, however that ends.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.with_name(path.name + ".lock")
+        self._file = _private_file(self._path)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            owner = os.pread(self._file, 32, 0).decode(errors="replace").strip()
+            self.release()
+            raise JournalError(
+                f"the journal {path} is in use by another process"
+                f"{f' (pid {owner})' if owner.isdigit() else ''}: stop that one, "
+                "or choose another data folder",
+                code="busy",
+            ) from error
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let another process have the journal."""
+        os.close(self._file)
+
+
+def prepare(path: Path) -> None:
+    """Make the file if it is not there, for its user alone, and refuse one that is no journal."""
+    file = _private_file(path)
+    try:
+        head = os.pread(file, 16, 0)
+    finally:
+        # Before SQLite opens it: closing any descriptor of a file drops SQLite's locks on it.
+        os.close(file)
+    if head and head != b"SQLite format 3\0":
+        raise JournalError(
+            f"{path} is no journal: move it away, or choose another data folder", code="foreign"
+        )
+
+
+def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection that may be used by any thread, by one at a time."""
+    mode = "ro" if read_only else "rw"
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    if not read_only:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+        connection.execute("PRAGMA journal_size_limit = 67108864")  # after a burst it shrinks
+    return connection
+
+
+def migrate(
+    connection: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS
+) -> None:
+    """Bring the file to the newest schema. Raises `JournalError` for one that is not ours."""
+    application = _number(connection, "PRAGMA application_id")
+    version = _number(connection, "PRAGMA user_version")
+    tables = _number(connection, "SELECT count(*) FROM sqlite_schema")
+    if application != APPLICATION and (application or version or tables):
+        raise JournalError(
+            f"{path} is a database of another program: choose another data folder", code="foreign"
+        )
+    if version > len(migrations):
+        raise JournalError(
+            f"the journal {path} was written by a newer Quarterdeck (schema {version}, this one "
+            f"knows {len(migrations)}): upgrade this one",
+            code="newer",
+        )
+    for number, script in enumerate(migrations[version:], version + 1):
+        with transaction(connection):
+            for statement in _statements(script):
+                connection.execute(statement)
+            if number == 1:
+                connection.execute(
+                    "INSERT INTO journal VALUES (?, ?)", (new_id(), int(time.time() * 1000))
+                )
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {number}")
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # After some errors SQLite has rolled back by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextlib.contextmanager
+def complaints(path: Path) -> Iterator[None]:
+    """Turn what SQLite and the system complain of into a `JournalError` that says what to do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _explained(error, path) from error
+    except (OSError, OverflowError) as error:
+        raise JournalError(f"the journal {path}: {error}") from error
+
+
+def _explained(error: sqlite3.Error, path: Path) -> JournalError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    match code:
+        case sqlite3.SQLITE_FULL:
+            return JournalError(
+                f"the disk of the journal {path} is full: make room; nothing was stored",
+                code="full",
+            )
+        case sqlite3.SQLITE_IOERR:
+            return JournalError(
+                f"the journal {path} cannot be read or written: look at its disk ({error})"
+            )
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return JournalError(
+                f"the journal {path} is damaged ({error}): stop the hub, and restore a backup or "
+                "move the file away to begin anew",
+                code="damaged",
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return JournalError(
+                f"the journal {path} is held by another program: end that one", code="busy"
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return JournalError(
+                f"the journal {path} cannot be opened for writing: look at the permissions of "
+                f"the file and its folder ({error})"
+            )
+    return JournalError(f"the journal {path}: {error}")
+
+
+def _private_file(path: Path) -> int:
+    """A descriptor of the file, which is made if need be, and private to us afterwards."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise JournalError(
+            f"the journal {path} cannot be opened: {error.strerror}; look at its folder"
+        ) from error
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
+            raise JournalError(f"{path} is no file of this user: choose another", code="foreign")
+        os.fchmod(file, 0o600)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def _number(connection: sqlite3.Connection, query: str) -> int:
+    return int(connection.execute(query).fetchone()[0])
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script. (`executescript` would commit on its own.)"""
+    found = ""
+    for line in script.splitlines(keepends=True):
+        found += line
+        if sqlite3.complete_statement(found):
+            yield found
+            found = ""

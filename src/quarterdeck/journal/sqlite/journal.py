@@ -1,0 +1,252 @@
+"""The journal in a file, as the hub sees it: appends go to the writer, questions to readers.
+
+Owns the order of things on the event loop: what was committed is published to the followers first,
+and then told to whoever appended it. It knows no SQL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+
+from quarterdeck.domain.errors import JournalError, QuarterdeckError
+from quarterdeck.domain.events import Event, SessionDeleted
+from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
+from quarterdeck.journal.follow import follow
+from quarterdeck.journal.sqlite.file import Lock, complaints, prepare
+from quarterdeck.journal.sqlite.reader import Reader
+from quarterdeck.journal.sqlite.writer import Job, Result, Writer
+from quarterdeck.journal.stored import Stored, check_page, check_session, encode
+from quarterdeck.journal.tail import Tail
+from quarterdeck.journal.views import AskView, SessionView
+
+log = logging.getLogger(__name__)
+
+READERS = 4
+"""Pages that are read at the same time; more only take the processor from each other."""
+
+CLOSE_SECONDS = 10.0
+"""How long a page that is being read may take when the journal is closed."""
+
+_Answer = TypeVar("_Answer")
+
+
+class SqliteJournal:
+    """A `Journal` in a file. Made by `open`, used on that event loop, ended by `close`."""
+
+    def __init__(
+        self, path: Path, lock: Lock, writer: Writer, *, clock: Callable[[], float]
+    ) -> None:
+        """Take over an open file; use `open` instead."""
+        self._path = path
+        self._lock = lock
+        self._writer = writer
+        self._clock = clock
+        self._tail = Tail(writer.position, writer.heads)
+        self._loop = asyncio.get_running_loop()
+        self._limiter = CapacityLimiter(READERS)
+        self._idle: list[Reader] = []
+        self._closing = False
+        self._closed = asyncio.Event()
+        writer.start(self._tell)
+
+    @classmethod
+    async def open(cls, path: str | Path, *, clock: Callable[[], float] = time.time) -> Self:
+        """Open the journal in this file, which is made if it is not there.
+
+        Raises `JournalError` for a file that is in use, damaged, not ours, or of a newer version.
+        """
+        place = Path(path)
+        # To its end, even if nobody waits any more: else the lock would be held by nobody.
+        with anyio.CancelScope(shield=True):
+            lock, writer = await to_thread.run_sync(_opened, place)
+        return cls(place, lock, writer, clock=clock)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    @property
+    def epoch(self) -> str:
+        """Names this journal; made with the file."""
+        return self._writer.epoch
+
+    @property
+    def position(self) -> int:
+        """The position of the last event."""
+        return self._tail.position
+
+    # --- the events ----------------------------------------------------------------------------
+
+    async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
+        """Store these events."""
+        return await self._put(session, events)
+
+    async def read(self, session: str, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Stored]:
+        """A page of a session's events."""
+        check_session(session)
+        limit = check_page(after, limit)
+        return await self._ask(lambda reader: reader.session(session, after, limit))
+
+    async def head(self, session: str) -> int:
+        """The number of the session's last event."""
+        check_session(session)
+        self._check_open()
+        return self._tail.heads.get(session, 0)
+
+    def follow(
+        self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
+    ) -> Follower:
+        """Events as they happen."""
+        return follow(self._tail, self._page, self._page_of_all, cursors, after)
+
+    # --- what they come to ---------------------------------------------------------------------
+
+    async def summaries(
+        self, *, after: str | None = None, limit: int = 100, archived: bool | None = False
+    ) -> list[SessionView]:
+        """The sessions, newest first."""
+        limit = check_page(0, limit)
+        if after is not None:
+            check_session(after)
+        return await self._ask(lambda reader: reader.views(after, limit, archived))
+
+    async def summary(self, session: str) -> SessionView | None:
+        """One session."""
+        check_session(session)
+        return await self._ask(lambda reader: reader.view(session))
+
+    async def open_asks(self) -> list[AskView]:
+        """All open questions, oldest first."""
+        return await self._ask(lambda reader: reader.open_asks())
+
+    async def find_ask(self, ask: str) -> AskRecord | None:
+        """A question by its id."""
+        return await self._ask(lambda reader: reader.ask(ask))
+
+    async def audit(
+        self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
+    ) -> list[Stored]:
+        """Who or what let each call pass."""
+        limit = check_page(after, limit)
+        return await self._ask(lambda reader: reader.audit(after, limit, session))
+
+    # --- the end -------------------------------------------------------------------------------
+
+    async def delete(self, session: str, *, by: str) -> Stored:
+        """Forget a session, in one transaction: a very large one keeps other appends waiting."""
+        stored = await self._put(session, [SessionDeleted(by=by)], forget=True)
+        return stored[0]
+
+    async def close(self) -> None:
+        """Store what is queued, end the thread, and let the file go."""
+        if self._closing:
+            await self._closed.wait()
+            return
+        self._closing = True
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(self._writer.finish)
+            self._tail.close()
+            await self._end_readers()
+            self._lock.release()
+            self._closed.set()
+
+    async def _end_readers(self) -> None:
+        """Wait for the pages that are being read; those that wait for their turn are refused."""
+        holders = [object() for _ in range(READERS)]
+        held: list[object] = []
+        with anyio.move_on_after(CLOSE_SECONDS):
+            for holder in holders:
+                await self._limiter.acquire_on_behalf_of(holder)
+                held.append(holder)
+        while self._idle:
+            self._idle.pop().close()
+        for holder in held:
+            self._limiter.release_on_behalf_of(holder)
+
+    # --- writing -------------------------------------------------------------------------------
+
+    async def _put(
+        self, session: str, events: Sequence[Event], *, forget: bool = False
+    ) -> list[Stored]:
+        check_session(session)
+        encoded = [encode(event) for event in events]
+        self._check_open()
+        done: asyncio.Future[list[Stored]] = self._loop.create_future()
+        at = int(self._clock() * 1000)
+        self._writer.put(Job(session=session, at=at, events=encoded, done=done, forget=forget))
+        return await done
+
+    def _tell(self, results: list[Result]) -> None:
+        """Called by the writer."""
+        try:
+            self._loop.call_soon_threadsafe(self._told, results)
+        except RuntimeError:
+            log.warning("the event loop ended before the journal %s was closed", self._path)
+
+    def _told(self, results: list[Result]) -> None:
+        for result in results:
+            job, outcome = result.job, result.outcome
+            if isinstance(outcome, QuarterdeckError):
+                if not job.done.done():
+                    job.done.set_exception(outcome)
+                continue
+            if job.forget:
+                self._tail.forget()
+            self._tail.publish(outcome)
+            if not job.done.done():
+                job.done.set_result(outcome)
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise JournalError(f"the journal {self._path} is closed", code="closed")
+
+    async def _ask(self, question: Callable[[Reader], _Answer]) -> _Answer:
+        self._check_open()
+        return await to_thread.run_sync(self._answer, question, limiter=self._limiter)
+
+    def _answer(self, question: Callable[[Reader], _Answer]) -> _Answer:
+        self._check_open()
+        with complaints(self._path):
+            reader = self._idle.pop() if self._idle else Reader(self._path)
+            try:
+                answer = question(reader)
+            except BaseException:
+                reader.close()
+                raise
+            self._idle.append(reader)
+            return answer
+
+    async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
+        return await self._ask(lambda reader: reader.session(session, after, limit))
+
+    async def _page_of_all(self, after: int, limit: int) -> list[Stored]:
+        return await self._ask(lambda reader: reader.everything(after, limit))
+
+
+def _opened(path: Path) -> tuple[Lock, Writer]:
+    lock = Lock(path)
+    try:
+        prepare(path)
+        with complaints(path):
+            return lock, Writer(path)
+    except BaseException:
+        lock.release()
+        raise

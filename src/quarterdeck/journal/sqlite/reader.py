@@ -1,0 +1,142 @@
+"""The queries of the journal's file. Each is one page, so that none holds a snapshot for long.
+
+A `Reader` is one connection, for one thread at a time. It decodes what it reads; whose turn it is,
+and what the followers need, is known by `journal`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from quarterdeck.domain.errors import JournalError
+from quarterdeck.domain.events import AskOpened
+from quarterdeck.journal.base import AskRecord
+from quarterdeck.journal.sqlite.file import connect
+from quarterdeck.journal.stored import Stored, decode, page, stored_size
+from quarterdeck.journal.views import AskView, SessionView, ask_view
+
+_views = msgspec.json.Decoder(SessionView)
+
+
+class Reader:
+    """One connection: the one that is given, or a read-only one of its own."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection | None = None) -> None:
+        self._path = path
+        self._connection = connection or connect(path, read_only=True)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def session(self, session: str, after: int, limit: int) -> list[Stored]:
+        """A page of a session's events."""
+        return self._events(
+            "sessions s JOIN events e ON e.session = s.number"
+            " WHERE s.session = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
+            (session, after, limit),
+            limit,
+        )
+
+    def everything(self, after: int, limit: int) -> list[Stored]:
+        """A page of all events."""
+        return self._events(
+            "events e JOIN sessions s ON s.number = e.session"
+            " WHERE e.position > ? ORDER BY e.position LIMIT ?",
+            (after, limit),
+            limit,
+        )
+
+    def audit(self, after: int, limit: int, session: str | None) -> list[Stored]:
+        """A page of what was decided."""
+        of_one = "" if session is None else " AND s.session = ?3"
+        return self._events(
+            "audit a JOIN events e ON e.position = a.position"
+            " JOIN sessions s ON s.number = a.session"
+            f" WHERE a.position > ?1{of_one} ORDER BY a.position LIMIT ?2",
+            (after, limit) if session is None else (after, limit, session),
+            limit,
+        )
+
+    def views(self, after: str | None, limit: int, archived: bool | None) -> list[SessionView]:
+        """A page of sessions, newest first."""
+        rows = self._connection.execute(
+            "SELECT session, head, updated, said, sent, view FROM sessions WHERE NOT deleted"
+            " AND (?1 IS NULL OR archived = ?1)"
+            " AND (?2 IS NULL OR number < (SELECT number FROM sessions WHERE session = ?2))"
+            " ORDER BY number DESC LIMIT ?3",
+            (archived, after, limit),
+        )
+        with closing(rows):
+            return [self._view(row) for row in page(rows, limit, lambda row: len(row[-1]))]
+
+    def view(self, session: str) -> SessionView | None:
+        """One session, unless it was deleted."""
+        row = self._connection.execute(
+            "SELECT session, head, updated, said, sent, view FROM sessions"
+            " WHERE session = ? AND NOT deleted",
+            (session,),
+        ).fetchone()
+        return None if row is None else self._view(row)
+
+    def open_asks(self) -> list[AskView]:
+        """All open questions, oldest first."""
+        opened = self._events(
+            "asks a JOIN events e ON e.position = a.opened JOIN sessions s ON s.number = a.session"
+            " WHERE a.settled IS NULL ORDER BY a.opened"
+        )
+        return [self._card(stored) for stored in opened]
+
+    def ask(self, ask: str) -> AskRecord | None:
+        """A question by its id; the newest, should an id have been used twice."""
+        found = self._events(
+            "asks a JOIN events e ON e.position IN (a.opened, a.settled)"
+            " JOIN sessions s ON s.number = a.session"
+            " WHERE a.opened = (SELECT max(opened) FROM asks WHERE ask = ?) ORDER BY e.position",
+            (ask,),
+        )
+        if not found:
+            return None
+        opened, *settled = found
+        return AskRecord(ask=self._card(opened), settled=settled[0] if settled else None)
+
+    def _events(
+        self, query: str, values: tuple[str | int, ...] = (), limit: int | None = None
+    ) -> list[Stored]:
+        # All queries stand in this class, and values are bound.
+        select = f"SELECT s.session, e.seq, e.position, e.at, e.json FROM {query}"  # noqa: S608
+        # Closed at once: a cursor that is not read to its end holds back the write-ahead log.
+        with closing(self._connection.execute(select, values)) as rows:
+            events = self._stored(rows)
+            return list(events) if limit is None else page(events, limit, stored_size)
+
+    def _stored(self, rows: Iterable[tuple[str, int, int, int, bytes]]) -> Iterator[Stored]:
+        for session, seq, position, at, json in rows:
+            event = decode(json, f"event {seq} of session {session} in {self._path}")
+            yield Stored(session=session, seq=seq, position=position, at=at, event=event, json=json)
+
+    def _card(self, stored: Stored) -> AskView:
+        if not isinstance(stored.event, AskOpened):
+            raise JournalError(
+                f"{self._path} is damaged: event {stored.seq} of session {stored.session} is no "
+                "question",
+                code="damaged",
+            )
+        return ask_view(stored, stored.event)
+
+    def _view(self, row: tuple[str, int, int, int, int, bytes]) -> SessionView:
+        session, head, updated, said, sent, json = row
+        try:
+            view = _views.decode(json)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise JournalError(
+                f"the view of session {session} in {self._path} is damaged: {error}",
+                code="damaged",
+            ) from error
+        return replace(view, head=head, updated=updated, said=said, sent=sent)

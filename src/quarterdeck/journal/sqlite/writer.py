@@ -1,0 +1,289 @@
+"""The one thread that writes: it takes what is queued, and commits it as a group.
+
+While a commit is on its way to the disk, the next appends queue up; so the groups grow with the
+load, and no timer is needed. What a group came to is told to the event loop in one call.
+
+A group whose commit fails is tried again one by one: whoever is not at fault is not to suffer, and
+on a full disk the small may still fit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
+from quarterdeck.domain.events import AskAnswered, Decided
+from quarterdeck.journal.sqlite.file import complaints, connect, migrate, transaction
+from quarterdeck.journal.sqlite.reader import Reader
+from quarterdeck.journal.stored import Encoded, Stored
+from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, fold_all, only_counts
+
+log = logging.getLogger(__name__)
+
+GROUP_EVENTS = 5000
+GROUP_BYTES = 32 * 1024 * 1024
+"""A group is not made larger than this, so that the first in it does not wait for ever."""
+
+REFOLD_EVENTS = 1000
+
+_encoder = msgspec.json.Encoder()
+
+
+class Job(Struct, eq=False):
+    """Something to write, and who waits for it. `forget`: it replaces all that was there."""
+
+    session: str
+    at: int
+    events: Sequence[Encoded]
+    done: asyncio.Future[list[Stored]]
+    forget: bool = False
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+        return sum(len(event.json) for event in self.events)
+
+
+class Result(Struct):
+    """What became of a job: the events as they are stored, or why they are not."""
+
+    job: Job
+    outcome: list[Stored] | QuarterdeckError
+
+
+class _Known(Struct):
+    """A session as it is in the file, and (once something was appended) its view."""
+
+    number: int
+    head: int
+    deleted: bool
+    view: SessionView | None = None
+
+
+class _Group(Struct):
+    """What a transaction is about to change; it is forgotten when that fails."""
+
+    position: int
+    sessions: dict[str, _Known] = field(default_factory=dict)
+    rewrite: set[str] = field(default_factory=set)
+    """Sessions whose view has changed in more than its counters."""
+    events: list[tuple[int, int, int, int, bytes]] = field(default_factory=list)
+    opened: list[tuple[int, int, str]] = field(default_factory=list)
+    settled: list[tuple[int, int, str]] = field(default_factory=list)
+    audit: list[tuple[int, int]] = field(default_factory=list)
+    forgotten: list[tuple[int]] = field(default_factory=list)
+
+
+class Writer:
+    """Owns the writing connection and its thread."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, which must be there. Raises what SQLite complains of."""
+        self._path = path
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._sessions: dict[str, _Known] = {}
+        self._connection = connect(path)
+        self._reader = Reader(path, self._connection)
+        try:
+            migrate(self._connection, path)
+            self._load()
+        except BaseException:
+            self._connection.close()
+            raise
+        self._thread: threading.Thread | None = None
+
+    def _load(self) -> None:
+        ask = self._connection.execute
+        self.epoch = str(ask("SELECT epoch FROM journal").fetchone()[0])
+        self.position = int(ask("SELECT coalesce(max(position), 0) FROM events").fetchone()[0])
+        for session, number, head, deleted in ask(
+            "SELECT session, number, head, deleted FROM sessions"
+        ):
+            self._sessions[session] = _Known(number, head, bool(deleted))
+        stale = ask("SELECT session FROM sessions WHERE folded <> ?", (VIEW_VERSION,)).fetchall()
+        for (session,) in stale:
+            self._refold(session)
+
+    def _refold(self, session: str) -> None:
+        """Make a view anew that another version of the program made."""
+        view: SessionView | None = None
+        while events := self._reader.session(session, view.head if view else 0, REFOLD_EVENTS):
+            view = fold_all(view, events)
+        known = self._sessions[session]
+        if view is not None:
+            with transaction(self._connection):
+                self._write_view(session, replace(known, view=view), rewrite=True)
+
+    @property
+    def heads(self) -> dict[str, int]:
+        """The number of the last event of each session, as long as the thread does not run."""
+        return {session: known.head for session, known in self._sessions.items()}
+
+    def start(self, tell: Callable[[list[Result]], None]) -> None:
+        """Let the thread begin. It calls `tell` with what became of each group."""
+        self._thread = threading.Thread(
+            target=self._work, args=(tell,), name="journal", daemon=True
+        )
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        """Queue something to write."""
+        self._queue.put(job)
+
+    def finish(self) -> None:
+        """Write what is queued, end the thread, and close the file."""
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+
+    # --- the thread ----------------------------------------------------------------------------
+
+    def _work(self, tell: Callable[[list[Result]], None]) -> None:
+        ended = False
+        while not ended:
+            jobs, ended = self._take()
+            if jobs:
+                tell(self._write(jobs))
+        self._connection.close()
+
+    def _take(self) -> tuple[list[Job], bool]:
+        """Wait for a job, and take what is queued behind it too. Also: whether it is the end."""
+        jobs: list[Job] = []
+        events = size = 0
+        job = self._queue.get()
+        while job is not None:
+            jobs.append(job)
+            events += len(job.events)
+            size += job.size
+            if events >= GROUP_EVENTS or size >= GROUP_BYTES:
+                return jobs, False
+            try:
+                job = self._queue.get_nowait()
+            except queue.Empty:
+                return jobs, False
+        return jobs, True
+
+    def _write(self, jobs: list[Job]) -> list[Result]:
+        try:
+            return self._commit(jobs)
+        except JournalError as error:
+            if len(jobs) == 1:
+                return [Result(jobs[0], error)]
+            return [result for job in jobs for result in self._write([job])]
+        except Exception as error:  # a fault of ours must not leave anybody waiting
+            log.exception("the journal's writer failed")
+            failure = JournalError(f"the journal {self._path}: {type(error).__name__}: {error}")
+            return [Result(job, failure) for job in jobs]
+
+    def _commit(self, jobs: list[Job]) -> list[Result]:
+        group = _Group(self.position)
+        with complaints(self._path), transaction(self._connection):
+            results = [self._stage(group, job) for job in jobs]
+            self._flush(group)
+        # The file has it: from here on nothing can fail.
+        self._sessions |= group.sessions
+        self.position = group.position
+        return results
+
+    def _stage(self, group: _Group, job: Job) -> Result:
+        known = group.sessions.get(job.session) or self._sessions.get(job.session)
+        if known is None and not job.forget:
+            known = _Known(self._next_number(group), 0, deleted=False)
+        if known is None or known.deleted:
+            return Result(job, NotFound("session", job.session))
+        if not job.events:
+            return Result(job, [])
+        view = known.view or (self._reader.view(job.session) if known.head else None)
+        if job.forget:
+            self._flush(group)
+            group.forgotten.append((known.number,))
+        stored: list[Stored] = []
+        for event in job.events:
+            group.position += 1
+            each = Stored(
+                session=job.session,
+                seq=known.head + len(stored) + 1,
+                position=group.position,
+                at=job.at,
+                event=event.event,
+                json=event.json,
+            )
+            stored.append(each)
+            view = self._stage_event(group, known.number, view, each)
+        group.sessions[job.session] = _Known(
+            known.number, stored[-1].seq, deleted=job.forget, view=view
+        )
+        return Result(job, stored)
+
+    def _next_number(self, group: _Group) -> int:
+        return len(self._sessions.keys() | group.sessions.keys()) + 1  # none ever goes
+
+    def _stage_event(
+        self, group: _Group, number: int, before: SessionView | None, stored: Stored
+    ) -> SessionView:
+        group.events.append((stored.position, number, stored.seq, stored.at, stored.json))
+        view = fold(before, stored)
+        if before is None or not only_counts(stored.event):
+            group.rewrite.add(stored.session)
+        if isinstance(stored.event, Decided | AskAnswered):
+            group.audit.append((stored.position, number))
+        asks = {} if before is None else before.asks
+        if view.asks is not asks:
+            opened, settled = view.asks.keys() - asks.keys(), asks.keys() - view.asks.keys()
+            group.opened += [(stored.position, number, ask) for ask in opened]
+            group.settled += [(stored.position, number, ask) for ask in settled]
+        return view
+
+    def _flush(self, group: _Group) -> None:
+        """Write what is staged, within the open transaction."""
+        many = self._connection.executemany
+        many("DELETE FROM events WHERE session = ?", group.forgotten)
+        many("DELETE FROM asks WHERE session = ?", group.forgotten)
+        many("DELETE FROM audit WHERE session = ?", group.forgotten)
+        many("INSERT INTO events VALUES (?, ?, ?, ?, ?)", group.events)
+        many("INSERT INTO audit VALUES (?, ?)", group.audit)
+        many("INSERT INTO asks VALUES (?, ?, ?, NULL)", group.opened)
+        many(
+            "UPDATE asks SET settled = ? WHERE session = ? AND ask = ? AND settled IS NULL",
+            group.settled,
+        )
+        for session, known in group.sessions.items():
+            self._write_view(session, known, rewrite=session in group.rewrite)
+        group.forgotten.clear()
+        group.events.clear()
+        group.audit.clear()
+        group.opened.clear()
+        group.settled.clear()
+
+    def _write_view(self, session: str, known: _Known, *, rewrite: bool) -> None:
+        view = known.view
+        if view is None:
+            return
+        counters = (known.head, view.updated, view.said, view.sent)
+        if not rewrite:
+            self._connection.execute(
+                "UPDATE sessions SET head = ?, updated = ?, said = ?, sent = ? WHERE number = ?",
+                (*counters, known.number),
+            )
+            return
+        self._connection.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                known.number,
+                session,
+                *counters,
+                view.archived,
+                view.deleted,
+                VIEW_VERSION,
+                _encoder.encode(view),
+            ),
+        )

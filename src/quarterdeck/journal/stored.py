@@ -1,0 +1,107 @@
+"""An event as the journal keeps it, and the way from an event to bytes and back.
+
+Owns the promise that what was accepted can be read again: `encode` refuses what would be no JSON,
+before anything is written. Engines stand above it; below it are the words of `domain`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import msgspec
+
+from quarterdeck.domain.errors import JournalError, UsageError
+from quarterdeck.domain.events import AnyEvent, Event
+from quarterdeck.domain.structs import Fact
+
+PAGE_BYTES = 4 * 1024 * 1024
+"""No page is made much larger than this: one line of a CLI may have 10 MB, and a page 1,000."""
+
+MOST_EVENTS = 5000
+"""No page has more events than this, whatever is asked for."""
+
+_LARGEST = 2**63 - 1
+_LONGEST_NAME = 128
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+
+class Stored(Fact):
+    """An event in its place."""
+
+    session: str
+    seq: int
+    """Counts the events of its session, from 1, without a gap."""
+    position: int
+    """Counts the events of the journal, in the order in which they were stored."""
+    at: int
+    """Milliseconds since the epoch of Unix."""
+    event: AnyEvent
+    json: bytes
+    """The event as it is stored: one line of UTF-8, which can be passed on as it is."""
+
+
+class Encoded(Fact):
+    """An event that is fit to be stored."""
+
+    event: AnyEvent
+    json: bytes
+
+
+def encode(event: Event) -> Encoded:
+    """An event as bytes. Raises `UsageError` for one that could not be read again."""
+    try:
+        data = _encoder.encode(event)
+        if b"\n" in data or b"\r" in data:
+            # Only between the tokens of somebody's raw JSON: in a string they would be escaped.
+            data = msgspec.json.format(data, indent=-1)
+        if not data.isascii():
+            data.decode()  # raw JSON is passed through, and nobody has looked at its letters
+        return Encoded(event=_decoder.decode(data), json=data)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"{type(event).__name__} cannot be stored: {error}") from error
+
+
+def decode(data: bytes, where: str) -> AnyEvent:
+    """The event in these bytes. Raises `JournalError` that says `where` it cannot be read."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise JournalError(f"{where} is damaged: {error}", code="damaged") from error
+
+
+def check_session(session: str) -> None:
+    """Refuse what is no id. Raises `UsageError`."""
+    if not 0 < len(session) <= _LONGEST_NAME or not session.isascii() or not session.isprintable():
+        raise UsageError(f"session: 1 to {_LONGEST_NAME} printable ASCII characters are wanted")
+
+
+def check_page(after: int, limit: int) -> int:
+    """The limit to use. Raises `UsageError` for numbers that cannot be right."""
+    if not 0 <= after <= _LARGEST:
+        raise UsageError("after: a number from 0 is wanted")
+    if limit < 1:
+        raise UsageError("limit: a number from 1 is wanted")
+    return min(limit, MOST_EVENTS)
+
+
+_Item = TypeVar("_Item")
+
+
+def page(items: Iterable[_Item], limit: int, size: Callable[[_Item], int]) -> list[_Item]:
+    """The first of them: at most `limit`, not much more than `PAGE_BYTES`, at least one."""
+    found: list[_Item] = []
+    total = 0
+    for item in items:
+        found.append(item)
+        total += size(item)
+        if len(found) >= limit or total >= PAGE_BYTES:
+            break
+    return found
+
+
+def stored_size(stored: Stored) -> int:
+    """How much of a page it fills."""
+    return len(stored.json)

@@ -1,0 +1,326 @@
+"""What the events of a session come to: pure folds.
+
+Owns the meaning of events: a session's state, its open questions, its queue, its cost. The journal
+keeps a folded view beside the events; the hub folds the same way what it appends. Below are the
+words of `domain` only: what the CLI's lines mean is known elsewhere, and told here by events.
+
+A fold is total: it takes any event in any order and never raises. What makes no sense (a prompt
+changed after it was sent) changes nothing, and what was folded before is not folded again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+
+from msgspec import Raw, field
+from msgspec.structs import replace
+
+from quarterdeck.domain.events import (
+    AskAnswered,
+    AskOpened,
+    AskWithdrawn,
+    CliSession,
+    Decided,
+    Event,
+    LinkFound,
+    LinkLost,
+    Noted,
+    PromptCancelled,
+    PromptChanged,
+    PromptQueued,
+    PromptSent,
+    PromptTaken,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Said,
+    SaidBroken,
+    Sent,
+    SessionArchived,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    SpecChanged,
+    StateChanged,
+    TurnEnded,
+)
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.domain.structs import Fact
+from quarterdeck.journal.stored import Stored
+
+VIEW_VERSION = 1
+"""Counts the ways to fold. Views that another way made are made anew from the events."""
+
+
+class PromptStage(StrEnum):
+    """How far a prompt is."""
+
+    QUEUED = "queued"
+    SENT = "sent"
+    TAKEN = "taken"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+class PromptView(Fact):
+    """A prompt that no turn has taken yet."""
+
+    prompt: str
+    content: Raw
+    by: str
+    at: int
+    run: str | None = None
+    """The run that it was given to. None: it is queued."""
+
+
+class AskView(Fact):
+    """An open question, with all that a card shows."""
+
+    session: str
+    seq: int
+    at: int
+    opened: AskOpened
+
+
+class SessionView(Fact):
+    """A session, as its events tell it."""
+
+    session: str
+    head: int = 0
+    """The number of the last event that was folded."""
+    spec: SessionSpec = SessionSpec(directory="/")
+    name: str = ""
+    by: str = ""
+    parent: str | None = None
+    created: int = 0
+    updated: int = 0
+    archived: bool = False
+    deleted: bool = False
+
+    run: str | None = None
+    """The run that has not ended, if there is one."""
+    machine: str | None = None
+    """Where the run is, or the last one was."""
+    pid: int | None = None
+    version: str | None = None
+    directory: str | None = None
+    said: int = 0
+    """The highest number of a line of the run."""
+    sent: int = 0
+    """The highest number of a line for the run."""
+    link_lost: str | None = None
+    ended: RunEnded | None = None
+    """How the last run ended."""
+    ended_runs: tuple[str, ...] = ()
+    cli_session: str | None = None
+    told: SessionState = SessionState.ENDED
+    told_detail: str = ""
+
+    unsent: tuple[PromptView, ...] = ()
+    """Prompts that no turn has taken yet, in their order: queued, or given to a run."""
+    prompts: dict[str, PromptStage] = field(default_factory=dict)
+    """Every prompt that there ever was: an id that is known is not run again."""
+    asks: dict[str, AskView] = field(default_factory=dict)
+    """The open questions, oldest first."""
+    settled: dict[str, str | None] = field(default_factory=dict)
+    """Questions that are not open any more, with their run. Those of ended runs are left out."""
+    turns: int = 0
+    cost_usd: float = 0.0
+
+    @property
+    def state(self) -> SessionState:
+        """What the session is doing."""
+        if self.run is None:
+            return SessionState.ENDED
+        if self.link_lost is not None:
+            return SessionState.DISCONNECTED
+        if self.asks:
+            return SessionState.WAITING
+        return self.told
+
+    @property
+    def detail(self) -> str:
+        """A few words on the state: why it ended, what is retried."""
+        if self.run is None:
+            return "not started yet" if self.ended is None else self.ended.reason
+        return self.told_detail if self.link_lost is None else self.link_lost
+
+    @property
+    def queued(self) -> tuple[PromptView, ...]:
+        """The prompts that wait for their turn, in their order."""
+        return tuple(prompt for prompt in self.unsent if prompt.run is None)
+
+
+def fold(view: SessionView | None, stored: Stored) -> SessionView:
+    """The view with one more event."""
+    if view is None:
+        view = SessionView(session=stored.session, created=stored.at)
+    if stored.seq <= view.head or stored.session != view.session:
+        return view
+    match stored.event:
+        case Said(run=view.run, number=number) | SaidBroken(run=view.run, number=number):
+            said = max(view.said, number)
+            return replace(view, head=stored.seq, updated=stored.at, said=said)
+        case Sent(run=view.run, number=number):
+            sent = max(view.sent, number)
+            return replace(view, head=stored.seq, updated=stored.at, sent=sent)
+    view = replace(view, head=stored.seq, updated=stored.at)
+    for part in (_session, _run, _prompt, _ask):
+        if (changed := part(view, stored)) is not None:
+            return changed
+    return view
+
+
+def fold_all(view: SessionView | None, stored: Iterable[Stored]) -> SessionView | None:
+    """The view with these events; None as long as there has been none."""
+    for each in stored:
+        view = fold(view, each)
+    return view
+
+
+def only_counts(event: Event) -> bool:
+    """Whether an event changes nothing but `head`, `updated`, `said` and `sent`.
+
+    Nearly all events are such, and an engine need not write the rest of the view again for them.
+    """
+    return isinstance(event, Said | SaidBroken | Sent | Decided | Noted)
+
+
+def ask_view(stored: Stored, opened: AskOpened) -> AskView:
+    """The card of a question."""
+    return AskView(session=stored.session, seq=stored.seq, at=stored.at, opened=opened)
+
+
+def _session(view: SessionView, stored: Stored) -> SessionView | None:
+    match stored.event:
+        case SessionCreated(spec=spec, by=by, parent=parent):
+            name = view.name or spec.name or ""
+            return replace(
+                view, spec=spec, by=by, parent=parent, name=name, created=stored.at, deleted=False
+            )
+        case SessionRenamed(name=name):
+            return replace(view, name=name)
+        case SessionArchived(archived=archived):
+            return replace(view, archived=archived)
+        case SpecChanged(spec=spec):
+            return replace(view, spec=spec, name=view.name or spec.name or "")
+        case SessionDeleted():
+            return SessionView(
+                session=view.session,
+                head=view.head,
+                created=view.created,
+                updated=view.updated,
+                deleted=True,
+            )
+    return None
+
+
+def _run(view: SessionView, stored: Stored) -> SessionView | None:
+    match stored.event:
+        case RunStarting(run=run, machine=machine) if run not in (view.run, *view.ended_runs):
+            return replace(
+                view,
+                run=run,
+                machine=machine,
+                pid=None,
+                version=None,
+                directory=None,
+                said=0,
+                sent=0,
+                link_lost=None,
+                ended=None,
+                told=SessionState.STARTING,
+                told_detail="",
+            )
+        case RunStarted(run=view.run, pid=pid, version=version, directory=directory):
+            return replace(view, pid=pid, version=version, directory=directory)
+        case RunEnded(run=run) as ended:
+            return _run_ended(view, run, ended)
+        case LinkLost(run=view.run, reason=reason):
+            return replace(view, link_lost=reason)
+        case LinkFound(run=view.run):
+            return replace(view, link_lost=None)
+        case StateChanged(state=state, detail=detail):
+            return replace(view, told=state, told_detail=detail)
+        case CliSession(cli_session=cli_session):
+            return replace(view, cli_session=cli_session)
+    return None
+
+
+def _run_ended(view: SessionView, run: str, ended: RunEnded) -> SessionView:
+    if run in view.ended_runs:
+        return view
+    view = replace(
+        view,
+        ended_runs=(*view.ended_runs, run),
+        asks={ask: card for ask, card in view.asks.items() if card.opened.run != run},
+        settled={ask: of for ask, of in view.settled.items() if of != run},
+    )
+    if view.run not in {None, run}:
+        return view
+    return replace(view, run=None, pid=None, link_lost=None, ended=ended)
+
+
+def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
+    match stored.event:
+        case PromptQueued(prompt=id_, content=content, by=by) if id_ not in view.prompts:
+            prompt = PromptView(prompt=id_, content=content, by=by, at=stored.at)
+            return replace(_staged(view, PromptStage.QUEUED, id_), unsent=(*view.unsent, prompt))
+        case PromptChanged(prompt=id_, content=content, by=by):
+            unsent = (
+                replace(old, content=content, by=by) if _is_queued(old, id_) else old
+                for old in view.unsent
+            )
+            return replace(view, unsent=tuple(unsent))
+        case PromptCancelled(prompt=id_) if any(_is_unsent(old, id_) for old in view.unsent):
+            return _without(_staged(view, PromptStage.CANCELLED, id_), id_)
+        case PromptSent(prompt=id_, run=run) if any(_is_unsent(old, id_) for old in view.unsent):
+            unsent = (replace(old, run=run) if _is_unsent(old, id_) else old for old in view.unsent)
+            return replace(_staged(view, PromptStage.SENT, id_), unsent=tuple(unsent))
+        case PromptTaken(prompt=id_) if any(_is_unsent(old, id_) for old in view.unsent):
+            return _without(_staged(view, PromptStage.TAKEN, id_), id_)
+        case TurnEnded(prompts=ids, cost_usd=cost):
+            total = view.cost_usd + cost
+            return replace(
+                _without(_staged(view, PromptStage.DONE, *ids), *ids),
+                turns=view.turns + 1,
+                cost_usd=total if math.isfinite(total) else view.cost_usd,
+            )
+    return None
+
+
+def _is_unsent(prompt: PromptView, id_: str) -> bool:
+    return prompt.prompt == id_
+
+
+def _is_queued(prompt: PromptView, id_: str) -> bool:
+    return prompt.prompt == id_ and prompt.run is None
+
+
+def _staged(view: SessionView, stage: PromptStage, *ids: str) -> SessionView:
+    return replace(view, prompts=view.prompts | dict.fromkeys(ids, stage)) if ids else view
+
+
+def _without(view: SessionView, *ids: str) -> SessionView:
+    return replace(view, unsent=tuple(old for old in view.unsent if old.prompt not in ids))
+
+
+def _ask(view: SessionView, stored: Stored) -> SessionView | None:
+    match stored.event:
+        case AskOpened(ask=ask, run=run) as opened:
+            if ask in view.asks or ask in view.settled or run in view.ended_runs:
+                return view
+            return replace(view, asks=view.asks | {ask: ask_view(stored, opened)})
+        case AskAnswered(ask=ask) | AskWithdrawn(ask=ask):
+            card = view.asks.get(ask)
+            if card is None:
+                # Told before its question: remembered, so that the order makes no difference.
+                return replace(view, settled={ask: None, **view.settled})
+            return replace(
+                view,
+                asks={id_: other for id_, other in view.asks.items() if id_ != ask},
+                settled=view.settled | {ask: card.opened.run},
+            )
+    return None
