@@ -1,0 +1,268 @@
+"""The hub: all sessions, all machines; commands in, events out.
+
+Owns which sessions are in memory and who gets a command; what a command means for a session is
+`session`'s business. It holds no state that the journal does not: after a restart it reads from
+there what runs, and goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import assert_never
+
+import anyio
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import AnyCommand, Outcome
+from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
+from quarterdeck.domain.events import Event, PromptQueued, SessionCreated
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import Origin
+from quarterdeck.hub.deck import Deltas, MachineView
+from quarterdeck.hub.live import Live
+from quarterdeck.hub.ports import Machines
+from quarterdeck.hub.run import content_of
+from quarterdeck.hub.runners import Runners
+from quarterdeck.hub.session import Session
+from quarterdeck.journal.base import Follower, Journal, Stored
+from quarterdeck.journal.views import AskView, SessionView
+
+log = logging.getLogger(__name__)
+
+CLOCK_SECONDS = 1.0
+"""How often questions that may not wait for ever are looked at."""
+NOBODY_ANSWERED = "Nobody answered in time."
+
+
+class Hub:
+    """The service behind every front."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        check_runner: Callable[[str], str | None],
+        *,
+        machines: Machines | None = None,
+    ) -> None:
+        self.runners = Runners(self._sessions_get, check_runner)
+        self._machines = machines or self.runners
+        self._journal = journal
+        self._sessions: dict[str, Session] = {}
+        self._live = Live()
+
+    def _sessions_get(self, session: str) -> Session | None:
+        return self._sessions.get(session)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Take up what the journal says is running, and keep the clock, while the block runs."""
+        after: str | None = None
+        while page := await self._journal.summaries(after=after, limit=500, archived=None):
+            after = page[-1].session
+            for view in page:
+                if view.run is not None:
+                    session = self._sessions[view.session] = self._make(view.session, None)
+                    await session.restore()
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._keep_clock)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    # --- commands ------------------------------------------------------------------------------
+
+    async def submit(self, command: AnyCommand) -> Outcome:
+        """Do what a command asks for."""
+        match command:
+            case wish.CreateSession():
+                return await self._create(command)
+            case wish.ForkSession():
+                return await self._fork(command)
+            case wish.DeleteSession():
+                return await self._delete(command)
+            case wish.AnswerAsk(ask=ask):
+                return await (await self._find(ask.partition(".")[0], ask)).answer(command)
+            case _:
+                pass
+        session = await self._find(command.session)
+        match command:
+            case wish.RenameSession():
+                return await session.rename(command)
+            case wish.ArchiveSession():
+                return await session.archive(command)
+            case wish.ChangeSession():
+                return await session.change(command)
+            case wish.StopSession():
+                return await session.stop()
+            case wish.ResumeSession():
+                self._check_owner(session)
+                return await session.resume()
+            case wish.Interrupt():
+                return await session.interrupt()
+            case wish.Control():
+                return await session.control(command)
+            case wish.SendPrompt():
+                self._check_owner(session)
+                return await session.prompt(command)
+            case wish.ChangePrompt():
+                return await session.change_prompt(command)
+            case wish.CancelPrompt():
+                return await session.cancel_prompt(command)
+            case _:
+                assert_never(command)
+
+    async def _create(self, command: wish.CreateSession) -> Outcome:
+        id_ = command.session or new_id()
+        if "." in id_:
+            raise UsageError("session: an id has no dot")
+        if id_ in self._sessions or await self._journal.summary(id_) is not None:
+            return Outcome(session=id_, repeated=True)
+        events: list[Event] = [SessionCreated(spec=command.spec, by=command.by)]
+        prompt = None
+        if command.prompt:
+            prompt = command.prompt_id or new_id()
+            content = content_of(command.prompt)
+            events.append(PromptQueued(prompt=prompt, content=content, by=command.by))
+        await self._begin(id_, events, Origin(cli_session=command.cli_session))
+        return Outcome(session=id_, prompt=prompt)
+
+    async def _fork(self, command: wish.ForkSession) -> Outcome:
+        parent = (await self._find(command.session)).view
+        if parent.cli_session is None:
+            raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
+        spec = parent.spec
+        events: list[Event] = [SessionCreated(spec=spec, by=command.by, parent=parent.session)]
+        id_ = new_id()
+        origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)
+        await self._begin(id_, events, origin)
+        if command.name:
+            await self._sessions[id_].rename(
+                wish.RenameSession(session=id_, name=command.name, by=command.by)
+            )
+        return Outcome(session=id_)
+
+    async def _begin(self, id_: str, events: list[Event], origin: Origin) -> None:
+        if origin.cli_session is not None and not origin.fork:
+            self._check_free(origin.cli_session, id_)
+        session = self._sessions[id_] = self._make(id_, None)
+        try:
+            await session.create(events, origin)
+        except QuarterdeckError:
+            if session.known:
+                raise
+            del self._sessions[id_]
+            raise
+
+    async def _delete(self, command: wish.DeleteSession) -> Outcome:
+        session = await self._find(command.session)
+        if session.running:
+            raise Conflict("running", "the session has a process; stop it first")
+        await self._journal.delete(command.session, by=command.by)
+        self._sessions.pop(command.session, None)
+        return Outcome(session=command.session)
+
+    # --- what can be read ------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> str:
+        """Names the journal."""
+        return self._journal.epoch
+
+    async def sessions(
+        self, *, after: str | None = None, limit: int = 100, archived: bool = False
+    ) -> list[SessionView]:
+        """Sessions, newest first."""
+        return await self._journal.summaries(after=after, limit=limit, archived=archived)
+
+    async def session(self, session: str) -> SessionView:
+        """One session."""
+        view = await self._journal.summary(session)
+        if view is None:
+            raise NotFound("session", session)
+        return view
+
+    async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
+        """A session's history."""
+        await self.session(session)
+        return await self._journal.read(session, after=after, limit=limit)
+
+    async def asks(self, *, session: str | None = None) -> list[AskView]:
+        """The open questions."""
+        asks = await self._journal.open_asks()
+        return [ask for ask in asks if session is None or ask.session == session]
+
+    async def audit(
+        self, *, session: str | None = None, after: int = 0, limit: int = 1000
+    ) -> list[Stored]:
+        """Who or what let each call pass, or did not."""
+        return await self._journal.audit(session=session, after=after, limit=limit)
+
+    async def machines(self) -> list[MachineView]:
+        """The machines."""
+        return self.runners.machines()
+
+    def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
+        """Events as they happen."""
+        return self._journal.follow(cursors)
+
+    def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
+        """Deltas as they come."""
+        return self._live.listen(listener)
+
+    def so_far(self, session: str) -> tuple[Deltas, ...]:
+        """The text of messages that are still being made."""
+        return self._live.so_far(session)
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _make(self, id_: str, view: SessionView | None) -> Session:
+        return Session(id_, self._journal, self._machines, self._live, view)
+
+    async def _find(self, id_: str, ask: str | None = None) -> Session:
+        session = self._sessions.get(id_)
+        if session is None:
+            view = await self._journal.summary(id_)
+            if view is None:
+                raise NotFound("session" if ask is None else "question", ask or id_)
+            # Another task may have been faster while we read.
+            session = self._sessions.setdefault(id_, self._make(id_, view))
+        return session
+
+    def _check_owner(self, session: Session) -> None:
+        if not session.running and session.view.cli_session is not None:
+            self._check_free(session.view.cli_session, session.id)
+
+    def _check_free(self, cli_session: str, for_session: str) -> None:
+        """Two processes on one conversation would spoil it for both."""
+        for other in self._sessions.values():
+            if other.id != for_session and other.running and other.view.cli_session == cli_session:
+                raise Conflict(
+                    "cli_session_in_use", f"the session {other.id} runs this conversation"
+                )
+
+    async def _keep_clock(self) -> None:
+        while True:
+            await anyio.sleep(CLOCK_SECONDS)
+            now = time.time() * 1000
+            for session in list(self._sessions.values()):
+                limit = session.view.spec.ask_timeout if session.known else None
+                if limit is None:
+                    continue
+                for ask, card in list(session.view.asks.items()):
+                    if card.at + limit * 1000 <= now:
+                        await self._deny_late(ask)
+
+    async def _deny_late(self, ask: str) -> None:
+        answer = wish.DenyAnswer(message=NOBODY_ANSWERED)
+        try:
+            await self.submit(wish.AnswerAsk(ask=ask, answer=answer, by="time limit"))
+        except QuarterdeckError as error:
+            log.debug("a question settled itself before its time limit did: %s", error)

@@ -1,0 +1,53 @@
+"""Text that is still being made: delivered at once, kept until its message is whole.
+
+Deltas are not journalled. A reader that joins in mid-message gets what has come so far; the whole
+message, which is journalled, supersedes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quarterdeck.hub.deck import Deltas
+
+Listener = Callable[[Deltas], None]
+
+
+class Live:
+    """The deltas of all sessions."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[int, Listener] = {}
+        self._count = 0
+        self._so_far: dict[str, dict[tuple[str, int, bool], list[str]]] = {}
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener` called with each delta; call what is given back to have it end."""
+        self._count += 1
+        number = self._count
+        self._listeners[number] = listener
+        return lambda: self._listeners.pop(number, None) and None
+
+    def add(self, delta: Deltas) -> None:
+        """A delta came."""
+        texts = self._so_far.setdefault(delta.session, {})
+        texts.setdefault((delta.message, delta.block, delta.thinking), []).append(delta.text)
+        for listener in tuple(self._listeners.values()):
+            listener(delta)
+
+    def superseded(self, session: str) -> None:
+        """A whole message of the session is on its way into the journal, or its turn is over."""
+        self._so_far.pop(session, None)
+
+    def so_far(self, session: str) -> tuple[Deltas, ...]:
+        """What has come of the messages that are not whole yet."""
+        return tuple(
+            Deltas(
+                session=session,
+                message=message,
+                text="".join(texts),
+                block=block,
+                thinking=thinking,
+            )
+            for (message, block, thinking), texts in self._so_far.get(session, {}).items()
+        )

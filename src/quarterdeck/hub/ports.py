@@ -1,0 +1,71 @@
+"""The way to a CLI process, whoever holds it: a runner, or the CLI that dialled us itself.
+
+`RunPort` is what a session may do with its process; `RunOwner` is what the process does to its
+session. Everything is numbered on both ways, so that either side may be cut off, killed and
+restarted at any byte, and nothing is lost or doubled.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from quarterdeck.domain.sessions import Origin, SessionSpec
+
+
+class RunPort(Protocol):
+    """A session's hold on its process. Nothing here waits: what cannot go now goes later."""
+
+    def write(self, number: int, line: bytes) -> None:
+        """Have a line written, once and in the order of its number."""
+
+    def have(self, upto: int) -> None:
+        """Everything up to this number is in the journal; it need not be kept any more."""
+
+    def stop(self, *, force: bool = False) -> None:
+        """End the process."""
+
+    def forget(self) -> None:
+        """The run is over and journalled: nothing of it is needed any more."""
+
+
+class RunOwner(Protocol):
+    """Who is told what a process does."""
+
+    async def run_started(
+        self, run: str, pid: int | None, version: str | None, directory: str | None
+    ) -> None:
+        """It runs."""
+
+    async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
+        """It said lines; the first has the number `first`."""
+
+    async def run_ended(
+        self,
+        run: str,
+        number: int | None,
+        reason: str,
+        *,
+        clean: bool = False,
+        exit_code: int | None = None,
+        signal: int | None = None,
+    ) -> None:
+        """It is gone, or never began."""
+
+    async def run_lost(self, run: str, reason: str) -> None:
+        """It cannot be reached; it may well go on."""
+
+    async def run_found(self, run: str) -> None:
+        """It can be reached again."""
+
+
+class Machines(Protocol):
+    """Where processes are started."""
+
+    def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> RunPort:
+        """Have a CLI started; what becomes of it is told to the run's owner.
+
+        Raises `NotFound` for a machine that nobody knows.
+        """
+
+    def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:
+        """Take hold again of a run that an earlier hub started, of which we have `said` lines."""

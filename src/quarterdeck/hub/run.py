@@ -1,0 +1,506 @@
+"""One run of a session: between the CLI's words and ours. No I/O.
+
+Owns the `wire.Peer` of one CLI process, and is the one place that knows both languages: lines of
+the CLI become our events, what people and policy decide becomes lines. Above it `session` journals
+the events and moves the lines; below it is `wire`.
+
+Nothing here is lost with the hub: `restore` makes a run what it was, from the journal alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
+from quarterdeck.domain.commands import Answer
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.events import (
+    AskAnswered,
+    AskKind,
+    AskOpened,
+    AskWithdrawn,
+    CliSession,
+    Decided,
+    Event,
+    PromptSent,
+    PromptTaken,
+    Said,
+    SaidBroken,
+    Sent,
+    StateChanged,
+    TurnEnded,
+)
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.domain.structs import Fact
+from quarterdeck.hub.answers import Reply, reply_to
+from quarterdeck.hub.deck import Deltas
+from quarterdeck.policy.decide import Behavior, Call, Rules, decide
+from quarterdeck.wire.answers import allow, deny
+from quarterdeck.wire.base import Malformed, Message
+from quarterdeck.wire.commands import Command, Initialize
+from quarterdeck.wire.content import ToolResultBlock
+from quarterdeck.wire.exchange import Ending
+from quarterdeck.wire.hook_outputs import HookPermission, PreToolUseOutput, SyncOutput
+from quarterdeck.wire.hooks import HookEvent, HookMatcher, PreToolUseInput
+from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
+from quarterdeck.wire.outbound import Prompt, PromptBody
+from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
+from quarterdeck.wire.peer import Event as PeerEvent
+from quarterdeck.wire.rawjson import dump
+from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
+from quarterdeck.wire.states import State
+from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
+from quarterdeck.wire.system import ApiRetry
+from quarterdeck.wire.tools import describe, one_line
+from quarterdeck.wire.turns import PromptDropped
+from quarterdeck.wire.turns import PromptTaken as WireTaken
+from quarterdeck.wire.turns import TurnEnded as WireEnded
+from quarterdeck.wire.versions import Version
+
+WATCHING_HOOK = "quarterdeck-watch"
+WATCHING_SECONDS = 2_000_000.0
+"""How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
+a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
+
+_STATES = {
+    State.NEW: SessionState.STARTING,
+    State.INITIALIZING: SessionState.STARTING,
+    State.READY: SessionState.IDLE,
+    State.WORKING: SessionState.WORKING,
+    State.WAITING: SessionState.WAITING,
+    State.COMPACTING: SessionState.COMPACTING,
+    State.RETRYING: SessionState.RETRYING,
+    State.DOWN: SessionState.DISCONNECTED,
+    State.CLOSED: SessionState.ENDED,
+}
+
+
+class Heard(Fact):
+    """What a line of the CLI means."""
+
+    events: tuple[Event, ...] = ()
+    deltas: tuple[Deltas, ...] = ()
+    whole: bool = False
+    """A message is whole: the deltas before it are superseded."""
+    endings: tuple[tuple[str, Ending], ...] = ()
+
+
+class Run:
+    """The protocol's side of one CLI process of a session."""
+
+    def __init__(
+        self, session: str, run: str, spec: SessionSpec, version: str | None = None
+    ) -> None:
+        self.session = session
+        self.run = run
+        self.said = 0
+        self.sent = 0
+        self._spec = spec
+        self._peer = Peer(
+            version=Version.parse(version) if version else None,
+            bypass_allowed=spec.skip_permissions,
+            resumable=True,
+        )
+        self._asks: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+        self._state: SessionState | None = None
+        self._cli_session: str | None = None
+        self._message = ""
+
+    # --- what it is ----------------------------------------------------------------------------
+
+    @property
+    def idle(self) -> bool:
+        """Whether a prompt would begin at once."""
+        return self.greeted and self._peer.state is State.READY and not self._peer.turns.busy
+
+    @property
+    def greeted(self) -> bool:
+        """Whether `initialize` has been answered."""
+        return self._peer.initialized
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn is open or a question waits."""
+        return self._peer.turns.busy or self._peer.state is State.WAITING
+
+    @property
+    def version(self) -> Version | None:
+        """The CLI's version, once it is known."""
+        return self._peer.version
+
+    @version.setter
+    def version(self, version: Version | None) -> None:
+        self._peer.version = version or self._peer.version
+
+    def change(self, spec: SessionSpec) -> None:
+        """What holds for the session has changed."""
+        self._spec = spec
+
+    # --- from the journal ----------------------------------------------------------------------
+
+    def restore(self, events: Iterable[Event]) -> None:
+        """Become what the events of this run say, in their order."""
+        for event in events:
+            match event:
+                case Said(run=self.run, number=number, line=line):
+                    self.said = max(self.said, number)
+                    self._peer.receive_data(bytes(line) + b"\n")
+                case SaidBroken(run=self.run, number=number):
+                    self.said = max(self.said, number)
+                case Sent(run=self.run, number=number, line=line):
+                    self.sent = max(self.sent, number)
+                    self._peer.restore_sent(bytes(line))
+                case AskOpened(run=self.run, ask=ask, request_id=request_id):
+                    self._asks[request_id] = ask
+                case StateChanged(state=state):
+                    self._state = state
+                case CliSession(cli_session=cli_session):
+                    self._cli_session = cli_session
+                case _:
+                    pass
+        self._peer.data_to_send()
+        still_open = {ask.request_id for ask in self._peer.asks}
+        self._asks = {id_: ask for id_, ask in self._asks.items() if id_ in still_open}
+
+    # --- what comes ----------------------------------------------------------------------------
+
+    def hear(self, number: int, line: bytes) -> Heard:
+        """Take a line of the CLI. One that came before is nothing."""
+        if number <= self.said:
+            return Heard()
+        self.said = number
+        peer_events = self._peer.receive_data(line + b"\n")
+        message = peer_events[0] if peer_events else None
+        if not isinstance(message, Message):
+            return Heard()  # the same message has come before: a CLI that dialled again repeats it
+        if isinstance(message, StreamEvent):
+            return Heard(deltas=self._deltas(message))
+        events: list[Event] = [_said(self.run, number, line, message)]
+        endings: list[tuple[str, Ending]] = []
+        for event in peer_events:
+            if isinstance(event, RequestEnded):
+                endings.append((event.request_id, event.ending))
+            elif not isinstance(event, Message):
+                events += self._mean(event)
+        events += self._audit_results(message)
+        return Heard(
+            events=(*events, *self._changes(message)),
+            endings=tuple(endings),
+            whole=isinstance(message, Assistant | Result),
+        )
+
+    def link_lost(self) -> list[Event]:
+        """The machine cannot be reached."""
+        self._peer.link_lost()
+        return self._changes(None)
+
+    def link_found(self) -> list[Event]:
+        """The machine is there again, and nothing was lost: runs are numbered."""
+        if self._peer.state is State.DOWN:
+            self._peer.link_back()
+        return self._changes(None)
+
+    def ended(self, reason: str) -> tuple[list[Event], list[tuple[str, Ending]]]:
+        """The process is gone: so is all that was open."""
+        events: list[Event] = []
+        endings: list[tuple[str, Ending]] = []
+        for event in self._peer.link_closed(reason):
+            match event:
+                case RequestEnded(request_id=request_id, ending=ending):
+                    endings.append((request_id, ending))
+                case Withdrawn(request_id=request_id, reason=why):
+                    events += self._withdrawn(request_id, why)
+                case _:
+                    pass
+        return [*events, *self._changes(None)], endings
+
+    # --- what we do ----------------------------------------------------------------------------
+
+    def greet(self) -> str:
+        """Send `initialize`, with a hook that shows us every tool call; returns its id."""
+        watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
+        return self._peer.request(Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)}))
+
+    def prompt(self, prompt: str, content: Raw) -> list[Event]:
+        """Send a prompt."""
+        self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=prompt))
+        return [PromptSent(prompt=prompt, run=self.run), *self._changes(None)]
+
+    def request(self, command: Command[object]) -> str:
+        """Send a control request; returns its id."""
+        return self._peer.request(command)
+
+    def give_up(self, request_id: str) -> None:
+        """Nobody waits for this answer any more."""
+        self._peer.give_up(request_id, "nobody waits any more")
+
+    def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
+        """Answer a question. Raises `Conflict` if it is not open any more."""
+        if not self._peer.answer(opened.request_id, reply.body):
+            raise Conflict("not_open", "the question is not open any more")
+        self._asks.pop(opened.request_id, None)
+        return [
+            AskAnswered(ask=opened.ask, by=by, answer=answer, allowed=reply.allowed),
+            Decided(
+                tool=opened.tool,
+                title=opened.title,
+                verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
+                by=by,
+                reasons=reply.reasons,
+                tool_use_id=opened.tool_use_id,
+                ask=opened.ask,
+            ),
+            *self._changes(None),
+        ]
+
+    def reply_to(self, opened: AskOpened, answer: Answer) -> Reply:
+        """What the CLI of this version takes for a person's answer."""
+        return reply_to(
+            opened, answer, version=self._peer.version, bypass_allowed=self._spec.skip_permissions
+        )
+
+    def take_sent(self) -> list[Sent]:
+        """The lines that must go to the CLI now, numbered. Each is given once."""
+        sent: list[Sent] = []
+        for line in self._peer.data_to_send().split(b"\n")[:-1]:
+            self.sent += 1
+            sent.append(Sent(run=self.run, number=self.sent, line=Raw(line)))
+        return sent
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _mean(self, event: PeerEvent) -> list[Event]:
+        match event:
+            case Asked(request=message):
+                match message.request:
+                    case CanUseTool() as request:
+                        return self._asked(message.request_id, request)
+                    case HookCallback(callback_id=callback_id) as request if (
+                        callback_id == WATCHING_HOOK
+                    ):
+                        return self._watched(message.request_id, request)
+                    case Elicitation() as request:
+                        return self._elicited(message.request_id, request)
+                    case request:
+                        self._peer.refuse(
+                            message.request_id, f"the hub does not do {type(request).__name__}"
+                        )
+                        return []
+            case Withdrawn(request_id=request_id, reason=reason):
+                return self._withdrawn(request_id, reason)
+            case WireTaken(uuid=uuid):
+                return [PromptTaken(prompt=uuid)]
+            case WireEnded(turn=turn):
+                result = turn.result
+                return [
+                    TurnEnded(
+                        prompts=turn.prompts,
+                        failed=turn.failed,
+                        outcome=result.outcome if result else "no result",
+                        cost_usd=turn.cost_usd,
+                        text=(result.result or "") if result else "",
+                    )
+                ]
+            case PromptDropped():
+                return []
+            case _:
+                return []
+
+    def _asked(self, request_id: str, request: CanUseTool) -> list[Event]:
+        action = describe(request.tool_name, request.input)
+        self._calls.pop(request.tool_use_id, None)
+        verdict = decide(
+            self._call(request.tool_name, request.input, request.agent_id), self._rules
+        )
+        if verdict.behavior is not Behavior.ASK:
+            allowed = verdict.behavior is Behavior.ALLOW
+            reason = "; ".join(verdict.reasons)
+            self._peer.answer(request_id, allow(request.input) if allowed else deny(reason))
+            return [
+                Decided(
+                    tool=request.tool_name,
+                    title=action.title,
+                    verdict=verdict.behavior.value,
+                    by="policy",
+                    reasons=verdict.reasons,
+                    tool_use_id=request.tool_use_id or None,
+                )
+            ]
+        ask = to_ask(request_id, request)
+        kind, plan = AskKind.TOOL, None
+        if isinstance(ask, PlanAsk):
+            kind, plan = AskKind.PLAN, ask.plan.plan
+        elif isinstance(ask, QuestionsAsk):
+            kind = AskKind.QUESTIONS
+        return [
+            self._opened(
+                request_id,
+                kind,
+                tool=request.tool_name,
+                title=action.title,
+                request=Raw(msgspec.json.encode(request)),
+                tool_use_id=request.tool_use_id or None,
+                agent=request.agent_id,
+                plan=plan,
+            )
+        ]
+
+    def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
+        """The CLI is about to run a tool, or to ask about it: policy speaks first."""
+        seen = request.hook_input
+        if not isinstance(seen, PreToolUseInput):
+            self._peer.answer(request_id, SyncOutput())
+            return []
+        call = self._call(seen.tool_name, seen.tool_input, seen.agent_id, cli_asks=False)
+        verdict = decide(call, self._rules)
+        ruled = seen.tool_name in self._rules.auto_approve or verdict.behavior is Behavior.DENY
+        if not ruled:
+            # No rule of ours: the CLI goes on as it would without us, and asks if it must.
+            self._peer.answer(request_id, SyncOutput())
+            if seen.tool_use_id:
+                self._calls[seen.tool_use_id] = seen.tool_name
+            return []
+        reason = "; ".join(verdict.reasons)
+        permission = (
+            HookPermission.ALLOW if verdict.behavior is Behavior.ALLOW else HookPermission.DENY
+        )
+        self._peer.answer(
+            request_id,
+            SyncOutput(
+                specific=PreToolUseOutput(
+                    permission_decision=permission, permission_decision_reason=reason
+                )
+            ),
+        )
+        return [
+            Decided(
+                tool=seen.tool_name,
+                title=describe(seen.tool_name, seen.tool_input).title,
+                verdict=verdict.behavior.value,
+                by="policy",
+                reasons=verdict.reasons,
+                tool_use_id=seen.tool_use_id or None,
+            )
+        ]
+
+    def _audit_results(self, message: Message) -> list[Event]:
+        """The result of a call that nobody was asked about: the CLI itself decided on it."""
+        if not self._calls or not isinstance(message, User):
+            return []
+        found: list[Event] = []
+        content = message.message.content
+        for block in content if isinstance(content, tuple) else ():
+            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._calls:
+                tool = self._calls.pop(block.tool_use_id)
+                found.append(
+                    Decided(
+                        tool=tool,
+                        title=tool,
+                        verdict=Behavior.ALLOW.value,
+                        by="cli",
+                        reasons=(f"the CLI decided by itself, in mode {self._mode!r}",),
+                        tool_use_id=block.tool_use_id,
+                    )
+                )
+        return found
+
+    def _elicited(self, request_id: str, request: Elicitation) -> list[Event]:
+        return [
+            self._opened(
+                request_id,
+                AskKind.ELICITATION,
+                tool=request.mcp_server_name,
+                title=one_line(request.message),
+                request=Raw(msgspec.json.encode(request)),
+            )
+        ]
+
+    def _opened(
+        self, request_id: str, kind: AskKind, *, tool: str, title: str, request: Raw, **more: Any
+    ) -> AskOpened:
+        ask = self._asks[request_id] = f"{self.session}.{new_id()}"
+        return AskOpened(
+            ask=ask,
+            run=self.run,
+            request_id=request_id,
+            ask_kind=kind,
+            tool=tool,
+            title=title,
+            request=request,
+            **more,
+        )
+
+    def _withdrawn(self, request_id: str, reason: str) -> list[Event]:
+        ask = self._asks.pop(request_id, None)
+        return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
+
+    @property
+    def _rules(self) -> Rules:
+        return Rules(
+            auto_approve=self._spec.auto_approve, skip_permissions=self._spec.skip_permissions
+        )
+
+    @property
+    def _mode(self) -> str:
+        return self._peer.init.permission_mode if self._peer.init else self._spec.mode or "default"
+
+    def _call(
+        self, tool: str, tool_input: Raw, agent: str | None, *, cli_asks: bool = True
+    ) -> Call:
+        return Call(tool=tool, input=tool_input, mode=self._mode, agent=agent, cli_asks=cli_asks)
+
+    def _deltas(self, message: StreamEvent) -> tuple[Deltas, ...]:
+        match message.event:
+            case MessageStart(message=started):
+                self._message = started.id or ""
+            case ContentBlockDelta(index=index, delta=TextDelta(text=text)):
+                return (self._delta(message, index, text),)
+            case ContentBlockDelta(index=index, delta=ThinkingDelta(thinking=text)):
+                return (self._delta(message, index, text, thinking=True),)
+            case _:
+                pass
+        return ()
+
+    def _delta(
+        self, message: StreamEvent, block: int, text: str, *, thinking: bool = False
+    ) -> Deltas:
+        return Deltas(
+            session=self.session,
+            message=message.parent_tool_use_id or self._message,
+            text=text,
+            block=block,
+            thinking=thinking,
+        )
+
+    def _changes(self, message: Message | None) -> list[Event]:
+        """What has changed about the session as a whole."""
+        events: list[Event] = []
+        if self._peer.session_id and self._peer.session_id != self._cli_session:
+            self._cli_session = self._peer.session_id
+            events.append(CliSession(cli_session=self._cli_session))
+        state = _STATES[self._peer.state]
+        if state is not self._state:
+            self._state = state
+            detail = ""
+            if isinstance(message, ApiRetry):
+                detail = f"{message.error} ({message.attempt} of {message.max_retries})"
+            events.append(StateChanged(state=state, detail=detail))
+        return events
+
+
+def content_of(content: Raw) -> Raw:
+    """What a prompt says, in a form that every version takes. Raises `UsageError` otherwise."""
+    return PromptBody(content=dump(content)).content
+
+
+def _said(run: str, number: int, line: bytes, message: Message) -> Event:
+    if isinstance(message, Malformed):
+        text = line.decode("utf-8", "replace")
+        return SaidBroken(run=run, number=number, text=text, error=message.error)
+    return Said(run=run, number=number, line=Raw(line))

@@ -1,0 +1,353 @@
+"""The runners' end at the hub: their sockets, and the ports of the runs that they hold.
+
+An ASGI app that runners dial (`domain.machines` has the words). Owns which machines are there, what
+has been asked of them, and what is on its way to each run; it looks into no line. Above it stand
+the sessions, through `RunPort` and `RunOwner`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import anyio
+import msgspec
+
+from quarterdeck.domain.errors import NotFound
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.machines import (
+    PROTOCOL,
+    Ended,
+    Forget,
+    Gap,
+    Have,
+    Header,
+    Hello,
+    Lines,
+    Refused,
+    RunnerHeader,
+    Start,
+    Started,
+    Stop,
+    Vitals,
+    Welcome,
+    Write,
+    Written,
+    frame,
+    read_runner_frame,
+)
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.deck import MachineView
+from quarterdeck.hub.ports import RunOwner
+
+log = logging.getLogger(__name__)
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
+LOCAL = "local"
+"""What the hub's own machine is called when nobody gave it another name."""
+
+
+class _Wire:
+    """One socket: frames go out in the order in which they were given."""
+
+    def __init__(self) -> None:
+        self._out: asyncio.Queue[bytes | int] = asyncio.Queue()
+
+    def put(self, header: Header, *lines: bytes) -> None:
+        """Send a frame, soon."""
+        self._out.put_nowait(frame(header, lines))
+
+    def close(self, code: int) -> None:
+        """Close the socket after what was given before."""
+        self._out.put_nowait(code)
+
+    async def pump(self, send: Send) -> None:
+        """Send what is given, until told to close."""
+        while True:
+            item = await self._out.get()
+            if isinstance(item, int):
+                await send({"type": "websocket.close", "code": item})
+                return
+            await send({"type": "websocket.send", "bytes": item})
+
+
+class _Port:
+    """A session's hold on a run that a runner has, or is to have."""
+
+    def __init__(self, runners: Runners, run: str, session: str, machine: str) -> None:
+        self.run = run
+        self.session = session
+        self.machine = machine
+        self.upto = 0
+        self.wire: _Wire | None = None
+        self.waiting: dict[int, bytes] = {}
+        self.lost = False
+        self._runners = runners
+        self._synced = False
+
+    def write(self, number: int, line: bytes) -> None:
+        self.waiting[number] = line
+        if self.wire is not None and self._synced:
+            self.wire.put(Write(number=number), line)
+
+    def have(self, upto: int) -> None:
+        self.upto = max(self.upto, upto)
+        if self.wire is not None:
+            self.wire.put(Have(upto=self.upto))
+
+    def stop(self, *, force: bool = False) -> None:
+        self._runners.tell(self.machine, Stop(run=self.run, force=force))
+
+    def forget(self) -> None:
+        self._runners.drop(self)
+
+    def connected(self, wire: _Wire) -> None:
+        """Its socket is there: say what we have, and wait to hear what was written."""
+        self.wire = wire
+        self._synced = False
+        wire.put(Have(upto=self.upto))
+
+    def written(self, upto: int) -> None:
+        """Everything up to this number is with the CLI; the rest follows, once."""
+        for number in [number for number in self.waiting if number <= upto]:
+            del self.waiting[number]
+        if not self._synced and self.wire is not None:
+            self._synced = True
+            for number, line in sorted(self.waiting.items()):
+                self.wire.put(Write(number=number), line)
+
+
+class _Machine:
+    """A machine that has said hello."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.wire: _Wire | None = None
+        self.hello: Hello | None = None
+        self.vitals: Vitals | None = None
+        self.since: int | None = None
+
+
+class Runners:
+    """All machines and runs. `owner` gives the session of a run; `check` whose token this is."""
+
+    def __init__(
+        self, owner: Callable[[str], RunOwner | None], check: Callable[[str], str | None]
+    ) -> None:
+        self._owner = owner
+        self._check = check
+        self._machines: dict[str, _Machine] = {}
+        self._ports: dict[str, _Port] = {}
+        self._starting: dict[str, tuple[str, Start]] = {}
+        self._hub = new_id()
+
+    # --- for the sessions ----------------------------------------------------------------------
+
+    def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> _Port:
+        """Have a CLI started, now or when its machine is there."""
+        machine = spec.machine or LOCAL
+        if machine != LOCAL and machine not in self._machines:
+            raise NotFound("machine", machine)
+        port = self._ports[run] = _Port(self, run, session, machine)
+        wanted = Start(run=run, session=session, spec=spec, origin=origin)
+        self._starting[run] = (machine, wanted)
+        self.tell(machine, wanted)
+        return port
+
+    def attach(self, run: str, session: str, machine: str, *, said: int) -> _Port:
+        """Take hold again of a run that an earlier hub started."""
+        port = self._ports[run] = _Port(self, run, session, machine or LOCAL)
+        port.upto = said
+        port.lost = True
+        return port
+
+    def tell(self, machine: str, header: Header) -> None:
+        """Say something to a machine, if it is there."""
+        found = self._machines.get(machine)
+        if found is not None and found.wire is not None:
+            found.wire.put(header)
+
+    def drop(self, port: _Port) -> None:
+        """Nothing of this run is needed any more."""
+        self._starting.pop(port.run, None)
+        if self._ports.pop(port.run, None) is not None:
+            self.tell(port.machine, Forget(run=port.run))
+
+    def machines(self) -> list[MachineView]:
+        """The machines that have ever said hello to this hub."""
+        return [
+            MachineView(
+                name=machine.name,
+                connected=machine.wire is not None,
+                runner=machine.hello.runner if machine.hello else None,
+                version=machine.hello.version if machine.hello else None,
+                pid=machine.hello.pid if machine.hello else None,
+                runs=sum(port.machine == machine.name for port in self._ports.values()),
+                memory_available=machine.vitals.memory_available if machine.vitals else None,
+                load=machine.vitals.load if machine.vitals else None,
+                since=machine.since,
+            )
+            for machine in self._machines.values()
+        ]
+
+    # --- the ASGI app --------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one socket of a runner."""
+        if scope["type"] != "websocket":
+            await _not_here(send)
+            return
+        await receive()  # websocket.connect
+        machine = self._check(_bearer(scope))
+        parts = [part for part in scope["path"].split("/") if part]
+        if machine is None or parts[:1] != ["runner"]:
+            await send({"type": "websocket.close", "code": FORBIDDEN})
+            return
+        await send({"type": "websocket.accept"})
+        wire = _Wire()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wire.pump, send)
+            try:
+                match parts[1:]:
+                    case []:
+                        await self._serve_machine(wire, receive)
+                    case ["runs", run]:
+                        await self._serve_run(run, wire, receive)
+                    case _:
+                        wire.close(FORBIDDEN)
+            except _Gone:
+                pass
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                log.warning("a runner sent a frame that is none: %s", error)
+                wire.close(BAD_FRAME)
+                with anyio.move_on_after(1):
+                    await asyncio.sleep(0)
+            tasks.cancel_scope.cancel()
+
+    async def _serve_machine(self, wire: _Wire, receive: Receive) -> None:
+        hello, _ = await _next(receive)
+        if not isinstance(hello, Hello):
+            raise msgspec.DecodeError("the first frame of a runner is hello")
+        machine = self._machines.setdefault(hello.machine, _Machine(hello.machine))
+        if machine.wire is not None:
+            machine.wire.close(REPLACED)
+        machine.wire, machine.hello = wire, hello
+        machine.since = int(time.time() * 1000)
+        wire.put(Welcome(hub=self._hub, protocol=PROTOCOL))
+        await self._compare(hello)
+        try:
+            while True:
+                header, _ = await _next(receive)
+                match header:
+                    case Refused(run=run, reason=reason):
+                        self._starting.pop(run, None)
+                        if (owner := self._owner_of(run)) is not None:
+                            await owner.run_ended(run, None, reason)
+                    case Vitals():
+                        machine.vitals = header
+                    case _:
+                        raise msgspec.DecodeError(f"{type(header).__name__} on a machine's socket")
+        finally:
+            if machine.wire is wire:
+                machine.wire = None
+
+    async def _compare(self, hello: Hello) -> None:
+        """Set right what the machine has and what we think that it has."""
+        theirs = {report.run for report in hello.runs}
+        for run, (machine, wanted) in list(self._starting.items()):
+            if machine == hello.machine and run not in theirs:
+                self.tell(machine, wanted)
+        for run, port in list(self._ports.items()):
+            if port.machine == hello.machine and run not in theirs | set(self._starting):
+                owner = self._owner_of(run)
+                if owner is not None:
+                    await owner.run_ended(run, None, "Its runner was killed, and the CLI with it.")
+        for run in theirs - set(self._ports):
+            self.tell(hello.machine, Stop(run=run, force=True))
+            self.tell(hello.machine, Forget(run=run))
+
+    async def _serve_run(self, run: str, wire: _Wire, receive: Receive) -> None:
+        port, owner = self._ports.get(run), self._owner_of(run)
+        if port is None or owner is None:
+            wire.close(FORBIDDEN)
+            return
+        if port.wire is not None:
+            port.wire.close(REPLACED)
+        port.connected(wire)
+        if port.lost:
+            port.lost = False
+            await owner.run_found(run)
+        try:
+            while True:
+                header, lines = await _next(receive)
+                await self._take(port, owner, header, lines)
+        finally:
+            if port.wire is wire:
+                port.wire = None
+                if run in self._ports:
+                    port.lost = True
+                    with anyio.CancelScope(shield=True):
+                        await owner.run_lost(run, "The connection to its machine was lost.")
+
+    async def _take(
+        self, port: _Port, owner: RunOwner, header: RunnerHeader, lines: list[bytes]
+    ) -> None:
+        match header:
+            case Started(pid=pid, version=version, directory=directory):
+                self._starting.pop(port.run, None)
+                await owner.run_started(port.run, pid, version, directory)
+            case Lines(first=first):
+                await owner.run_said(port.run, first, lines)
+            case Written(upto=upto):
+                port.written(upto)
+            case Gap():
+                pass  # only deltas were given up, and nobody would have kept them
+            case Ended():
+                await owner.run_ended(
+                    port.run,
+                    header.number,
+                    header.reason,
+                    clean=header.clean,
+                    exit_code=header.exit_code,
+                    signal=header.signal,
+                )
+            case _:
+                raise msgspec.DecodeError(f"{type(header).__name__} on a run's socket")
+
+    def _owner_of(self, run: str) -> RunOwner | None:
+        port = self._ports.get(run)
+        return self._owner(port.session) if port is not None else None
+
+
+class _Gone(Exception):
+    """The socket has ended."""
+
+
+async def _next(receive: Receive) -> tuple[RunnerHeader, list[bytes]]:
+    message = await receive()
+    if message["type"] == "websocket.disconnect":
+        raise _Gone
+    data = message.get("bytes")
+    if data is None:
+        data = (message.get("text") or "").encode()
+    return read_runner_frame(data)
+
+
+def _bearer(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"authorization":
+            kind, _, token = value.decode("latin-1").partition(" ")
+            return token if kind.lower() == "bearer" else ""
+    return ""
+
+
+async def _not_here(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 426, "headers": []})
+    await send({"type": "http.response.body", "body": b"a runner's socket\n"})

@@ -1,0 +1,454 @@
+"""One session: its journal, its process, its people.
+
+Owns the order in which things happen to a session: one at a time, each journalled before it has
+an effect outside. Lines of the CLI come from a `RunPort`, wishes of people as commands; `run` knows
+what they mean. Whoever waits for an answer of the CLI waits here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+import anyio
+import msgspec
+from msgspec import Raw, Struct
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import Outcome
+from quarterdeck.domain.errors import (
+    Conflict,
+    NotFound,
+    RequestCancelled,
+    RequestRefused,
+    RequestTimeout,
+    UnsupportedError,
+)
+from quarterdeck.domain.events import (
+    AskAnswered,
+    AskWithdrawn,
+    Event,
+    LinkFound,
+    LinkLost,
+    PromptCancelled,
+    PromptChanged,
+    PromptQueued,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Sent,
+    SessionArchived,
+    SessionRenamed,
+    SpecChanged,
+)
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.answers import late_prompt
+from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.live import Live
+from quarterdeck.hub.ports import Machines, RunPort
+from quarterdeck.hub.run import Run, content_of
+from quarterdeck.journal.base import Journal, Stored
+from quarterdeck.journal.views import SessionView, fold
+from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
+from quarterdeck.wire.exchange import Abandoned, Answered, Ending, Lost, Refused
+from quarterdeck.wire.versions import Version
+
+log = logging.getLogger(__name__)
+
+GREETING_SECONDS = 90.0
+"""How long a CLI may take to answer `initialize` before people are told."""
+LEAVE_SECONDS = 5.0
+"""How long a CLI may take to go by itself before its machine ends it."""
+PAGE = 2000
+"""Events read at once when a session is restored."""
+
+
+class _Waiter(Struct):
+    """Somebody waits for the answer to a control request."""
+
+    done: anyio.Event
+    ending: Ending | None = None
+
+
+class Session:
+    """A session, as long as the hub has it in memory."""
+
+    def __init__(
+        self,
+        id_: str,
+        journal: Journal,
+        machines: Machines,
+        live: Live,
+        view: SessionView | None = None,
+    ) -> None:
+        self.id = id_
+        self._journal = journal
+        self._machines = machines
+        self._live = live
+        self._order = asyncio.Lock()
+        self._view = view
+        self._run: Run | None = None
+        self._port: RunPort | None = None
+        self._waiters: dict[str, _Waiter] = {}
+        self._next: Origin | None = None
+
+    @property
+    def view(self) -> SessionView:
+        """What the journal makes of the session so far."""
+        if self._view is None:
+            raise NotFound("session", self.id)
+        return self._view
+
+    @property
+    def known(self) -> bool:
+        """Whether anything of it is in the journal."""
+        return self._view is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether it has a process, as far as anybody knows."""
+        return self._run is not None
+
+    # --- from the journal ----------------------------------------------------------------------
+
+    async def restore(self) -> None:
+        """Become what the journal says, and take hold again of a process that may still run."""
+        run_events: list[Event] = []
+        async with self._order:
+            after = 0
+            while page := await self._journal.read(self.id, after=after, limit=PAGE):
+                after = page[-1].seq
+                for stored in page:
+                    self._view = fold(self._view, stored)
+                    if isinstance(stored.event, RunStarting):
+                        run_events = []
+                    run_events.append(stored.event)
+            view = self.view
+            if view.run is None:
+                return
+            self._run = Run(self.id, view.run, view.spec, view.version)
+            self._run.restore(run_events)
+            port = self._machines.attach(view.run, self.id, view.machine or "", said=self._run.said)
+            self._port = port
+            for event in run_events:
+                if isinstance(event, Sent) and event.run == view.run:
+                    port.write(event.number, bytes(event.line))
+
+    # --- what people wish ------------------------------------------------------------------------
+
+    async def create(self, events: Sequence[Event], origin: Origin, *, start: bool = True) -> None:
+        """Begin: journal what made the session, and start its process."""
+        async with self._order:
+            await self._append(events)
+            if start:
+                await self._start(origin)
+
+    async def rename(self, command: wish.RenameSession) -> Outcome:
+        """Give the session another name."""
+        async with self._order:
+            await self._append([SessionRenamed(name=command.name, by=command.by)])
+        return Outcome(session=self.id)
+
+    async def archive(self, command: wish.ArchiveSession) -> Outcome:
+        """Put the session away, or take it out again."""
+        async with self._order:
+            if self.view.archived == command.archived:
+                return Outcome(session=self.id, repeated=True)
+            await self._append([SessionArchived(archived=command.archived, by=command.by)])
+        return Outcome(session=self.id)
+
+    async def change(self, command: wish.ChangeSession) -> Outcome:
+        """Change what holds for the session from now on."""
+        async with self._order:
+            spec = self.view.spec
+            if command.auto_approve is not None:
+                spec = msgspec.structs.replace(spec, auto_approve=command.auto_approve)
+            if command.ask_timeout is not None:
+                spec = msgspec.structs.replace(spec, ask_timeout=command.ask_timeout or None)
+            await self._append([SpecChanged(spec=spec, by=command.by)])
+            if self._run is not None:
+                self._run.change(spec)
+        return Outcome(session=self.id)
+
+    async def prompt(self, command: wish.SendPrompt) -> Outcome:
+        """Queue a prompt, and send it as soon as no turn runs. An ended session is resumed."""
+        async with self._order:
+            view = self.view
+            if command.prompt in view.prompts:
+                return Outcome(session=self.id, prompt=command.prompt, repeated=True)
+            content = content_of(command.content)
+            queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
+            await self._append([queued])
+            if self._run is None:
+                await self._start(Origin(cli_session=self.view.cli_session))
+            else:
+                await self._send_next()
+        return Outcome(session=self.id, prompt=command.prompt)
+
+    async def change_prompt(self, command: wish.ChangePrompt) -> Outcome:
+        """Change a prompt that has not been sent yet."""
+        async with self._order:
+            self._check_queued(command.prompt)
+            content = content_of(command.content)
+            await self._append(
+                [PromptChanged(prompt=command.prompt, content=content, by=command.by)]
+            )
+        return Outcome(session=self.id, prompt=command.prompt)
+
+    async def cancel_prompt(self, command: wish.CancelPrompt) -> Outcome:
+        """Take back a prompt that has not been sent yet."""
+        async with self._order:
+            self._check_queued(command.prompt)
+            await self._append([PromptCancelled(prompt=command.prompt, by=command.by)])
+        return Outcome(session=self.id, prompt=command.prompt)
+
+    async def stop(self) -> Outcome:
+        """End the process: politely first, and then by its machine."""
+        if self._run is None:
+            return Outcome(session=self.id, repeated=True)
+        try:
+            if self._run.busy:
+                await self._request(Interrupt(), LEAVE_SECONDS)
+            await self._request(EndSession(), LEAVE_SECONDS)
+        except (RequestTimeout, RequestRefused, RequestCancelled, UnsupportedError) as error:
+            log.debug("session %s did not take its leave: %s", self.id, error)
+        async with self._order:
+            if self._port is not None:
+                self._port.stop()
+        return Outcome(session=self.id)
+
+    async def resume(self) -> Outcome:
+        """Start a process again, where the last one ended."""
+        async with self._order:
+            if self._run is not None:
+                raise Conflict("running", "the session has a process already")
+            await self._start(Origin(cli_session=self.view.cli_session))
+        return Outcome(session=self.id)
+
+    async def interrupt(self) -> Outcome:
+        """Stop the running turn."""
+        await self._request(Interrupt(), 30.0)
+        return Outcome(session=self.id)
+
+    async def control(self, command: wish.Control) -> Outcome:
+        """Send a control request, and wait for its answer."""
+        answer = await self._request(decode_command(command.request), command.timeout)
+        return Outcome(session=self.id, answer=answer)
+
+    async def answer(self, command: wish.AnswerAsk) -> Outcome:
+        """Answer a question: the first answer wins."""
+        async with self._order:
+            card = self.view.asks.get(command.ask)
+            if card is None or self._run is None:
+                return await self._answer_late(command)
+            reply = self._run.reply_to(card.opened, command.answer)
+            json = Raw(msgspec.json.encode(command.answer))
+            await self._append(self._run.answer(card.opened, reply, command.by, json))
+        if reply.fresh is not None:
+            await self._begin_afresh(reply.fresh, command.by)
+        return Outcome(session=self.id, ask=command.ask)
+
+    async def _answer_late(self, command: wish.AnswerAsk) -> Outcome:
+        """A question that is not open: somebody was first, or its process is gone.
+
+        In the second case the answer still counts: the session resumes and is told it as a prompt.
+        """
+        record = await self._journal.find_ask(command.ask)
+        if record is None:
+            raise NotFound("question", command.ask)
+        match record.settled.event if record.settled else None:
+            case AskAnswered(by=by):
+                raise Conflict("already_answered", f"already answered by {by}")
+            case RunEnded() if self._run is None:
+                pass
+            case AskWithdrawn(reason=reason) if self._run is not None:
+                raise Conflict("withdrawn", f"the question was withdrawn: {reason}")
+            case _ if self._run is not None:
+                raise Conflict("not_open", "the question went away with its process")
+            case _:
+                pass
+        opened = record.ask.opened
+        content = Raw(msgspec.json.encode(late_prompt(opened, command.answer)))
+        answered = AskAnswered(
+            ask=opened.ask,
+            by=command.by,
+            answer=Raw(msgspec.json.encode(command.answer)),
+            allowed=not isinstance(command.answer, wish.DenyAnswer | wish.SkipAnswer),
+        )
+        prompt = str(uuid4())
+        await self._append([answered, PromptQueued(prompt=prompt, content=content, by=command.by)])
+        await self._start(Origin(cli_session=self.view.cli_session))
+        return Outcome(session=self.id, ask=command.ask, prompt=prompt)
+
+    async def _begin_afresh(self, plan: str, by: str) -> None:
+        """Implement a plan in a new conversation: end this process, start one without a past."""
+        await self.stop()
+        content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
+        self._next = Origin()
+        async with self._order:
+            spec = msgspec.structs.replace(self.view.spec, mode="acceptEdits")
+            queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
+            await self._append([SpecChanged(spec=spec, by=by), queued])
+            if self._run is None:
+                await self._start(Origin())
+
+    # --- what the process does -----------------------------------------------------------------
+
+    async def run_started(
+        self, run: str, pid: int | None, version: str | None, directory: str | None
+    ) -> None:
+        """It runs: greet it. Told again after each reconnect, which is nothing new."""
+        async with self._order:
+            if self._run is None or self._run.run != run:
+                return
+            self._run.version = Version.parse(version) if version else None
+            if self.view.pid == pid and pid is not None:
+                return
+            started = RunStarted(run=run, pid=pid, version=version, directory=directory)
+            if not self._run.greeted and self._run.sent == 0:
+                self._run.greet()
+            await self._append([started])
+
+    async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
+        """It said something: journal it with all that it means, and only then acknowledge it."""
+        async with self._order:
+            mine = self._run
+            if mine is None or mine.run != run:
+                return
+            events: list[Event] = []
+            deltas: list[Deltas] = []
+            endings: list[tuple[str, Ending]] = []
+            for number, line in enumerate(lines, first):
+                heard = mine.hear(number, line)
+                if heard.whole:
+                    deltas.clear()
+                    self._live.superseded(self.id)
+                events += heard.events
+                deltas += heard.deltas
+                endings += heard.endings
+            if events:
+                await self._append(events)
+            for delta in deltas:
+                self._live.add(delta)
+            if self._port is not None:
+                self._port.have(mine.said)
+            self._settle(endings)
+            await self._send_next()
+
+    async def run_ended(
+        self,
+        run: str,
+        number: int | None,
+        reason: str,
+        *,
+        clean: bool = False,
+        exit_code: int | None = None,
+        signal: int | None = None,
+    ) -> None:
+        """It is gone: what was open is withdrawn, and the session waits to be resumed."""
+        async with self._order:
+            if self._run is None or self._run.run != run:
+                return
+            events, endings = self._run.ended(reason)
+            ended = RunEnded(
+                run=run, reason=reason, clean=clean, exit_code=exit_code, signal=signal
+            )
+            self._run = None
+            await self._append([*events, ended])
+            port, self._port = self._port, None
+            if port is not None:
+                if number is not None:
+                    port.have(number)
+                port.forget()
+            self._settle(endings)
+            if self._next is not None:
+                following, self._next = self._next, None
+                await self._start(following)
+
+    async def run_lost(self, run: str, reason: str) -> None:
+        """Its machine cannot be reached."""
+        async with self._order:
+            if self._run is not None and self._run.run == run:
+                await self._append([LinkLost(run=run, reason=reason), *self._run.link_lost()])
+
+    async def run_found(self, run: str) -> None:
+        """Its machine is there again."""
+        async with self._order:
+            if self._run is not None and self._run.run == run:
+                await self._append([LinkFound(run=run), *self._run.link_found()])
+                await self._send_next()
+
+    # --- inside --------------------------------------------------------------------------------
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        """Journal events and the lines that they make necessary; then let the lines go."""
+        sent = self._run.take_sent() if self._run is not None else []
+        stored = await self._journal.append(self.id, [*events, *sent])
+        self._fold(stored)
+        if self._port is not None:
+            for line in sent:
+                self._port.write(line.number, bytes(line.line))
+
+    def _fold(self, stored: Sequence[Stored]) -> None:
+        for one in stored:
+            self._view = fold(self._view, one)
+
+    async def _start(self, origin: Origin, spec: SessionSpec | None = None) -> None:
+        spec = spec or self.view.spec
+        run = new_id()
+        machine = spec.machine or ""
+        await self._append([RunStarting(run=run, machine=machine, origin=origin)])
+        self._run = Run(self.id, run, spec)
+        self._port = self._machines.start(run, self.id, spec, origin)
+
+    async def _send_next(self) -> None:
+        """Send the oldest queued prompt, if the CLI is ready for it."""
+        queued = self.view.queued
+        if self._run is None or not queued or not self._run.idle:
+            return
+        following = queued[0]
+        await self._append(self._run.prompt(following.prompt, following.content))
+
+    async def _request(self, command: Any, seconds: float) -> Raw:
+        waiter = _Waiter(anyio.Event())
+        async with self._order:
+            if self._run is None:
+                raise Conflict("not_running", "the session has no process; resume it first")
+            request_id = self._run.request(command)
+            self._waiters[request_id] = waiter
+            await self._append([])
+        try:
+            with anyio.move_on_after(seconds):
+                await waiter.done.wait()
+        finally:
+            self._waiters.pop(request_id, None)
+        match waiter.ending:
+            case Answered(json=json):
+                return json if json is not None else Raw(b"{}")
+            case Refused(error=error, code=code):
+                raise RequestRefused(command.subtype, error, code=code)
+            case Lost(reason=reason) | Abandoned(reason=reason):
+                raise RequestCancelled(command.subtype, reason)
+            case None:
+                async with self._order:
+                    if self._run is not None:
+                        self._run.give_up(request_id)
+                        await self._append([])
+                raise RequestTimeout(command.subtype, seconds)
+
+    def _settle(self, endings: Sequence[tuple[str, Ending]]) -> None:
+        for request_id, ending in endings:
+            waiter = self._waiters.pop(request_id, None)
+            if waiter is not None:
+                waiter.ending = ending
+                waiter.done.set()
+
+    def _check_queued(self, prompt: str) -> None:
+        if prompt not in self.view.prompts:
+            raise NotFound("prompt", prompt)
+        if all(queued.prompt != prompt for queued in self.view.queued):
+            raise Conflict("not_queued", "the prompt is not in the queue any more")

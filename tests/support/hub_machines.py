@@ -1,0 +1,121 @@
+"""Machines in the hand of a test: what the hub asks of them, and runs that say what it wants."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.session import Session
+from quarterdeck.journal.base import Journal
+from support import lines
+
+
+class TestRun:
+    """A run: a port for the hub, and a CLI for the test."""
+
+    __test__ = False
+
+    def __init__(self, machines: TestMachines, run: str, session: str, said: int = 0) -> None:
+        self.machines = machines
+        self.run = run
+        self.session = session
+        self.said = said
+        self.had = said
+        self.written: dict[int, bytes] = {}
+        self.stops: list[bool] = []
+        self.forgotten = False
+        self._read = 0
+        self._wrote = anyio.Event()
+
+    # the hub's side
+
+    def write(self, number: int, line: bytes) -> None:
+        if number in self.written:
+            assert self.written[number] == line, "a number stands for one line"
+        self.written[number] = line
+        self._wrote.set()
+
+    async def wait_for_write(self) -> None:
+        """Wait until something is written that was not read yet."""
+        while max([0, *self.written]) <= self._read:
+            self._wrote = anyio.Event()
+            await self._wrote.wait()
+
+    def have(self, upto: int) -> None:
+        self.had = max(self.had, upto)
+
+    def stop(self, *, force: bool = False) -> None:
+        self.stops.append(force)
+
+    def forget(self) -> None:
+        self.forgotten = True
+
+    # the test's side
+
+    @property
+    def owner(self) -> Session:
+        return self.machines.hub._sessions[self.session]
+
+    def read(self) -> list[dict[str, Any]]:
+        """What was written since the last call."""
+        fresh = [number for number in sorted(self.written) if number > self._read]
+        self._read = max([self._read, *fresh])
+        return [json.loads(self.written[number]) for number in fresh]
+
+    async def say(self, *said: bytes) -> None:
+        """Say lines, and check that they were acknowledged."""
+        first = self.said + 1
+        self.said += len(said)
+        await self.owner.run_said(self.run, first, [line.rstrip(b"\n") for line in said])
+        assert self.had >= self.said or self.forgotten
+
+    async def greet(self, version: str = "2.1.325") -> None:
+        """Start, and answer `initialize`."""
+        await self.owner.run_started(self.run, 42, version, "/work")
+        (greeting,) = self.read()
+        assert greeting["request"]["subtype"] == "initialize"
+        await self.say(lines.success_answer(greeting["request_id"]))
+
+    async def end(self, reason: str = "It exited.", **more: Any) -> None:
+        """End the process."""
+        self.said += 1
+        await self.owner.run_ended(self.run, self.said, reason, **more)
+
+    async def take_prompt(self) -> str:
+        """Begin the turn of the prompt that was written last."""
+        (line,) = [line for line in self.read() if line["type"] == "user"]
+        uuid: str = line["uuid"]
+        await self.say(lines.init(uuid=f"init-{uuid}"), lines.echo(uuid))
+        return uuid
+
+
+class TestMachines:
+    """Where runs are started."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self.hub: Hub
+        self.runs: list[TestRun] = []
+        self.started: list[tuple[SessionSpec, Origin]] = []
+
+    def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> TestRun:
+        self.started.append((spec, origin))
+        self.runs.append(TestRun(self, run, session))
+        return self.runs[-1]
+
+    def attach(self, run: str, session: str, machine: str, *, said: int) -> TestRun:
+        self.runs.append(TestRun(self, run, session, said))
+        return self.runs[-1]
+
+
+def hub_with(journal: Journal) -> tuple[Hub, TestMachines]:
+    """A hub whose machines are the test's."""
+    machines = TestMachines()
+    hub = Hub(journal, lambda token: None, machines=machines)
+    machines.hub = hub
+    return hub, machines
