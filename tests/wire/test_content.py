@@ -208,3 +208,10 @@ def test_a_document_keeps_its_source() -> None:
     assert block.source is not None
     assert block.source.kind == "base64"
     assert plain(block.source) == source
+
+
+def test_a_call_of_a_tool_gives_its_arguments_as_plain_values() -> None:
+    call = blocks.decode(raw({"type": "tool_use", "id": "t", "name": "X", "input": {"a": [1]}}))
+    assert isinstance(call, ToolUseBlock)
+    assert call.arguments == {"a": [1]}
+    assert ToolUseBlock(id="t", name="X").arguments == {}

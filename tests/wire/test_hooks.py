@@ -49,6 +49,7 @@ def test_what_a_tool_was_given_and_gave_stays_raw() -> None:
 
     assert isinstance(found, PostToolUseInput)
     assert found.tool_response == Raw(b'{"stdout":"x"}')
+    assert found.arguments == {"command": "ls"}
     assert found.duration_ms == 1.5
 
 

@@ -57,6 +57,7 @@ def test_an_assistant_message_gives_its_text() -> None:
     content = [{"type": "text", "text": "hello"}]
     message = read(Assistant, type="assistant", message={"id": "m", "content": content}, uuid="u")
     assert message.message.content == (TextBlock(text="hello"),)
+    assert message.blocks == message.message.content
     assert message.text == "hello"
     assert message.parent_tool_use_id is None
 
@@ -80,7 +81,7 @@ def test_a_tools_result_comes_in_a_user_message_with_its_raw_output() -> None:
     message = read(
         User, type="user", message={"role": "user", "content": content}, tool_use_result={"x": 1}
     )
-    (block,) = message.message.blocks
+    (block,) = message.blocks
     assert isinstance(block, ToolResultBlock)
     assert block.is_error
     assert json.loads(bytes(message.tool_use_result)) == {"x": 1}
@@ -99,6 +100,7 @@ def test_the_echo_of_a_prompt_says_that_it_is_one() -> None:
     assert message.is_replay
     assert not message.is_synthetic
     assert message.text == "hi"
+    assert message.blocks == (TextBlock(text="hi"),)
     assert message.origin is not None
     assert message.origin.kind is OriginKind.HUMAN
 
@@ -153,7 +155,33 @@ def test_the_text_of_a_failure_is_the_best_there_is() -> None:
     failed = {"subtype": "error_during_execution"}
     assert result(**failed, errors=["one", "two"]).error_text == "one\ntwo"
     assert result(is_error=True, result="API Error: 529").error_text == "API Error: 529"
-    assert result(**failed, errors=[]).error_text == "error_during_execution"
+    assert result(subtype="error_max_turns").error_text == "error_max_turns"
+
+
+DIAGNOSTIC = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null"
+
+
+@pytest.mark.parametrize(
+    ("members", "interrupted", "text"),
+    [
+        ({"errors": []}, True, "the turn was interrupted"),
+        ({"errors": [DIAGNOSTIC]}, True, "the turn was interrupted"),
+        (
+            {"errors": [DIAGNOSTIC], "terminal_reason": "aborted_tools"},
+            True,
+            "the turn was interrupted",
+        ),
+        ({"errors": [DIAGNOSTIC, "it broke"]}, False, "it broke"),
+        ({"errors": [DIAGNOSTIC], "terminal_reason": "model_error"}, False, "model_error"),
+    ],
+)
+def test_an_interrupt_is_told_in_plain_words(
+    members: dict[str, Any], interrupted: bool, text: str
+) -> None:
+    message = result(subtype="error_during_execution", **members)
+    assert message.interrupted is interrupted
+    assert message.error_text == text
+    assert message.errors == tuple(members["errors"])
 
 
 def test_a_result_has_usage_by_turn_and_by_model() -> None:

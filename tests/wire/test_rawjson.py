@@ -12,6 +12,7 @@ from quarterdeck.wire.rawjson import (
     is_object,
     members,
     mend_surrogates,
+    plain_object,
     subtype_of,
 )
 
@@ -77,3 +78,10 @@ class Sample(Part):
 
 def test_a_default_that_is_always_written_is_written() -> None:
     assert msgspec.json.encode(Sample()) == b'{"written":null}'
+
+
+def test_an_object_becomes_plain_values_and_whatever_is_none_an_empty_one() -> None:
+    assert plain_object(Raw(b'{"a":[1,{"b":null}]}')) == {"a": [1, {"b": None}]}
+    assert plain_object(Raw(rb'{"a":"\ud83d"}')) == {"a": "\ufffd"}
+    for other in (b"", b"[1]", b'"a"', b"{", b"\xff"):
+        assert plain_object(Raw(other)) == {}

@@ -17,6 +17,7 @@ from msgspec import Raw, field
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, OpenUnion, Part, UnknownPart, unknown_part
 from quarterdeck.wire.envelope import Body, Lazy
+from quarterdeck.wire.rawjson import plain_object
 
 
 class StopReason(OpenEnum):
@@ -108,6 +109,11 @@ class ToolUseBlock(Part, tag="tool_use"):
     input: Raw = ABSENT
     caller: Raw = ABSENT
     cache_control: Raw = ABSENT
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The input as plain values; empty if it is no JSON object."""
+        return plain_object(self.input)
 
 
 class ServerToolUseBlock(Part, tag="server_tool_use"):

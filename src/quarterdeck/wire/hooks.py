@@ -14,7 +14,7 @@ from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Number, OpenEnum, Part
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
-from quarterdeck.wire.rawjson import EMPTY, always
+from quarterdeck.wire.rawjson import EMPTY, always, plain_object
 
 
 class HookEvent(OpenEnum):
@@ -110,6 +110,11 @@ class ToolCall(Part):
     tool_use_id: str = ""
     tool_response: Raw = ABSENT
 
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The tool's input as plain values; empty if it is no JSON object."""
+        return plain_object(self.tool_input)
+
 
 class HookInputBase(Part, tag_field="hook_event_name"):
     """What every event carries."""
@@ -131,6 +136,11 @@ class _ToolInput(HookInputBase):
     tool_input: Raw = EMPTY
     tool_use_id: str = ""
     mcp_server: McpServerProvenance | None = None
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The tool's input as plain values; empty if it is no JSON object."""
+        return plain_object(self.tool_input)
 
 
 class PreToolUseInput(_ToolInput, tag="PreToolUse"):

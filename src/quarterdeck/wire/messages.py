@@ -17,6 +17,7 @@ from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Malformed, Message, Number, OpenEnum, Part, Unknown, UnknownPart
 from quarterdeck.wire.content import (
     AssistantBody,
+    Block,
     UserBody,
     decode_assistant_body,
     decode_user_body,
@@ -188,6 +189,11 @@ class Assistant(Message, tag="assistant"):
         return decode_assistant_body(self.message_json)
 
     @property
+    def blocks(self) -> tuple[Block | UnknownPart, ...]:
+        """The blocks in it: text, thinking, calls of tools."""
+        return self.message.content
+
+    @property
     def text(self) -> str:
         """The text in it."""
         return self.message.text
@@ -255,6 +261,11 @@ class User(Message, tag="user"):
     def message(self) -> UserBody:
         """The message, decoded."""
         return decode_user_body(self.message_json)
+
+    @property
+    def blocks(self) -> tuple[Block | UnknownPart, ...]:
+        """The blocks in it: what tools gave, or a prompt. A plain text is one block of text."""
+        return self.message.blocks
 
     @property
     def text(self) -> str:

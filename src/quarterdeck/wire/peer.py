@@ -6,7 +6,8 @@ bytes::
 
     for event in peer.receive_data(await link.receive()):
         ...                                 # act on it
-    await link.send(peer.data_to_send())    # always: receiving may produce answers
+    if data := peer.data_to_send():         # always ask: receiving may produce answers
+        await link.send(data)
 
 Whatever is sent is valid for the version at the other end. Until the version is known, only what
 every version bears is sent.
@@ -14,14 +15,14 @@ every version bears is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 from msgspec import Raw, Struct
 
-from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Command, Initialize, InitializeAnswer, decode_or_none
@@ -40,12 +41,25 @@ from quarterdeck.wire.exchange import (
 )
 from quarterdeck.wire.framing import DEFAULT_MAX_LINE, LineReader, OversizedLine
 from quarterdeck.wire.messages import Assistant, ConversationReset, StreamEvent
-from quarterdeck.wire.outbound import Answer, CancelRequest, KeepAlive, Prompt, Request
+from quarterdeck.wire.outbound import (
+    Answer,
+    CancelRequest,
+    KeepAlive,
+    Prompt,
+    Request,
+    UpdateEnvironment,
+)
 from quarterdeck.wire.requests import CanUseTool, Elicitation, RequestUserDialog, UnknownRequest
 from quarterdeck.wire.states import Happening, State, follow
 from quarterdeck.wire.system import ApiRetry, Init, Status
 from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded, TurnLedger
-from quarterdeck.wire.versions import Version, check, check_prompt, may_send_cancel
+from quarterdeck.wire.versions import (
+    Version,
+    check,
+    check_prompt,
+    environment_reaches_tools,
+    may_send_cancel,
+)
 
 _FOR_PEOPLE = (CanUseTool, Elicitation, RequestUserDialog)
 """Requests that wait for a person. The others are between programs."""
@@ -288,6 +302,13 @@ class Peer:
                 self._settled(answer.response.request_id)
             case _:
                 pass
+
+    def set_environment(self, variables: Mapping[str, str]) -> None:
+        """Set variables for the tools that the CLI starts from now on. It gives no answer."""
+        if not environment_reaches_tools(self.version):
+            version = None if self.version is None else str(self.version)
+            raise UnsupportedError("a change of the running CLI's environment", version=version)
+        self._send(UpdateEnvironment(variables=dict(variables)))
 
     def keep_alive(self) -> None:
         """Say nothing, audibly."""

@@ -39,6 +39,7 @@ class _Subtype(Struct):
 _subtype = msgspec.json.Decoder(_Subtype).decode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _elements = msgspec.json.Decoder(list[Raw]).decode
+_plain = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def always(value: T) -> T:
@@ -106,6 +107,17 @@ def members(raw: Raw) -> dict[str, Raw]:
         return _members(raw)
     except _UNREADABLE:
         return {}
+
+
+def plain_object(raw: Raw) -> dict[str, object]:
+    """An object as plain Python values; an empty one for what is no object. Never raises."""
+    try:
+        return _plain(raw)
+    except _UNREADABLE:
+        try:
+            return _plain(mend_surrogates(bytes(raw)))
+        except _UNREADABLE:
+            return {}
 
 
 def elements(raw: Raw) -> list[Raw] | None:

@@ -18,6 +18,12 @@ from quarterdeck.wire.content import Usage, decode_usage
 from quarterdeck.wire.envelope import Body, Lazy, Origin, decode_origin, names
 
 
+INTERRUPTED = "the turn was interrupted"
+
+_DIAGNOSTIC = "[ede_diagnostic]"
+"""How newer versions begin a line of `errors` that is for their makers."""
+
+
 class ResultSubtype(OpenEnum):
     """How a turn ended. `success` may still be an error: see `Result.failed`."""
 
@@ -271,11 +277,30 @@ class Result(Message, tag="result"):
         return "api_error" if self.subtype is ResultSubtype.SUCCESS else self.subtype.value
 
     @property
+    def interrupted(self) -> bool:
+        """Whether somebody broke the turn off.
+
+        Newer versions say so. Of an older one we know it by what it leaves out: words for it.
+        """
+        if self.terminal_reason is not None:
+            return self.terminal_reason.startswith("aborted")
+        return self.subtype is ResultSubtype.ERROR_DURING_EXECUTION and not self._complaints
+
+    @property
     def error_text(self) -> str:
-        """What the CLI said of the failure; empty if the turn did not fail."""
+        """What went wrong, in words for people; empty if the turn did not fail.
+
+        Lines of `errors` that are for the CLI's makers are left out.
+        """
         if not self.failed:
             return ""
-        return "\n".join(self.errors) or self.result or self.outcome
+        if self._complaints:
+            return "\n".join(self._complaints)
+        return INTERRUPTED if self.interrupted else self.result or self.outcome
+
+    @property
+    def _complaints(self) -> tuple[str, ...]:
+        return tuple(line for line in self.errors if not line.startswith(_DIAGNOSTIC))
 
     @property
     def prompts(self) -> tuple[str, ...]:
