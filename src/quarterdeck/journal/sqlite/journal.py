@@ -163,6 +163,7 @@ class SqliteJournal:
             await to_thread.run_sync(self._writer.finish)
             self._tail.close()
             await self._end_readers()
+            await to_thread.run_sync(self._writer.close)
             self._lock.release()
             self._closed.set()
 

@@ -140,10 +140,14 @@ class Writer:
         self._queue.put(job)
 
     def finish(self) -> None:
-        """Write what is queued, end the thread, and close the file."""
+        """Write what is queued, and end the thread."""
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
+
+    def close(self) -> None:
+        """Close the file, which must be the last to be done: SQLite then puts it in order."""
+        self._connection.close()
 
     # --- the thread ----------------------------------------------------------------------------
 
@@ -153,7 +157,6 @@ class Writer:
             jobs, ended = self._take()
             if jobs:
                 tell(self._write(jobs))
-        self._connection.close()
 
     def _take(self) -> tuple[list[Job], bool]:
         """Wait for a job, and take what is queued behind it too. Also: whether it is the end."""

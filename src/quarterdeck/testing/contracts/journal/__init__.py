@@ -1,0 +1,30 @@
+"""What every engine of the journal must do: subclass `JournalContract`, and give it a journal.
+
+For pytest with anyio's plugin, which this module does not import::
+
+    class TestMyJournal(JournalContract):
+        @asynccontextmanager
+        async def journal(self) -> AsyncIterator[Journal]:
+            async with MyJournal() as journal:
+                yield journal
+
+An engine that outlives its program passes `DurableJournalContract`, whose `journal` opens the same
+journal each time it is called within one test.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.testing.contracts.journal.appending import AppendContract
+from quarterdeck.testing.contracts.journal.durable import DurableContract
+from quarterdeck.testing.contracts.journal.following import FollowContract
+from quarterdeck.testing.contracts.journal.overview import DeleteContract, OverviewContract
+
+__all__ = ["DurableJournalContract", "JournalContract"]
+
+
+class JournalContract(AppendContract, FollowContract, OverviewContract, DeleteContract):
+    """What every engine passes."""
+
+
+class DurableJournalContract(JournalContract, DurableContract):
+    """What an engine passes whose journal outlives the program."""

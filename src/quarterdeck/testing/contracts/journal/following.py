@@ -1,0 +1,162 @@
+"""Following."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import anyio
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.stored import Stored
+from quarterdeck.testing.contracts.journal.support import (
+    LATE,
+    SECONDS,
+    Contract,
+    chance,
+    note,
+    nothing,
+    refused,
+    take,
+    texts,
+)
+
+
+class FollowContract(Contract):
+    """Following."""
+
+    async def test_a_follower_gets_what_is_there_and_then_what_comes(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [note("1"), note("2")])
+            follower = journal.follow({"a": 1})
+            assert texts(await take(follower, 1)) == ["2"]
+            await journal.append("b", [note("of another")])
+            await journal.append("a", [note("3")])
+            assert texts(await take(follower, 1)) == ["3"]
+            await nothing(follower)
+
+    async def test_a_session_that_is_not_there_yet_can_be_followed(self) -> None:
+        async with self.journal() as journal:
+            follower = journal.follow({"a": 0})
+            await nothing(follower)
+            await journal.append("a", [note("1")])
+            assert texts(await take(follower, 1)) == ["1"]
+
+    async def test_all_sessions_are_followed_in_the_order_of_all_events(self) -> None:
+        async with self.journal() as journal:
+            for number in range(6):
+                await journal.append("ab"[number % 2], [note(str(number))])
+            assert texts(await take(journal.follow(after=0), 6)) == list("012345")
+            assert texts(await take(journal.follow(after=4), 2)) == list("45")
+            new = journal.follow()
+            await nothing(new)
+            await journal.append("c", [note("6")])
+            assert texts(await take(new, 1)) == ["6"]
+
+    async def test_a_number_beyond_the_last_event_cannot_be_followed(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [note("1")])
+
+            async def follow(cursors: dict[str, int] | None, after: int | None) -> None:
+                journal.follow(cursors, after=after)
+
+            for cursors, after in (({"a": 2}, None), ({"b": 1}, None), (None, 2), (None, -1)):
+                await refused(follow(cursors, after), UsageError)
+
+    async def test_a_cancelled_wait_loses_nothing(self) -> None:
+        async with self.journal() as journal:
+            follower = journal.follow({"a": 0})
+            found: list[Stored] = []
+            async with anyio.create_task_group() as group:
+
+                async def write() -> None:
+                    for number in range(200):
+                        await journal.append("a", [note(str(number))])
+
+                group.start_soon(write)
+                patience = chance(7)
+                with anyio.fail_after(SECONDS):
+                    while len(found) < 200:
+                        with anyio.move_on_after(patience.random() / 500):
+                            found += await anext(follower)
+            assert [each.seq for each in found] == list(range(1, 201))
+
+    async def test_between_history_and_life_nothing_is_missed_or_doubled(self) -> None:
+        async with self.journal() as journal:
+            for seed in range(3):
+                await _seam(journal, chance(seed), f"seed{seed}-")
+
+    async def test_a_follower_that_does_not_read_holds_nothing_up_and_misses_nothing(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [note("first")])
+            stalled = journal.follow({"a": 0}), journal.follow(after=0)
+            for follower in stalled:
+                await take(follower, 1)
+            awake = journal.follow()
+            for start in range(0, LATE, 1000):
+                events = [note(str(number)) for number in range(start, start + 1000)]
+                with anyio.fail_after(SECONDS):
+                    await journal.append("a", events)
+                assert len(await take(awake, 1000)) == 1000
+            for follower in stalled:
+                stored = await take(follower, LATE)
+                assert [each.seq for each in stored] == list(range(2, LATE + 2))
+                await nothing(follower)
+
+    async def test_a_session_far_behind_is_not_kept_waiting_by_a_busy_one(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("old", [note(str(number)) for number in range(3000)])
+            await journal.append("busy", [note(str(number)) for number in range(12_000)])
+            follower = journal.follow({"busy": 12_000, "old": 0})
+            waiting = 3000
+            with anyio.fail_after(SECONDS):
+                for _ in range(50):
+                    await journal.append("busy", [note("news")])
+                    batch = await anext(follower)
+                    waiting -= sum(each.session == "old" for each in batch)
+            assert waiting == 0
+
+
+async def _seam(journal: Journal, dice: random.Random, prefix: str) -> None:
+    """Followers that begin anywhere, while others write."""
+    sessions = [prefix + name for name in "abc"]
+    begun = asyncio.Semaphore(0)
+    readers = 12
+
+    async def write(session: str, own: random.Random) -> None:
+        for number in range(80):
+            await journal.append(session, [note(str(number))] * own.randrange(1, 4))
+            if own.random() < 0.2:
+                await asyncio.sleep(own.random() / 300)
+
+    async def read(own: random.Random) -> None:
+        for _ in range(own.randrange(20)):
+            await asyncio.sleep(own.random() / 300)
+        position = own.randrange(journal.position + 1)
+        starts = {session: own.randrange(await journal.head(session) + 1) for session in sessions}
+        everything = own.random() < 0.5
+        follower = journal.follow(after=position) if everything else journal.follow(starts)
+        begun.release()
+        got: list[Stored] = []
+        with anyio.fail_after(SECONDS):
+            while texts(got[-len(sessions) :]).count(prefix) < len(sessions):
+                got += await anext(follower)
+                if own.random() < 0.1:
+                    await asyncio.sleep(own.random() / 100)
+        if everything:
+            assert [each.position for each in got] == [*range(position + 1, journal.position + 1)]
+        for session in () if everything else sessions:
+            seqs = [each.seq for each in got if each.session == session]
+            assert seqs == [*range(starts[session] + 1, await journal.head(session) + 1)]
+
+    async with anyio.create_task_group() as group:
+        for _ in range(readers):
+            group.start_soon(read, chance(dice.random()))
+        async with anyio.create_task_group() as writers:
+            for session in sessions:
+                writers.start_soon(write, session, chance(dice.random()))
+        for _ in range(readers):
+            await begun.acquire()
+        for session in sessions:
+            await journal.append(session, [note(prefix)])

@@ -1,0 +1,138 @@
+"""What the events come to, and what is left of a deleted session."""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from quarterdeck.domain.errors import NotFound
+from quarterdeck.domain.events import (
+    AskWithdrawn,
+    Decided,
+    RunEnded,
+    RunStarting,
+    Said,
+    SessionArchived,
+    SessionDeleted,
+    SessionRenamed,
+)
+from quarterdeck.journal.views import fold_all
+from quarterdeck.testing.contracts.journal.support import (
+    Contract,
+    answered,
+    asked,
+    created,
+    note,
+    refused,
+    take,
+)
+
+
+class OverviewContract(Contract):
+    """What the events come to."""
+
+    async def test_a_summary_is_the_fold_of_all_events(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [created("deck"), RunStarting(run="r1", machine="here")])
+            await journal.append("a", [Said(run="r1", number=7, line=Raw(b"{}"))])
+            await journal.append("a", [asked("q1"), asked("q2"), answered("q1")])
+            await journal.append("a", [Said(run="r1", number=8, line=Raw(b"{}")), note("x")])
+            view = await journal.summary("a")
+            assert view is not None
+            assert view == fold_all(None, await journal.read("a"))
+            assert (view.name, view.said, view.head, set(view.asks)) == ("deck", 8, 8, {"q2"})
+            assert await journal.summaries() == [view]
+            assert await journal.summary("b") is None
+
+    async def test_sessions_are_listed_newest_first_in_pages(self) -> None:
+        async with self.journal() as journal:
+            names = [f"s{number}" for number in range(10)]
+            for name in names:
+                await journal.append(name, [created(name)])
+            await journal.append("s3", [SessionArchived(archived=True, by="ann")])
+            await journal.append("s0", [SessionRenamed(name="zero", by="ann")])
+            await journal.delete("s5", by="ann")
+            listed: list[str] = []
+            while page := await journal.summaries(after=listed[-1] if listed else None, limit=3):
+                listed += [view.session for view in page]
+            assert listed == ["s9", "s8", "s7", "s6", "s4", "s2", "s1", "s0"]
+            assert [view.session for view in await journal.summaries(archived=True)] == ["s3"]
+            assert len(await journal.summaries(archived=None)) == 9
+            assert [v.session for v in await journal.summaries(after="s5", limit=1)] == ["s4"]
+            assert await journal.summaries(after="nobody") == []
+
+    async def test_questions_are_open_until_they_are_answered_withdrawn_or_their_run_ends(
+        self,
+    ) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])
+            await journal.append("b", [asked("q4", run="r2"), asked("q5", run="r3")])
+            await journal.append("a", [answered("q2")])
+            await journal.append("a", [AskWithdrawn(ask="q3", reason="cancelled")])
+            await journal.append("b", [RunEnded(run="r2", reason="killed")])
+            opened = await journal.open_asks()
+            assert [card.opened.ask for card in opened] == ["q1", "q5"]
+            assert [card.session for card in opened] == ["a", "b"]
+            assert opened[0].opened == asked("q1")
+
+    async def test_a_question_is_found_with_what_settled_it(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [asked("q1"), asked("q2"), asked("q3")])
+            (stored,) = await journal.append("a", [answered("q2")])
+            (ended,) = await journal.append("a", [RunEnded(run="r1", reason="killed")])
+            await journal.append("a", [answered("q2"), AskWithdrawn(ask="q1", reason="late")])
+            first, second = await journal.find_ask("q1"), await journal.find_ask("q2")
+            assert first is not None
+            assert second is not None
+            assert (first.ask.session, first.ask.seq, first.settled) == ("a", 1, ended)
+            assert (second.ask.opened.ask, second.settled) == ("q2", stored)
+            assert await journal.find_ask("nothing") is None
+
+    async def test_the_audit_has_decisions_and_answers_in_the_order_of_all_events(self) -> None:
+        def decided(title: str) -> Decided:
+            return Decided(tool="Bash", title=title, verdict="allow", by="policy")
+
+        async with self.journal() as journal:
+            await journal.append("a", [decided("1"), note("x"), asked("q1")])
+            await journal.append("b", [decided("2")])
+            await journal.append("a", [answered("q1"), decided("3")])
+            whole = await journal.audit()
+            kinds = [each.event.title if isinstance(each.event, Decided) else "!" for each in whole]
+            assert kinds == ["1", "2", "!", "3"]
+            assert await journal.audit(session="a") == [whole[0], *whole[2:]]
+            assert await journal.audit(after=whole[1].position, limit=1) == [whole[2]]
+            assert await journal.audit(session="nobody") == []
+
+
+class DeleteContract(Contract):
+    """Forgetting."""
+
+    async def test_of_a_deleted_session_only_the_deletion_is_left(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [created(), note("secret"), asked("q1"), answered("q1")])
+            await journal.append("b", [note("1")])
+            last = await journal.delete("a", by="ann")
+            assert last.event == SessionDeleted(by="ann")
+            assert last.seq == await journal.head("a") == 5
+            assert await journal.read("a") == [last]
+            assert await journal.summary("a") is None
+            assert await journal.find_ask("q1") is None
+            assert await journal.open_asks() == []
+            assert await journal.audit() == []
+            assert [each.session for each in await take(journal.follow(after=0), 2)] == ["b", "a"]
+
+    async def test_followers_learn_of_it_wherever_they_are(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [note(str(number)) for number in range(10)])
+            followers = [journal.follow({"a": 3}), journal.follow(), journal.follow(after=2)]
+            last = await journal.delete("a", by="ann")
+            for follower in followers:
+                assert await take(follower, 1) == [last]
+
+    async def test_a_deleted_session_stays_deleted(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [note("1")])
+            await journal.delete("a", by="ann")
+            await refused(journal.append("a", [note("2")]), NotFound)
+            await refused(journal.delete("a", by="ann"), NotFound)
+            await refused(journal.delete("nobody", by="ann"), NotFound)
+            assert len(await journal.read("a")) == 1

@@ -1,0 +1,38 @@
+"""Both engines against the suite that every engine passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("quarterdeck.testing.contracts.journal")
+
+from quarterdeck.journal import Journal, MemoryJournal, SqliteJournal  # noqa: E402 - after the line above
+from quarterdeck.testing.contracts.journal import (  # noqa: E402 - after the line above
+    DurableJournalContract,
+    JournalContract,
+)
+
+
+class TestMemoryJournal(JournalContract):
+    @asynccontextmanager
+    async def journal(self) -> AsyncIterator[Journal]:
+        journal = MemoryJournal()
+        try:
+            yield journal
+        finally:
+            await journal.close()
+
+
+class TestSqliteJournal(DurableJournalContract):
+    @pytest.fixture(autouse=True)
+    def place(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "journal.db"
+
+    @asynccontextmanager
+    async def journal(self) -> AsyncIterator[Journal]:
+        async with await SqliteJournal.open(self.path) as journal:
+            yield journal
