@@ -19,12 +19,16 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.answers import PermissionResult, allow, deny
 from quarterdeck.wire.base import UnknownPart
 from quarterdeck.wire.permissions import (
+    AddRules,
     Destination,
+    PermissionBehavior,
     PermissionMode,
+    PermissionRule,
     PermissionUpdate,
     SetMode,
     Suggestion,
 )
+from quarterdeck.wire.rawjson import plain_object
 from quarterdeck.wire.requests import CanUseTool
 from quarterdeck.wire.tools import Action, Plan, Questions, describe, parse_plan, parse_questions
 from quarterdeck.wire.versions import Version, accepts_mode, bears_unknown_updates
@@ -35,7 +39,8 @@ SKIPPED = "The user did not want to answer."
 class Allow(Struct, frozen=True, kw_only=True):
     """Let the tool run.
 
-    `input` replaces what the model asked for; None runs it as it is. `updates` changes the
+    `input` replaces what the model asked for: any mapping that JSON can say, and all of the input;
+    None runs it as it is. `updates` changes the
     session's permissions as well, so that the next such call is not asked about.
     """
 
@@ -66,8 +71,13 @@ class Ask(Struct, frozen=True):
 
     @property
     def input(self) -> Raw:
-        """The tool's input, as it came."""
+        """The tool's input, as it came: JSON, byte for byte."""
         return self.request.input
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """The tool's input as plain values, to look into; empty if it is no JSON object."""
+        return plain_object(self.request.input)
 
     @property
     def action(self) -> Action:
@@ -92,8 +102,21 @@ class ToolAsk(Ask, frozen=True):
         return Allow(input=changed)
 
     def always(self, *updates: PermissionUpdate) -> Allow:
-        """Let it run, and do not ask again: by these rules, or by those the CLI proposes."""
-        return Allow(updates=updates or self.suggestions)
+        """Let it run, and do not ask again: by these rules, or else by those the CLI proposes.
+
+        What the CLI proposes may be wider than this call (for a Write it is the mode
+        `acceptEdits`) or outlive the session. Where it proposes nothing, every call of this tool is
+        allowed until the session ends.
+        """
+        return Allow(updates=updates or self.suggestions or (_any_call(self.tool_name),))
+
+
+def _any_call(tool_name: str) -> AddRules:
+    return AddRules(
+        rules=(PermissionRule(tool_name=tool_name),),
+        behavior=PermissionBehavior.ALLOW,
+        destination=Destination.SESSION,
+    )
 
 
 class QuestionsAsk(Ask, frozen=True):

@@ -1,7 +1,9 @@
 """Hooks as Python functions.
 
 A `Hook` says for which event, for which tools, and what to run. The CLI calls it by an id that
-`initialize` announced; `HookTable` gives out those ids, finds the function again, and runs it.
+`initialize` announced; `HookTable` gives out those ids, finds the function again, and runs it. The
+answers that most hooks give are made by a function each (`deny_call`, `add_context` and so on); the
+structs behind them, and all others, are in `wire.hook_outputs`.
 
 A hook that fails must not open a door: where an event decides something, a failure decides against
 it. Everywhere else it is reported to the CLI as an error, which carries on without the hook.
@@ -11,22 +13,37 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.hook_outputs import (
     AsyncOutput,
     DenyDecision,
     HookDecision,
     HookPermission,
+    NotificationOutput,
     PermissionRequestOutput,
+    PostModelSwitchOutput,
+    PostToolBatchOutput,
+    PostToolUseFailureOutput,
+    PostToolUseOutput,
     PreToolUseOutput,
+    SessionStartOutput,
+    SetupOutput,
+    SpecificOutput,
+    StopOutput,
+    SubagentStartOutput,
+    SubagentStopOutput,
     SyncOutput,
+    UserPromptExpansionOutput,
+    UserPromptSubmitOutput,
 )
 from quarterdeck.wire.hooks import HookEvent, HookInput, HookMatcher, UnknownHook
+from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.requests import HookCallback
 
 log = logging.getLogger(__name__)
@@ -48,6 +65,69 @@ class Hook(Struct, frozen=True, kw_only=True):
     function: HookFunction
     matcher: str | None = None
     timeout: float | None = None
+
+
+_WITH_CONTEXT: dict[HookEvent, Callable[..., SpecificOutput]] = {
+    HookEvent.PRE_TOOL_USE: PreToolUseOutput,
+    HookEvent.POST_TOOL_USE: PostToolUseOutput,
+    HookEvent.POST_TOOL_USE_FAILURE: PostToolUseFailureOutput,
+    HookEvent.POST_TOOL_BATCH: PostToolBatchOutput,
+    HookEvent.NOTIFICATION: NotificationOutput,
+    HookEvent.USER_PROMPT_SUBMIT: UserPromptSubmitOutput,
+    HookEvent.USER_PROMPT_EXPANSION: UserPromptExpansionOutput,
+    HookEvent.SESSION_START: SessionStartOutput,
+    HookEvent.SETUP: SetupOutput,
+    HookEvent.STOP: StopOutput,
+    HookEvent.SUBAGENT_START: SubagentStartOutput,
+    HookEvent.SUBAGENT_STOP: SubagentStopOutput,
+    HookEvent.POST_MODEL_SWITCH: PostModelSwitchOutput,
+}
+
+
+def allow_call(changed: Mapping[str, object] | Raw | None = None, reason: str = "") -> SyncOutput:
+    """For `PreToolUse`: let the tool run, unasked; with `changed` in place of its whole input."""
+    return _about_call(HookPermission.ALLOW, reason, ABSENT if changed is None else dump(changed))
+
+
+def deny_call(reason: str) -> SyncOutput:
+    """For `PreToolUse`: do not let the tool run. The model reads `reason` and goes on."""
+    return _about_call(HookPermission.DENY, reason)
+
+
+def ask_about_call(reason: str = "") -> SyncOutput:
+    """For `PreToolUse`: have permission asked for, whatever the rules say."""
+    return _about_call(HookPermission.ASK, reason)
+
+
+def _about_call(verdict: HookPermission, reason: str, changed: Raw = ABSENT) -> SyncOutput:
+    return SyncOutput(
+        specific=PreToolUseOutput(
+            permission_decision=verdict,
+            permission_decision_reason=reason or None,
+            updated_input=changed,
+        )
+    )
+
+
+def block(reason: str) -> SyncOutput:
+    """Do not let it happen: a prompt is not sent, a model that wants to stop goes on.
+
+    After a tool (`PostToolUse`) it is too late for that, but the model reads `reason`.
+    """
+    return SyncOutput(decision=HookDecision.BLOCK, reason=reason)
+
+
+def add_context(event: HookEvent | str, text: str) -> SyncOutput:
+    """Tell the model something more. Raises `UsageError` for an event that cannot do so."""
+    make = _WITH_CONTEXT.get(HookEvent(event))
+    if make is None:
+        raise UsageError(f"a hook for {HookEvent(event).value} cannot add context")
+    return SyncOutput(specific=make(additional_context=text))
+
+
+def end_turn(reason: str) -> SyncOutput:
+    """End the turn, after the tool in question has been asked for and run. People read `reason`."""
+    return SyncOutput(continue_=False, stop_reason=reason)
 
 
 class HookFailed(Exception):
@@ -80,17 +160,33 @@ class HookTable:
         if hook is None:
             raise HookFailed(f"there is no hook with the id {request.callback_id!r}")
         try:
-            output = hook.function(request.hook_input)
+            # Whatever its type says, it is somebody's function: it may return anything.
+            output: object = hook.function(request.hook_input)
             if inspect.isawaitable(output):
                 output = await output
-            if output is None:
-                return SyncOutput()
-            if not isinstance(output, SyncOutput | AsyncOutput):
-                raise TypeError(f"a hook gives SyncOutput, AsyncOutput or None, not {output!r}")
-            return output
         except Exception as error:
             log.exception("the hook for %s failed", hook.event.value)
             return _against(hook.event, f"A hook of the controller failed: {error!r}")
+        event = hook.event.value
+        match output:
+            case None:
+                return SyncOutput()
+            case AsyncOutput():
+                return output
+            case SyncOutput(specific=specific) if specific is None or _event_of(specific) == event:
+                return output
+            case SyncOutput(specific=specific):
+                # The CLI would not take it, and go on as if the hook had no opinion.
+                fault = f"returned an answer for {_event_of(specific)}"
+            case _:
+                fault = f"must return SyncOutput, AsyncOutput or None, and returned {output!r}"
+        reason = f"The controller's hook for {event} {fault}."
+        log.error("%s", reason)
+        return _against(hook.event, reason)
+
+
+def _event_of(specific: SpecificOutput | None) -> str:
+    return "" if specific is None else str(specific.__struct_config__.tag)
 
 
 def _against(event: HookEvent, reason: str) -> Part:

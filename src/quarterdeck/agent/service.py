@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from anyio import CancelScope
 from anyio.abc import TaskGroup
 
-from quarterdeck.agent.asks import AnyAsk, Decision, Deny, to_ask, to_result
+from quarterdeck.agent.asks import Allow, AnyAsk, Decision, Deny, to_ask, to_result
 from quarterdeck.agent.hooks import HookFailed, HookTable
 from quarterdeck.agent.mcp.host import McpHost
 from quarterdeck.wire.answers import (
@@ -34,6 +34,8 @@ Decide = Callable[[AnyAsk], Decision | Awaitable[Decision]]
 Elicit = Callable[[Elicitation], ElicitationAnswer | Awaitable[ElicitationAnswer]]
 
 NOBODY = "Nobody is there to allow this: the controlling program has no permission callback."
+NO_DECISION = "The permission callback must return Allow or Deny, and returned {!r}."
+NO_ELICITATION = "the elicit callback must return an ElicitationAnswer, and returned {!r}"
 
 
 class Service:
@@ -115,10 +117,14 @@ class Service:
     async def _decided(self, ask: AnyAsk) -> Decision:
         if self._decide is None:
             return Deny(NOBODY)
-        decision = self._decide(ask)
+        # Whatever its type says, it is somebody's function: it may have forgotten to return.
+        decision: object = self._decide(ask)
         if inspect.isawaitable(decision):
             decision = await decision
-        return decision
+        if isinstance(decision, Allow | Deny):
+            return decision
+        log.error("%s", NO_DECISION.format(decision))
+        return Deny(NO_DECISION.format(decision))
 
     def _result(self, ask: AnyAsk, decision: Decision) -> PermissionResult:
         return to_result(
@@ -129,8 +135,13 @@ class Service:
         if self._elicit is None:
             # Nobody saw it, so nobody declined it.
             return ElicitationAnswer(action=ElicitationAction.CANCEL)
-        answer = self._elicit(request)
-        return await answer if inspect.isawaitable(answer) else answer
+        answer: object = self._elicit(request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, ElicitationAnswer):
+            return answer
+        log.error("%s", NO_ELICITATION.format(answer))
+        raise _CannotAnswer(NO_ELICITATION.format(answer))
 
 
 class _CannotAnswer(Exception):

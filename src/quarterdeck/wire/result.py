@@ -17,7 +17,6 @@ from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 from quarterdeck.wire.content import Usage, decode_usage
 from quarterdeck.wire.envelope import Body, Lazy, Origin, decode_origin, names
 
-
 INTERRUPTED = "the turn was interrupted"
 
 _DIAGNOSTIC = "[ede_diagnostic]"
