@@ -88,6 +88,8 @@ class Runner:
         self._outbox: list[Header] = []
         self._outgoing = asyncio.Event()
         self._greeted = False
+        self.ended = asyncio.Event()
+        """Set when `run` is about to return."""
         self._stop = asyncio.Event()
         self._stop_again = asyncio.Event()
 
@@ -102,30 +104,34 @@ class Runner:
 
     async def run(self) -> None:
         """Serve until stopped, or alone. Raises `Conflict` when another runner has this home."""
-        with self.home.occupied():
-            left = self.home.runs_left()
-            await anyio.to_thread.run_sync(end_leftovers, left)
-            self.home.write_state(
-                RunnerState(
-                    pid=os.getpid(),
-                    runner=self._id,
-                    machine=self.name,
-                    hub_url=self._hub.url,
-                    started=time.time(),
-                    version=quarterdeck.__version__,
-                )
-            )
-            async with anyio.create_task_group() as group:
-                self._group = group
-                self._recover(left)
-                group.start_soon(self._meet)
-                group.start_soon(self._watch)
-                try:
+        try:
+            with self.home.occupied():
+                left = self.home.runs_left()
+                await anyio.to_thread.run_sync(end_leftovers, left)
+                self._write_state()
+                async with anyio.create_task_group() as group:
+                    self._group = group
+                    self._recover(left)
+                    group.start_soon(self._meet)
+                    group.start_soon(self._watch)
                     await self._stop.wait()
                     await self._leave()
-                finally:
-                    group.cancel_scope.cancel()
                     # Each run ends its own process when it is cancelled: shielded, and bounded.
+                    group.cancel_scope.cancel()
+        finally:
+            self.ended.set()
+
+    def _write_state(self) -> None:
+        self.home.write_state(
+            RunnerState(
+                pid=os.getpid(),
+                runner=self._id,
+                machine=self.name,
+                hub_url=self._hub.url,
+                started=time.time(),
+                version=quarterdeck.__version__,
+            )
+        )
 
     # --- the end of it ---
 
