@@ -16,8 +16,8 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT, Fact
 
 
-class Command(Fact, tag_field="command"):
-    """The base of all commands."""
+class Command(Fact, tag_field="command", forbid_unknown_fields=True):
+    """The base of all commands. A misspelt member is refused: it may have been a restriction."""
 
     by: str = ""
 
@@ -138,21 +138,25 @@ class Scope(StrEnum):
     ALWAYS = "always"
 
 
-class AllowAnswer(Fact, tag_field="answer", tag="allow"):
+class AnswerBase(Fact, tag_field="answer", forbid_unknown_fields=True):
+    """The base of all answers."""
+
+
+class AllowAnswer(AnswerBase, tag="allow"):
     """Let it run; `input` replaces what the model asked for."""
 
     scope: Scope = Scope.ONCE
     input: Raw = ABSENT
 
 
-class DenyAnswer(Fact, tag_field="answer", tag="deny"):
+class DenyAnswer(AnswerBase, tag="deny"):
     """Do not let it run; `stop` ends the turn as well."""
 
     message: str = ""
     stop: bool = False
 
 
-class PlanAnswer(Fact, tag_field="answer", tag="plan"):
+class PlanAnswer(AnswerBase, tag="plan"):
     """What is to become of a plan.
 
     `fresh` implements it in a new conversation, `auto` here with edits accepted, `manual` here with
@@ -163,20 +167,20 @@ class PlanAnswer(Fact, tag_field="answer", tag="plan"):
     feedback: str = ""
 
 
-class QuestionsAnswer(Fact, tag_field="answer", tag="questions"):
+class QuestionsAnswer(AnswerBase, tag="questions"):
     """The answers by the text of their question: a label, several, or any text."""
 
     answers: dict[str, str | tuple[str, ...]]
     notes: dict[str, str] | None = None
 
 
-class SkipAnswer(Fact, tag_field="answer", tag="skip"):
+class SkipAnswer(AnswerBase, tag="skip"):
     """No answer; the model goes on without."""
 
     message: str = ""
 
 
-class ElicitationAnswer(Fact, tag_field="answer", tag="elicitation"):
+class ElicitationAnswer(AnswerBase, tag="elicitation"):
     """What a person put into an MCP server's form."""
 
     action: Literal["accept", "decline", "cancel"]

@@ -1,0 +1,137 @@
+"""The whole front as one ASGI app: the gate, the API, the stream, the pages.
+
+`make_app` puts the parts together and is the only way in. It is given the hub as a `Deck` and the
+endpoints of runners and CLIs as ASGI apps, and knows nothing of what is behind either.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+from litestar import Litestar, Request, Response, Router
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi.config import OpenAPIConfig
+
+from quarterdeck import __version__
+from quarterdeck.fronts.http import deckwide, sessions
+from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
+from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
+from quarterdeck.fronts.http.connection import Pace
+from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.openapi import StructNames, document
+from quarterdeck.fronts.http.pages import Pages
+from quarterdeck.fronts.http.problems import (
+    MEDIA_TYPE,
+    Problem,
+    Refused,
+    encode,
+    of_status,
+    problem_of,
+)
+from quarterdeck.fronts.http.stream import StreamEndpoint
+from quarterdeck.hub.deck import Deck
+
+_HIDDEN = "/-/openapi"
+"""Where the framework would serve its own idea of the document. The switch does not lead there."""
+
+
+def make_app(
+    deck: Deck,
+    access: Access,
+    *,
+    runner_endpoint: ASGIApp | None = None,
+    cli_endpoint: ASGIApp | None = None,
+    static: Path | None = None,
+    pace: Pace | None = None,
+) -> ASGIApp:
+    """The app. `static` is the folder of the built deck; without it a plain page says what this is.
+
+    `runner_endpoint` gets what comes to `/runner`; `cli_endpoint` what comes below `/v1/`, and the
+    WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`.
+    """
+    api, names = _api(deck, access)
+    pages = Pages(document(api, names), static)
+    switch = _Switch(cast("ASGIApp", api), pages)
+    return Gate(
+        access,
+        switch,
+        stream=StreamEndpoint(deck, access, pace),
+        runner=runner_endpoint,
+        cli=cli_endpoint,
+    )
+
+
+class _Switch:
+    """To the API or to the pages, by the path alone."""
+
+    def __init__(self, api: ASGIApp, pages: Pages) -> None:
+        self._api = api
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan" or self._is_api(scope):
+            await self._api(scope, receive, send)
+        else:
+            await self._pages(scope, send)
+
+    @staticmethod
+    def _is_api(scope: Scope) -> bool:
+        path = path_of(scope)
+        if path == "/login":
+            return scope["method"] not in {"GET", "HEAD"}
+        return path.startswith("/api/") or path == "/healthz"
+
+
+def _api(deck: Deck, access: Access) -> tuple[Litestar, StructNames]:
+    names = StructNames()
+    api = Router(path="/api", route_handlers=sessions.HANDLERS, guards=[reading])
+    for handler in deckwide.HANDLERS:
+        api.register(handler)
+    app = Litestar(
+        route_handlers=[api, *deckwide.OPEN_HANDLERS],
+        dependencies={
+            "deck": Provide(lambda: deck, sync_to_thread=False),
+            "access": Provide(lambda: access, sync_to_thread=False),
+        },
+        exception_handlers={Exception: _answer},
+        request_max_body_size=BODY_LIMIT,
+        openapi_config=OpenAPIConfig(
+            title="Quarterdeck",
+            version=__version__,
+            description="Run many Claude Code agents, and steer them from anywhere.",
+            path=_HIDDEN,
+            render_plugins=[],
+        ),
+        plugins=[names],
+        logging_config=None,
+    )
+    return app, names
+
+
+def _answer(_: Request[object, object, State], error: Exception) -> Response[bytes]:
+    """The boundary of the API: whatever was raised becomes a problem document."""
+    headers: dict[str, str] = {}
+    found: Problem
+    match error:
+        case ValidationException():
+            found = of_status(400, _validation(error))
+        case HTTPException():
+            found = of_status(error.status_code, error.detail)
+            headers = {**(error.headers or {})}
+        case _:
+            found = problem_of(error)
+    if isinstance(error, Refused):
+        headers = {name.decode(): value.decode() for name, value in error.headers}
+    return Response(encode(found), status_code=found.status, media_type=MEDIA_TYPE, headers=headers)
+
+
+def _validation(error: ValidationException) -> str:
+    """What is wrong with which parameter, in one line."""
+    if not isinstance(error.extra, list):
+        return error.detail
+    told = (f"{entry.get('key', '?')}: {entry.get('message', '')}" for entry in error.extra)
+    return "; ".join(told) or error.detail

@@ -1,0 +1,312 @@
+"""One client of the stream: what it says, what it is sent, and when it is sent away.
+
+Four tasks that end together: listening, events, live text, and beats. Whatever is sent goes through
+one lock and one bounded wait; a client that reads slowly holds up these tasks and nothing else.
+Above is the endpoint; below are the reader of its events and the buffer of its live text.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Protocol, assert_never
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError, UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.asgi import Message, Receive, Send
+from quarterdeck.fronts.http.asking import decode_command, do
+from quarterdeck.fronts.http.events import Frames, batches
+from quarterdeck.fronts.http.live import LiveText
+from quarterdeck.fronts.http.problems import problem, problem_of
+from quarterdeck.fronts.http.reader import Reader
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.fronts.http.words import (
+    PROTOCOL,
+    Bad,
+    Beat,
+    ClientFrame,
+    Done,
+    Failed,
+    Follow,
+    Following,
+    Frame,
+    Hello,
+    Limits,
+    Order,
+    Place,
+    Unfollow,
+)
+from quarterdeck.hub.deck import Deck, Deltas
+from quarterdeck.journal.base import Stored
+
+BAD_FRAME = 4400
+NOT_WELCOME = 4401
+TOO_SLOW = 4408
+UNAVAILABLE = 4503
+RESTARTING = 1012
+
+_CLOSE_SECONDS = 2.0
+
+_decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
+
+
+class Pace(Fact):
+    """How long and how much: the limits of a connection."""
+
+    beat_seconds: float = 15.0
+    """After so much silence of ours we say that we are there."""
+    silence_seconds: float = 60.0
+    """After so much silence of the client it is taken for gone."""
+    send_seconds: float = 60.0
+    """How long a frame may wait for a client that does not read."""
+    sessions: int = 1000
+    commands: int = 16
+    """Commands of one client that are under way at once."""
+    frame_bytes: int = 32 * 1024 * 1024
+
+
+class Shared(Protocol):
+    """What the connections of an endpoint have in common."""
+
+    @property
+    def deck(self) -> Deck:
+        """The hub."""
+
+    @property
+    def access(self) -> Access:
+        """Who may stay."""
+
+    @property
+    def pace(self) -> Pace:
+        """The limits."""
+
+    @property
+    def frames(self) -> Frames:
+        """Frames that several connections send."""
+
+    def speaking(self) -> set[str]:
+        """The sessions of which there may be live text."""
+
+
+class Connection:
+    """One client, from its first frame to its last."""
+
+    def __init__(self, shared: Shared, person: Person, receive: Receive, send: Send) -> None:
+        self._shared = shared
+        self._deck = shared.deck
+        self._pace = shared.pace
+        self._person = person
+        self._receive = receive
+        self._send = send
+        self._reader = Reader(self._deck)
+        self._live = LiveText(self._deck.so_far)
+        self._wants_live = False
+        self._turn = anyio.Lock()
+        self._waiting = anyio.CancelScope()
+        self._scope = anyio.CancelScope()
+        self._close: tuple[int, str] | None = None
+        self._gone = False
+        self._commands = 0
+        self._heard_at = self._sent_at = time.monotonic()
+
+    def hear(self, delta: Deltas) -> None:
+        """There is a piece of live text; it is for those who follow its session."""
+        if self._wants_live and self._reader.wants(delta.session):
+            self._live.hear(delta)
+
+    async def run(self) -> None:
+        """Serve the client until it leaves, or has to."""
+        async with anyio.create_task_group() as group:
+            self._scope = group.cancel_scope
+            await self._say(self._hello())
+            group.start_soon(self._send_events)
+            group.start_soon(self._send_live)
+            group.start_soon(self._beat)
+            await self._listen(group)
+            group.cancel_scope.cancel()
+        if self._close is not None and not self._gone:
+            await self._say_goodbye(*self._close)
+
+    def _end(self, code: int, reason: str) -> None:
+        """Send the client away, with the first reason that there was."""
+        self._close = self._close or (code, reason)
+        self._scope.cancel()
+
+    # --- what the client says ------------------------------------------------------------------
+
+    async def _listen(self, group: TaskGroup) -> None:
+        while True:
+            message = await self._receive()
+            if message["type"] != "websocket.receive":
+                self._gone = True
+                return
+            self._heard_at = time.monotonic()
+            try:
+                frame = self._decode(message)
+            except UsageError as error:
+                await self._say(Bad(problem=problem_of(error)))
+                self._end(BAD_FRAME, "a frame could not be read")
+                return
+            match frame:
+                case Order():
+                    await self._take(frame, group)
+                case Follow() | Unfollow():
+                    try:
+                        await self._change(frame)
+                    except QuarterdeckError as error:
+                        await self._say(Failed(id=frame.id, problem=problem_of(error)))
+                case Beat():
+                    pass
+                case _:
+                    assert_never(frame)
+
+    def _decode(self, message: Message) -> ClientFrame:
+        text, data = message.get("text"), message.get("bytes")
+        body: str | bytes = text if isinstance(text, str) else data or b""
+        if len(body) > self._pace.frame_bytes:
+            raise UsageError(f"frame: more than {self._pace.frame_bytes} bytes")
+        try:
+            return _decoder.decode(body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise UsageError(f"frame: {error}") from error
+
+    async def _change(self, frame: Follow | Unfollow) -> None:
+        """Follow other sessions than before; the answer goes before anything of theirs."""
+        places: dict[str, Place] = {}
+        if isinstance(frame, Follow):
+            if len(frame.sessions) + self._reader.sessions > self._pace.sessions:
+                raise UsageError(f"sessions: more than {self._pace.sessions} by name")
+            for session, after in frame.sessions.items():
+                places[session] = await self._place(session, after, frame.epoch)
+        async with self._turn:
+            if isinstance(frame, Follow):
+                self._follow(frame, {s for s, place in places.items() if place.status == "ok"})
+            else:
+                self._reader.unfollow(frame.sessions, everything=frame.all)
+            answer = Following(id=frame.id, sessions=places, all=self._reader.everything)
+            await self._write(msgspec.json.encode(answer).decode())
+        self._waiting.cancel()
+
+    def _follow(self, frame: Follow, found: set[str]) -> None:
+        wanted = {session: frame.sessions[session] for session in found}
+        self._reader.follow(wanted, everything=frame.all)
+        self._wants_live = frame.live
+        if frame.live:
+            self._live.begin(found | (self._shared.speaking() if frame.all else set()))
+
+    async def _place(self, session: str, after: int, epoch: str | None) -> Place:
+        try:
+            view = await self._deck.session(session)
+        except (NotFound, UsageError):
+            return Place(status="gap", reason="unknown")
+        if epoch != self._deck.epoch and (after > 0 or epoch is not None):
+            return Place(status="gap", reason="epoch", head=view.head)
+        if after > view.head:
+            return Place(status="gap", reason="ahead", head=view.head)
+        return Place(status="ok", head=view.head)
+
+    async def _take(self, frame: Order, group: TaskGroup) -> None:
+        if self._commands >= self._pace.commands:
+            refusal = problem("too_many_commands", f"no more than {self._pace.commands} at once")
+            await self._say(Failed(id=frame.id, problem=refusal))
+            return
+        self._commands += 1
+        group.start_soon(self._do, frame)
+
+    async def _do(self, frame: Order) -> None:
+        answer: Done | Failed
+        try:
+            # A command that was taken is done, also when its client is gone before it is told.
+            with anyio.CancelScope(shield=True):
+                outcome = await do(self._deck, self._person, decode_command(frame.command))
+            answer = Done(id=frame.id, outcome=outcome)
+        except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
+            answer = Failed(id=frame.id, problem=problem_of(error))
+        finally:
+            self._commands -= 1
+        await self._say(answer)
+
+    # --- what the client is sent ---------------------------------------------------------------
+
+    async def _send_events(self) -> None:
+        try:
+            while (batch := await self._next_events()) is None or batch:
+                for part in batches(batch or []):
+                    async with self._turn:
+                        # Live text that came before these events is not to follow them.
+                        await self._write_live()
+                        await self._write(self._shared.frames.frame(part))
+            self._end(RESTARTING, "the hub stops")
+        except JournalError as error:
+            self._end(UNAVAILABLE, problem_of(error).title)
+
+    async def _next_events(self) -> list[Stored] | None:
+        """The next events; None when something else is followed now, and no more at the end."""
+        with anyio.CancelScope() as self._waiting:
+            return await self._reader.next()
+        return None
+
+    async def _send_live(self) -> None:
+        while True:
+            await self._live.bell.wait()
+            async with self._turn:
+                await self._write_live()
+
+    async def _write_live(self) -> None:
+        for frame in self._live.take():
+            await self._write(msgspec.json.encode(frame).decode())
+
+    async def _beat(self) -> None:
+        while True:
+            await anyio.sleep(self._pace.beat_seconds)
+            if not self._shared.access.is_valid(self._person):
+                self._end(NOT_WELCOME, "access was taken back, or has run out")
+            now = time.monotonic()
+            if now - self._heard_at > self._pace.silence_seconds:
+                self._end(TOO_SLOW, "nothing was heard for too long")
+            if now - self._sent_at >= self._pace.beat_seconds and not self._turn.locked():
+                await self._say(Beat())
+
+    def _hello(self) -> Hello:
+        pace = self._pace
+        return Hello(
+            protocol=PROTOCOL,
+            epoch=self._deck.epoch,
+            name=self._person.name,
+            role=self._person.role,
+            beat_seconds=pace.beat_seconds,
+            limits=Limits(
+                frame_bytes=pace.frame_bytes,
+                sessions=pace.sessions,
+                commands=pace.commands,
+                silence_seconds=pace.silence_seconds,
+            ),
+        )
+
+    async def _say(self, frame: Frame) -> None:
+        async with self._turn:
+            await self._write(msgspec.json.encode(frame).decode())
+
+    async def _write(self, text: str) -> None:
+        """Send a frame; whoever calls holds the turn."""
+        with anyio.move_on_after(self._pace.send_seconds) as slow:
+            try:
+                await self._send({"type": "websocket.send", "text": text})
+                self._sent_at = time.monotonic()
+            except (OSError, RuntimeError):
+                # The server closed it by itself and has not said so yet.
+                self._gone = True
+                self._scope.cancel()
+        if slow.cancelled_caught:
+            self._end(TOO_SLOW, "the frames are not read")
+
+    async def _say_goodbye(self, code: int, reason: str) -> None:
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            # It may be gone already, which is what was wanted.
+            with contextlib.suppress(OSError, RuntimeError):
+                await self._send({"type": "websocket.close", "code": code, "reason": reason})

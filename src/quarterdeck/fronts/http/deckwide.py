@@ -1,0 +1,113 @@
+"""The routes that belong to no one session: questions, machines, the audit log, logins, health."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio
+from litestar import Response, get, post
+from litestar.datastructures import State
+from litestar.params import Dependency, Parameter
+
+from quarterdeck import __version__
+from quarterdeck.domain.commands import AnswerAsk, Outcome
+from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.asking import Asking, Hub, body_of, do, visit_of
+from quarterdeck.fronts.http.events import page
+from quarterdeck.fronts.http.openapi import (
+    COMMAND_ERRORS,
+    LOGIN_ERRORS,
+    OPEN_ERRORS,
+    READ_ERRORS,
+    told,
+)
+from quarterdeck.fronts.http.roles import RIGHTS, Person
+from quarterdeck.fronts.http.sessions import After, Limit
+from quarterdeck.fronts.http.shapes import (
+    AskAnswer,
+    AskList,
+    EventPage,
+    Health,
+    LoginCode,
+    MachineList,
+    Me,
+)
+from quarterdeck.fronts.http.tokens import Kind
+
+Doors = Annotated[Access, Dependency(skip_validation=True)]
+OfSession = Annotated[
+    str | None, Parameter(query="session", description="Of this session only", max_length=128)
+]
+AskId = Annotated[str, Parameter(description="A question's id", max_length=256, min_length=1)]
+
+
+@get("/asks", opt=told(READ_ERRORS))
+async def list_asks(deck: Hub, session: OfSession = None) -> AskList:
+    """The open questions, oldest first."""
+    return AskList(asks=tuple(await deck.asks(session=session)))
+
+
+@post("/asks/{ask_id:str}/answer", status_code=200, opt=told(COMMAND_ERRORS, takes=AskAnswer))
+async def answer_ask(ask_id: AskId, request: Asking, deck: Hub) -> Outcome:
+    """Answer a question. The first answer counts; a later one is told whose that was."""
+    wanted = await body_of(request, AskAnswer)
+    return await do(deck, request.user, AnswerAsk(ask=ask_id, answer=wanted.answer))
+
+
+@get("/machines", opt=told(READ_ERRORS))
+async def list_machines(deck: Hub) -> MachineList:
+    """The machines that run agents, or did."""
+    return MachineList(machines=tuple(await deck.machines()))
+
+
+@get("/audit", opt=told(READ_ERRORS, gives=EventPage))
+async def list_audit(
+    deck: Hub, session: OfSession = None, after: After = 0, limit: Limit = 500
+) -> Response[bytes]:
+    """Who or what let each call pass, or did not. `after` is a position, as `next` gives it."""
+    entries = await deck.audit(session=session, after=after, limit=limit)
+    following = entries[-1].position if entries else None
+    return Response(page(deck.epoch, entries, following), media_type="application/json")
+
+
+@get("/whoami", opt=told(READ_ERRORS))
+async def whoami(request: Asking) -> Me:
+    """Who the server takes you for, and what you may do."""
+    return me(request.user)
+
+
+@post("/logout", status_code=200, opt=told(READ_ERRORS))
+async def logout(request: Asking, access: Doors) -> Response[Me]:
+    """End a browser's login. A bearer token stays valid."""
+    person = request.user
+    for grant in access.grants():
+        if grant.id == person.grant and grant.kind is Kind.BROWSER:
+            await anyio.to_thread.run_sync(access.revoke, grant.id)
+    headers = {"Set-Cookie": access.set_cookie("", visit_of(request.scope))}
+    return Response(me(person), headers=headers)
+
+
+@post("/login", status_code=200, opt=told(LOGIN_ERRORS, takes=LoginCode, open=True))
+async def login(request: Asking, access: Doors) -> Response[Me]:
+    """Exchange the code of a login link for a cookie. A code works once, for ten minutes."""
+    given = await body_of(request, LoginCode)
+    visit = visit_of(request.scope)
+    value, person = await anyio.to_thread.run_sync(access.login, given.code, visit)
+    return Response(me(person), headers={"Set-Cookie": access.set_cookie(value, visit)})
+
+
+@get("/healthz", opt=told(OPEN_ERRORS, open=True))
+async def healthz(state: State) -> Health:
+    """The server answers."""
+    del state
+    return Health(ok=True, version=__version__)
+
+
+def me(person: Person) -> Me:
+    """What somebody is told about themselves."""
+    rights = tuple(sorted(RIGHTS[person.role]))
+    return Me(name=person.name, role=person.role, rights=rights, expires=person.expires)
+
+
+HANDLERS = [list_asks, answer_ask, list_machines, list_audit, whoami, logout]
+OPEN_HANDLERS = [login, healthz]

@@ -1,0 +1,89 @@
+"""Events as text: each in its envelope, several to a page, a frame, or a server-sent event.
+
+An event's stored bytes are put into their envelope as they are; they are never decoded for it.
+Above are the routes and the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from quarterdeck.fronts.http.masking import masked_json
+from quarterdeck.journal.base import Stored
+
+FRAME_BYTES = 256 * 1024
+"""A frame is closed when it has this much. A single event may be larger, and is a frame alone."""
+
+
+def envelope(stored: Stored) -> bytes:
+    """An event in its place, as JSON: what `EventShape` describes."""
+    head = msgspec.json.encode(stored.session)
+    return b'{"session":%b,"seq":%d,"position":%d,"at":%d,"event":%b}' % (
+        head,
+        stored.seq,
+        stored.position,
+        stored.at,
+        masked_json(stored),
+    )
+
+
+def page(epoch: str, events: Sequence[Stored], following: int | None) -> bytes:
+    """A page of events, as JSON: what `EventPage` describes."""
+    return b'{"epoch":%b,"events":[%b],"next":%b}' % (
+        msgspec.json.encode(epoch),
+        b",".join(map(envelope, events)),
+        msgspec.json.encode(following),
+    )
+
+
+def batches(events: Iterable[Stored]) -> Iterator[list[Stored]]:
+    """Events in their order, as many to a batch as fit a frame."""
+    batch: list[Stored] = []
+    size = 0
+    for stored in events:
+        if batch and size + len(stored.json) > FRAME_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(stored)
+        size += len(stored.json)
+    if batch:
+        yield batch
+
+
+class Frames:
+    """Frames of events, made once for all clients that want the same ones at the same time."""
+
+    KEPT = 16
+
+    def __init__(self, epoch: str) -> None:
+        self._head = f'{{"t":"events","epoch":{msgspec.json.encode(epoch).decode()},"events":['
+        self._made: dict[tuple[str, int, int], str] = {}
+
+    def frame(self, batch: Sequence[Stored]) -> str:
+        """The frame for these events."""
+        key = _key(batch)
+        if key is not None and (made := self._made.get(key)) is not None:
+            return made
+        text = self._head + b",".join(map(envelope, batch)).decode() + "]}"
+        if key is not None:
+            while len(self._made) >= self.KEPT:
+                self._made.pop(next(iter(self._made)))
+            self._made[key] = text
+        return text
+
+
+def _key(batch: Sequence[Stored]) -> tuple[str, int, int] | None:
+    """A name for a choice of events that can be made in one way only; None for any other.
+
+    That is all events between two positions, or all of one session between two numbers.
+    """
+    first, last = batch[0], batch[-1]
+    if last.position - first.position + 1 == len(batch):
+        return "", first.position, last.position
+    if last.seq - first.seq + 1 == len(batch) and all(
+        stored.session == first.session for stored in batch
+    ):
+        return first.session, first.seq, last.seq
+    return None

@@ -1,0 +1,161 @@
+"""The gate: what every request and every WebSocket passes before anything else sees it.
+
+In this order: by which name, from which page, who. It stands outside the framework, so that no
+route can be forgotten. Above is the server; below are the routes, the stream, and the endpoints of
+runners and CLIs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.asgi import (
+    ASGIApp,
+    Headers,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    headers_of,
+    path_of,
+    refuse_upgrade,
+    respond,
+)
+from quarterdeck.fronts.http.places import Visit
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, Problem, Refused, encode, problem_of
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data: blob:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+
+_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=(), payment=()"),
+)
+_STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+class Gate:
+    """The outermost layer of the app.
+
+    Requests below `/api` need somebody who is known. The endpoints of runners and of CLIs check
+    their own tokens, and are not for browsers at all.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        inner: ASGIApp,
+        *,
+        stream: ASGIApp,
+        runner: ASGIApp | None = None,
+        cli: ASGIApp | None = None,
+    ) -> None:
+        self._access = access
+        self._inner = inner
+        self._stream = stream
+        self._runner = runner
+        self._cli = cli
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection or request, as ASGI has it."""
+        if scope["type"] == "lifespan":
+            await self._inner(scope, receive, send)
+            return
+        visit: Visit | None = None
+        try:
+            visit = self._access.places.visit(scope)
+            app = self._admit(scope, visit)
+        except Refused as refused:
+            await _refuse(scope, receive, send, refused.problem, refused.headers, visit)
+            return
+        except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
+            await _refuse(scope, receive, send, problem_of(error), (), visit)
+            return
+        secure = visit.secure
+        private = path_of(scope).startswith("/api/")
+
+        async def hardened(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = _harden(message["headers"], secure=secure, private=private)
+            await send(message)
+
+        await app(scope, receive, hardened if scope["type"] == "http" else send)
+
+    def _admit(self, scope: Scope, visit: Visit) -> ASGIApp:
+        """Where this goes. Raises `Refused`."""
+        path = path_of(scope)
+        scope["quarterdeck.visit"] = visit
+        if path == "/runner" or path.startswith("/runner/"):
+            return _not_for_pages(scope, self._runner)
+        if path.startswith("/v1/") or (path == "/" and scope["type"] == "websocket"):
+            return _not_for_pages(scope, self._cli)
+        by_cookie = not headers_of(scope, b"authorization")
+        self._access.places.check_origin(
+            scope, visit, cookie=by_cookie and self._access.cookie_value(scope) is not None
+        )
+        if path.startswith("/api/"):
+            person = self._access.authenticate(scope, visit)
+            scope["user"], scope["auth"] = person, None
+        if scope["type"] == "websocket":
+            if path == "/api/stream":
+                return self._stream
+            raise Refused("not_found", "there is no WebSocket here")
+        return self._inner
+
+
+def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
+    """An endpoint of machines, which checks their tokens itself. A page has no business there."""
+    if headers_of(scope, b"origin"):
+        raise Refused("origin_not_allowed", "this is not for browsers")
+    if endpoint is None:
+        raise Refused("not_found", "this server has no such endpoint")
+    return endpoint
+
+
+async def _refuse(
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    problem: Problem,
+    headers: Headers,
+    visit: Visit | None,
+) -> None:
+    secure = visit is not None and visit.secure
+    hard = _harden(headers, secure=secure, private=True)
+    if scope["type"] == "websocket":
+        await refuse_upgrade(receive, send, problem.status, encode(problem), MEDIA_TYPE, hard)
+    else:
+        await respond(send, problem.status, encode(problem), MEDIA_TYPE, hard)
+
+
+def _harden(
+    headers: Sequence[tuple[bytes, bytes]], *, secure: bool, private: bool
+) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with those that keep browsers from harm; what is set stays."""
+    have = {bytes(name).lower() for name, _ in headers}
+    more = [*_HEADERS]
+    if secure:
+        more.append(_STRICT_TRANSPORT)
+    if private:
+        more.append(_NO_STORE)
+    return [*headers, *(row for row in more if row[0] not in have)]

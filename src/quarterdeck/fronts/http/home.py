@@ -1,0 +1,52 @@
+"""The data folder: where it is, and that nobody else looks into it.
+
+The one function that knows the place. The journal, the tokens and the spool are put into it by
+whoever composes the service.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+from quarterdeck.domain.errors import UsageError
+
+PRIVATE_FOLDER = 0o700
+
+
+def data_home(create: bool = True) -> Path:
+    """The data folder: QUARTERDECK_HOME, or the platform's usual place; private to its user.
+
+    Raises `UsageError` when the folder belongs to somebody else, or cannot be made.
+    """
+    chosen = os.environ.get("QUARTERDECK_HOME", "")
+    if chosen and not Path(chosen).expanduser().is_absolute():
+        raise UsageError("QUARTERDECK_HOME: an absolute path is wanted")
+    folder = Path(chosen).expanduser() if chosen else _usual_place()
+    if create:
+        make_private(folder)
+    return folder
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder if it is not there, and close it to everybody but its user."""
+    try:
+        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        found = folder.stat()
+    except OSError as error:
+        raise UsageError(f"data folder {folder}: {error.strerror}") from error
+    if found.st_uid != os.geteuid():
+        raise UsageError(f"data folder {folder}: it belongs to another user")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        folder.chmod(PRIVATE_FOLDER)
+
+
+def _usual_place() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "quarterdeck"
+    base = os.environ.get("XDG_DATA_HOME", "")
+    if base and Path(base).is_absolute():
+        return Path(base) / "quarterdeck"
+    return Path.home() / ".local" / "share" / "quarterdeck"

@@ -1,0 +1,53 @@
+"""What nobody needs to see again: values of environments, and of MCP servers' env and headers.
+
+A session's spec holds what its CLI is started with, and the journal keeps it whole. What leaves
+the hub by this front is masked for every reader, whatever their role.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.events import SessionCreated, SpecChanged
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.journal.base import Stored
+
+MASK = "…"
+_SECRET_MEMBERS = frozenset({"env", "headers"})
+
+
+def masked_spec(spec: SessionSpec) -> SessionSpec:
+    """The spec with its secrets masked; itself when it has none."""
+    if not spec.env and not spec.mcp_servers:
+        return spec
+    return msgspec.structs.replace(
+        spec,
+        env=dict.fromkeys(spec.env, MASK),
+        mcp_servers={name: _masked_server(server) for name, server in spec.mcp_servers.items()},
+    )
+
+
+def masked_json(stored: Stored) -> bytes:
+    """The JSON of an event: its stored bytes, unless there is something to mask."""
+    match stored.event:
+        case SessionCreated(spec=spec) | SpecChanged(spec=spec) if spec.env or spec.mcp_servers:
+            return msgspec.json.encode(
+                msgspec.structs.replace(stored.event, spec=masked_spec(spec))
+            )
+        case _:
+            return stored.json
+
+
+def _masked_server(server: Raw) -> Raw:
+    try:
+        members = msgspec.json.decode(server, type=dict[str, Raw])
+    except msgspec.DecodeError:
+        return Raw(msgspec.json.encode(MASK))  # not what it should be: nothing of it is shown
+    for name in _SECRET_MEMBERS & members.keys():
+        try:
+            names = msgspec.json.decode(members[name], type=dict[str, Raw])
+            members[name] = Raw(msgspec.json.encode(dict.fromkeys(names, MASK)))
+        except msgspec.DecodeError:
+            members[name] = Raw(msgspec.json.encode(MASK))
+    return Raw(msgspec.json.encode(members))

@@ -1,0 +1,171 @@
+"""The OpenAPI 3.1 document: the framework's paths and parameters, msgspec's schemas.
+
+The routes say with `told` what a handler takes, gives and refuses; from that and from the structs
+themselves the document is made, once. The schemas are msgspec's own and not the framework's, since
+they know tagged unions, raw JSON, and that unknown members are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from litestar.openapi.spec import Schema
+from litestar.plugins import OpenAPISchemaPlugin
+from litestar.routes import HTTPRoute
+
+from quarterdeck.domain.commands import AnyCommand
+from quarterdeck.fronts.http.problems import CODES, MEDIA_TYPE, Problem
+
+if TYPE_CHECKING:
+    from litestar import Litestar
+    from litestar._openapi.schema_generation import SchemaCreator
+    from litestar.typing import FieldDefinition
+
+OPEN_ERRORS = ("bad_request", "host_not_allowed", "origin_not_allowed", "internal")
+LOGIN_ERRORS = (
+    *OPEN_ERRORS,
+    "bad_code",
+    "too_large",
+    "unsupported_media_type",
+    "too_many_failures",
+)
+READ_ERRORS = (
+    *OPEN_ERRORS,
+    "unauthorized",
+    "forbidden",
+    "not_found",
+    "too_many_failures",
+    "journal_unavailable",
+)
+COMMAND_ERRORS = (
+    *READ_ERRORS,
+    "conflict",
+    "disconnected",
+    "cancelled",
+    "too_large",
+    "unsupported_media_type",
+    "unsupported",
+    "launch_failed",
+    "cli_refused",
+    "cli_timeout",
+)
+
+# An OpenAPI document is JSON of any depth, and only passed on.
+Json = dict[str, Any]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What a handler says of itself beyond its signature."""
+
+    errors: tuple[str, ...]
+    takes: type[msgspec.Struct] | None = None
+    body_optional: bool = False
+    gives: type[msgspec.Struct] | None = None
+    also_gives: str | None = None
+    open: bool = False
+    """Nobody needs to be known to use it."""
+
+
+def told(
+    errors: tuple[str, ...],
+    *,
+    takes: type[msgspec.Struct] | None = None,
+    body_optional: bool = False,
+    gives: type[msgspec.Struct] | None = None,
+    also_gives: str | None = None,
+    open: bool = False,  # noqa: A002  (the word that the document has)
+) -> dict[str, Told]:
+    """The `opt` of a handler."""
+    return {
+        "told": Told(
+            errors=errors,
+            takes=takes,
+            body_optional=body_optional,
+            gives=gives,
+            also_gives=also_gives,
+            open=open,
+        )
+    }
+
+
+class StructNames(OpenAPISchemaPlugin):
+    """Has the framework name our structs only; their schemas are put in later."""
+
+    def __init__(self) -> None:
+        self.seen: set[type[msgspec.Struct]] = set()
+
+    def is_plugin_supported_field(self, field_definition: FieldDefinition) -> bool:
+        """Structs, and nothing else."""
+        return not field_definition.is_union and field_definition.is_subclass_of(msgspec.Struct)
+
+    def to_openapi_schema(
+        self, field_definition: FieldDefinition, schema_creator: SchemaCreator
+    ) -> Schema:
+        """A reference by the struct's name."""
+        self.seen.add(field_definition.annotation)
+        return schema_creator.create_component_schema(
+            field_definition, required=[], property_fields={}
+        )
+
+
+def document(app: Litestar, names: StructNames) -> bytes:
+    """The whole document, as JSON."""
+    made: Json = app.openapi_schema.to_schema()
+    handlers = [*_handlers(app)]
+    types: set[Any] = {*names.seen, Problem, AnyCommand}
+    types |= {kind for _, _, said in handlers for kind in (said.takes, said.gives) if kind}
+    _, components = msgspec.json.schema_components(
+        sorted(types, key=str), ref_template="#/components/schemas/{name}"
+    )
+    made["components"] = {
+        "schemas": components,
+        "securitySchemes": {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "cookie": {"type": "apiKey", "in": "cookie", "name": "quarterdeck_*"},
+        },
+    }
+    for path, method, said in handlers:
+        _complete(made["paths"][path][method], said)
+    return msgspec.json.encode(made)
+
+
+def _handlers(app: Litestar) -> Iterator[tuple[str, str, Told]]:
+    for route in app.routes:
+        if isinstance(route, HTTPRoute):
+            for method, (handler, _) in route.route_handler_map.items():
+                said = handler.opt.get("told")
+                if isinstance(said, Told):
+                    yield route.path_format, method.lower(), said
+
+
+def _complete(operation: Json, said: Told) -> None:
+    """Put into an operation what only we know of it."""
+    operation["security"] = [] if said.open else [{"bearer": []}, {"cookie": []}]
+    if said.takes is not None:
+        operation["requestBody"] = {
+            "required": not said.body_optional,
+            "content": {"application/json": {"schema": _ref(said.takes)}},
+        }
+    responses = operation["responses"]
+    responses.pop("400", None)  # the framework's own idea of an error
+    good = responses["200"]
+    good["description"] = "It is done" if said.takes else "What was asked for"
+    if said.gives is not None:
+        good["content"] = {"application/json": {"schema": _ref(said.gives)}}
+    if said.also_gives is not None:
+        good["content"][said.also_gives] = {"schema": {"type": "string"}}
+    by_status: dict[int, list[str]] = {}
+    for code in said.errors:
+        by_status.setdefault(CODES[code][0], []).append(code)
+    for status, codes in sorted(by_status.items()):
+        titles = "; ".join(f"`{code}`: {CODES[code][1]}" for code in codes)
+        responses[str(status)] = {
+            "description": titles,
+            "content": {MEDIA_TYPE: {"schema": _ref(Problem)}},
+        }
+
+
+def _ref(kind: type[msgspec.Struct]) -> Json:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}

@@ -1,0 +1,101 @@
+"""What a browser gets besides the API: the deck if it was built, the login, the API's docs.
+
+Every file is read once, at the start, and found by its whole path: there is no way out of the
+folder. Nothing here is secret, and nothing is loaded from anywhere else. Above is the app.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from pathlib import Path
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respond
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
+
+_OWN = Path(__file__).parent / "assets"
+_OWN_PATHS = {
+    "/login": "login.html",
+    "/login.js": "login.js",
+    "/docs": "docs.html",
+    "/docs.js": "docs.js",
+    "/home.js": "home.js",
+    "/plain.css": "plain.css",
+}
+
+_FOREVER = b"public, max-age=31536000, immutable"
+_CHECK = b"no-cache"
+
+
+class Page(Fact):
+    """A file to serve."""
+
+    body: bytes
+    content_type: str
+    etag: str
+    cache: bytes = _CHECK
+
+
+class Pages:
+    """The ASGI app for everything that is not the API."""
+
+    def __init__(self, openapi: bytes, static: Path | None = None) -> None:
+        self._pages = {path: _read(_OWN / name) for path, name in _OWN_PATHS.items()}
+        self._pages["/openapi.json"] = _page(openapi, "application/json")
+        self._pages["/"] = _read(_OWN / "home.html")
+        self._deck: Page | None = None
+        if static is not None:
+            self._take(static)
+
+    async def __call__(self, scope: Scope, send: Send) -> None:
+        """Answer one request."""
+        method, path = scope["method"], path_of(scope)
+        page = self._find(path)
+        if page is None:
+            await _problem(send, "not_found", f"there is nothing at {path[:200]!r}")
+        elif method not in {"GET", "HEAD"}:
+            allow = ((b"allow", b"GET, HEAD"),)
+            await _problem(send, "method_not_allowed", "GET is wanted", allow)
+        else:
+            headers = ((b"etag", page.etag.encode()), (b"cache-control", page.cache))
+            if header_of(scope, b"if-none-match") == page.etag:
+                await respond(send, 304, b"", page.content_type, headers)
+            else:
+                await respond(send, 200, page.body, page.content_type, headers)
+
+    def _find(self, path: str) -> Page | None:
+        found = self._pages.get(path)
+        if found is None and self._deck is not None and "." not in path.rpartition("/")[2]:
+            return self._deck  # the deck's own paths, which it knows itself
+        return found
+
+    def _take(self, static: Path) -> None:
+        for file in sorted(static.rglob("*")):
+            if file.is_file():
+                path = "/" + file.relative_to(static).as_posix()
+                # A build names its assets by their contents.
+                cache = _FOREVER if path.startswith("/assets/") else _CHECK
+                self._pages[path] = _read(file, cache)
+        self._deck = self._pages.get("/index.html")
+        if self._deck is not None:
+            self._pages["/"] = self._deck
+
+
+def _read(file: Path, cache: bytes = _CHECK) -> Page:
+    kind, _ = mimetypes.guess_type(file.name)
+    return _page(file.read_bytes(), kind or "application/octet-stream", cache)
+
+
+def _page(body: bytes, kind: str, cache: bytes = _CHECK) -> Page:
+    if kind.startswith("text/") or kind in {"application/json", "application/javascript"}:
+        kind += "; charset=utf-8" if kind != "application/json" else ""
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return Page(body=body, content_type=kind, etag=etag, cache=cache)
+
+
+async def _problem(
+    send: Send, code: str, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()
+) -> None:
+    found = problem(code, detail)
+    await respond(send, found.status, encode(found), MEDIA_TYPE, headers)

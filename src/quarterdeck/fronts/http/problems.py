@@ -1,0 +1,151 @@
+"""Problem documents (RFC 9457): the one place where an error becomes an answer.
+
+Above is every way in: the gate, the routes, the stream. Each problem has a `code`, a word that
+programs can rely on; the text beside it is for people and may change. No problem carries a stack
+trace: what nobody foresaw is logged, under the `instance` that the answer names.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+import msgspec
+
+from quarterdeck.domain.errors import (
+    Conflict,
+    Forbidden,
+    JournalError,
+    LaunchError,
+    LinkError,
+    NotFound,
+    QuarterdeckError,
+    RequestCancelled,
+    RequestError,
+    RequestTimeout,
+    UnsupportedError,
+    UsageError,
+)
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.asgi import Headers
+
+MEDIA_TYPE = "application/problem+json"
+
+logger = logging.getLogger(__name__)
+
+CODES: dict[str, tuple[int, str]] = {
+    "bad_request": (400, "The request cannot be right"),
+    "unauthorized": (401, "A token is wanted"),
+    "bad_code": (401, "The login code is wrong, used, or too old"),
+    "forbidden": (403, "Whoever asks may not do this"),
+    "host_not_allowed": (403, "This server is not known by that name"),
+    "origin_not_allowed": (403, "The page that asks is not this server's"),
+    "not_found": (404, "There is no such thing"),
+    "method_not_allowed": (405, "That cannot be done with this"),
+    "conflict": (409, "It cannot be done in the present state"),
+    "disconnected": (409, "The session's CLI cannot be reached"),
+    "cancelled": (409, "The request was withdrawn"),
+    "too_large": (413, "The body is too large"),
+    "unsupported_media_type": (415, "The body must be JSON"),
+    "unsupported": (422, "The session's CLI does not know this"),
+    "launch_failed": (422, "The CLI could not be started"),
+    "cli_refused": (422, "The CLI refused"),
+    "too_many_failures": (429, "Too many failed logins"),
+    "too_many_commands": (429, "Too many commands are under way"),
+    "internal": (500, "An error in the server"),
+    "journal_unavailable": (503, "The journal cannot be read or written"),
+    "cli_timeout": (504, "The CLI did not answer in time"),
+}
+"""Every code with its status and title. A conflict may have a code of its own, with status 409."""
+
+
+class Problem(Fact):
+    """What went wrong, as RFC 9457 has it, with a code for programs."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str = ""
+    instance: str | None = None
+
+
+class Refused(QuarterdeckError):
+    """A request that the front itself turns away, with one of `CODES`."""
+
+    def __init__(self, code: str, detail: str = "", *, headers: Headers = ()) -> None:
+        self.problem = problem(code, detail)
+        self.headers = headers
+        super().__init__(detail or self.problem.title)
+
+
+def problem(code: str, detail: str = "", *, instance: str | None = None) -> Problem:
+    """A problem by its code."""
+    status, title = CODES[code]
+    return Problem(
+        type=f"urn:quarterdeck:problem:{code}",
+        title=title,
+        status=status,
+        code=code,
+        detail=detail,
+        instance=instance,
+    )
+
+
+def problem_of(error: Exception) -> Problem:
+    """What is said of an error. Total: what nobody foresaw is logged and becomes `internal`."""
+    match error:
+        case Refused():
+            return error.problem
+        case Conflict():
+            made = problem("conflict", str(error))
+            kind = f"urn:quarterdeck:problem:{error.code}"
+            return msgspec.structs.replace(made, code=error.code, type=kind)
+        case QuarterdeckError() if code := _code_of(error):
+            return problem(code, str(error))
+        case _:
+            instance = f"urn:quarterdeck:error:{new_id()}"
+            logger.error("%s", instance, exc_info=error)
+            return problem("internal", "it was logged under this instance", instance=instance)
+
+
+def of_status(status: int, detail: str) -> Problem:
+    """A problem for a bare HTTP status, as the framework raises it."""
+    for code, (known, _) in CODES.items():
+        if known == status:
+            return problem(code, detail)
+    if 400 <= status < 500:
+        return problem("bad_request", detail or HTTPStatus(status).phrase)
+    return problem("internal", "")
+
+
+def encode(found: Problem) -> bytes:
+    """A problem as the body of an answer."""
+    return msgspec.json.encode(found)
+
+
+def _code_of(error: QuarterdeckError) -> str | None:
+    match error:
+        case UnsupportedError():
+            return "unsupported"
+        case UsageError():
+            return "bad_request"
+        case NotFound():
+            return "not_found"
+        case Forbidden():
+            return "forbidden"
+        case LaunchError():
+            return "launch_failed"
+        case RequestTimeout():
+            return "cli_timeout"
+        case RequestCancelled():
+            return "cancelled"
+        case RequestError():
+            return "cli_refused"
+        case LinkError():
+            return "disconnected"
+        case JournalError():
+            return "journal_unavailable"
+        case _:
+            return None

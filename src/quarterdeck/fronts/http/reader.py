@@ -1,0 +1,116 @@
+"""What one client of the stream follows, and how far it is.
+
+It holds numbers and no events: the hub's followers read the journal at the client's own speed, so
+a client that stops reading costs nothing here. Above is the connection; below is the hub.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+
+from quarterdeck.domain.errors import NotFound
+from quarterdeck.hub.deck import Deck
+from quarterdeck.journal.base import Follower, Stored
+
+PAGE = 500
+"""Events of history that are read at once."""
+
+
+class Reader:
+    """Sessions, each after its number; or all from now on, some of them after their number first.
+
+    One task calls `next`. What is followed may change while it waits; it is then to be cancelled,
+    since it may wait for something that nobody wants any more.
+    """
+
+    def __init__(self, deck: Deck) -> None:
+        self._deck = deck
+        self._cursors: dict[str, int] = {}
+        self._everything = False
+        self._follower: Follower | None = None
+        self._behind: list[str] = []
+
+    @property
+    def everything(self) -> bool:
+        """Whether all sessions are followed."""
+        return self._everything
+
+    @property
+    def sessions(self) -> int:
+        """How many are followed by name."""
+        return len(self._cursors)
+
+    def wants(self, session: str) -> bool:
+        """Whether a session is followed."""
+        return self._everything or session in self._cursors
+
+    def follow(self, cursors: Mapping[str, int], *, everything: bool = False) -> None:
+        """Follow these too, each after its number, also if they were followed from another.
+
+        Raises `UsageError` for a number that the journal has not come to; nothing changes then.
+        """
+        together = self._cursors | dict(cursors)
+        if everything or self._everything:
+            if not self._everything:
+                # First the bell, then the history: what happens in between comes twice, and is
+                # told apart by its number.
+                self._follower = self._deck.follow()
+                self._behind = list(together)
+            else:
+                self._behind += [session for session in cursors if session not in self._behind]
+            self._everything = True
+        else:
+            self._follower = self._deck.follow(together) if together else None
+        self._cursors = together
+
+    def unfollow(self, sessions: Collection[str], *, everything: bool = False) -> None:
+        """Follow these no more; or none at all. While all are followed, these are too."""
+        kept = {session: seq for session, seq in self._cursors.items() if session not in sessions}
+        self._behind = [session for session in self._behind if session in kept]
+        self._cursors = {} if everything else kept
+        if everything:
+            self._everything, self._follower, self._behind = False, None, []
+        elif not self._everything:
+            self._follower = self._deck.follow(kept) if kept else None
+
+    async def next(self) -> list[Stored]:
+        """The next events; none when the hub stops. A cancelled wait loses nothing."""
+        while True:
+            if self._behind:
+                batch = await self._history(self._behind[0])
+            elif (follower := self._follower) is None:
+                await asyncio.Event().wait()  # until the wait is cancelled, to follow something
+                continue
+            else:
+                batch = await anext(follower, [])
+                if self._follower is not follower:
+                    continue  # another took its place, and begins where we are
+                if not batch:
+                    return []
+                batch = [stored for stored in batch if self._is_new(stored)]
+            for stored in batch:
+                if stored.session in self._cursors:
+                    self._cursors[stored.session] = stored.seq
+            if batch:
+                return batch
+
+    async def _history(self, session: str) -> list[Stored]:
+        after = self._cursors[session]
+        try:
+            page = await self._deck.events(session, after=after, limit=PAGE)
+        except NotFound:
+            page = []  # deleted meanwhile, which the follower tells
+        if self._cursors.get(session) != after or session not in self._behind:
+            return []  # something else is wanted by now
+        self._behind.remove(session)
+        if page:
+            # To the end of the row: else one long history would keep the others waiting.
+            self._behind.append(session)
+        return page
+
+    def _is_new(self, stored: Stored) -> bool:
+        # What is behind reads the journal up to its end, and this is in it.
+        return stored.session not in self._behind and stored.seq > self._cursors.get(
+            stored.session, 0
+        )

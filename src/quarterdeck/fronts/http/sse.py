@@ -1,0 +1,76 @@
+"""A session's events as server-sent events, for clients as simple as `curl` or `EventSource`.
+
+Each event's id is `EPOCH:SEQ`, so that a `Last-Event-ID` of another journal is noticed. Above is
+the route; below is the hub's follower, which reads the journal at the client's own speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import anyio
+from litestar.response import Stream
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.asking import Asking
+from quarterdeck.fronts.http.events import envelope
+from quarterdeck.hub.deck import Deck
+from quarterdeck.journal.base import Stored
+
+BEAT_SECONDS = 15.0
+"""A comment goes out when nothing else did: proxies close what is silent for long."""
+
+MEDIA_TYPE = "text/event-stream"
+
+
+class Start(Fact):
+    """Where a stream begins; with a gap, where it would have to begin again."""
+
+    after: int
+    gap: str | None = None
+
+
+def wants_event_stream(request: Asking) -> bool:
+    """Whether the client asked for server-sent events."""
+    return MEDIA_TYPE in request.headers.get("accept", "").lower()
+
+
+def last_event_id(request: Asking, epoch: str, head: int, after: int) -> Start:
+    """From where to go on. Raises `UsageError` for an id that is none of ours."""
+    given = request.headers.get("last-event-id", "")
+    if given:
+        of, _, number = given.rpartition(":")
+        if not (number.isascii() and number.isdigit() and len(number) < 16):
+            raise UsageError("Last-Event-ID: EPOCH:NUMBER is wanted")
+        after = int(number)
+        if of != epoch:
+            return Start(after=0, gap="epoch")
+    return Start(after=0, gap="ahead") if after > head else Start(after=after)
+
+
+def event_stream(deck: Deck, session: str, start: Start) -> Stream:
+    """The answer: all events after the start, then each as it happens."""
+    # A proxy that buffers would hold events back.
+    headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
+    return Stream(_lines(deck, session, start), media_type=MEDIA_TYPE, headers=headers)
+
+
+async def _lines(deck: Deck, session: str, start: Start) -> AsyncIterator[bytes]:
+    yield b"retry: 2000\n\n"
+    if start.gap is not None:
+        yield b'event: gap\ndata: {"reason":"%b"}\n\n' % start.gap.encode()
+        return
+    epoch = deck.epoch.encode()
+    follower = deck.follow({session: start.after})
+    while True:
+        batch: list[Stored] | None = None
+        with anyio.move_on_after(BEAT_SECONDS) as beat:
+            batch = await anext(follower, [])
+        if beat.cancelled_caught or batch is None:
+            yield b": beat\n\n"
+            continue
+        if not batch:
+            return  # the journal is closed: the client comes back to the next hub
+        for stored in batch:
+            yield b"id: %b:%d\ndata: %b\n\n" % (epoch, stored.seq, envelope(stored))

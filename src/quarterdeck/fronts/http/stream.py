@@ -1,0 +1,79 @@
+"""The stream: one WebSocket that follows any set of sessions and takes commands.
+
+Owns the endpoint and what its connections share: prebuilt frames, and who is writing just now.
+The words are in `words`, one client is a `connection`. Above is the gate, which let it in.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.asgi import Receive, Scope, Send, refuse_upgrade
+from quarterdeck.fronts.http.connection import Connection, Pace
+from quarterdeck.fronts.http.events import Frames
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
+from quarterdeck.fronts.http.roles import Person, Right
+from quarterdeck.hub.deck import Deck, Deltas
+
+_SPEAKING_KEPT = 1000  # then those that have fallen silent are looked for, and forgotten
+
+
+class StreamEndpoint:
+    """The ASGI app at `/api/stream`."""
+
+    def __init__(self, deck: Deck, access: Access, pace: Pace | None = None) -> None:
+        self._deck = deck
+        self._access = access
+        self._pace = pace or Pace()
+        self._frames = Frames(deck.epoch)
+        self._connections: set[Connection] = set()
+        self._speaking: set[str] = set()
+        # For as long as the app lives: a client that joins later needs to know who is speaking.
+        deck.live(self._hear)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One client, until it leaves or is sent away."""
+        person = scope["user"]
+        assert isinstance(person, Person)
+        if not person.may(Right.READ):
+            refusal = problem("forbidden", f"{person.name} may not read")
+            await refuse_upgrade(receive, send, refusal.status, encode(refusal), MEDIA_TYPE)
+            return
+        await receive()  # the connect
+        await send({"type": "websocket.accept"})
+        connection = Connection(self, person, receive, send)
+        self._connections.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._connections.discard(connection)
+
+    @property
+    def deck(self) -> Deck:
+        """The hub."""
+        return self._deck
+
+    @property
+    def access(self) -> Access:
+        """Who may stay."""
+        return self._access
+
+    @property
+    def pace(self) -> Pace:
+        """The limits of every connection."""
+        return self._pace
+
+    @property
+    def frames(self) -> Frames:
+        """Frames that several connections send."""
+        return self._frames
+
+    def speaking(self) -> set[str]:
+        """The sessions of which there may be text that is still being made."""
+        return set(self._speaking)
+
+    def _hear(self, delta: Deltas) -> None:
+        if len(self._speaking) > _SPEAKING_KEPT:
+            self._speaking = {session for session in self._speaking if self._deck.so_far(session)}
+        self._speaking.add(delta.session)
+        for connection in self._connections:
+            connection.hear(delta)

@@ -1,0 +1,239 @@
+"""The file of tokens: who was let in, kept as keyed hashes and never as the tokens themselves.
+
+Below `access`. Any process of the same user may change the file (`quarterdeck token` does so while
+the hub runs): each change is made under a lock and put in place whole, and readers notice it. To
+be able to write the file is the right to give access; there is no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import hmac
+import os
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.home import make_private
+from quarterdeck.fronts.http.roles import Person, Role
+
+CODE_SECONDS = 600.0  # a login link is opened at once, or is asked for again
+BROWSER_SECONDS = 90 * 86400.0
+BROWSERS_KEPT = 200  # the oldest logins go first: the file stays small whatever happens
+NAME_LIMIT = 64
+
+_PREFIX = "qd"  # so that scanners for leaked secrets can know ours
+_ID_BYTES, _SECRET_BYTES = 6, 32
+
+
+class Kind(StrEnum):
+    """What a grant is for."""
+
+    TOKEN = "token"  # noqa: S105  (the name of a kind)
+    BROWSER = "browser"
+    CODE = "code"
+    """Exchanged once, for a browser's grant."""
+
+
+class Grant(Fact):
+    """Somebody's way in. `digest` is the keyed hash of its secret."""
+
+    id: str
+    name: str
+    role: Role
+    kind: Kind
+    digest: str
+    made: float
+    expires: float | None = None
+
+
+class _Contents(Fact):
+    key: str
+    """Makes the hashes of one file useless for another."""
+    install: str
+    grants: tuple[Grant, ...] = ()
+
+
+class TokenFile:
+    """The tokens in one file. Blocking, quick, and safe to use from several threads."""
+
+    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
+        make_private(folder)
+        self._path = folder / "access.json"
+        self._lock_path = folder / "access.lock"
+        self._clock = clock
+        self._mutex = threading.Lock()
+        self._stamp: tuple[int, int, int] | None = None
+        with self._changing() as contents:
+            self._contents = contents
+
+    @property
+    def install(self) -> str:
+        """A short name for this file, which is no secret."""
+        return self._contents.install
+
+    def grants(self) -> list[Grant]:
+        """All that are valid now, oldest first."""
+        return [grant for grant in self._fresh().grants if not self._is_over(grant)]
+
+    def who(self, token: str, *, kind: Kind) -> Person | None:
+        """Whose token this is, or None."""
+        contents = self._fresh()
+        grant = self._find(contents, token, kind)
+        if grant is None:
+            return None
+        return Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
+
+    def is_valid(self, grant_id: str) -> bool:
+        """Whether a grant has neither been taken back nor run out."""
+        return any(grant.id == grant_id for grant in self.grants())
+
+    def make(self, name: str, role: Role, kind: Kind, *, seconds: float | None = None) -> str:
+        """Let somebody in; the token is given once and not kept."""
+        _check_name(name)
+        with self._changing() as contents:
+            token, grant = self._new(contents, name, role, kind, seconds)
+            self._write(contents, (*contents.grants, grant))
+        return token
+
+    def redeem(self, code: str) -> tuple[str, Person] | None:
+        """Exchange a code for a browser's token: once. None for a wrong, old or used one."""
+        with self._changing() as contents:
+            used = self._find(contents, code, Kind.CODE)
+            if used is None:
+                return None
+            token, grant = self._new(
+                contents, used.name, used.role, Kind.BROWSER, seconds=BROWSER_SECONDS
+            )
+            rest = tuple(other for other in contents.grants if other.id != used.id)
+            self._write(contents, (*rest, grant))
+        return token, Person(
+            name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires
+        )
+
+    def revoke(self, grant_id: str) -> None:
+        """Take a grant back. Raises `NotFound`."""
+        with self._changing() as contents:
+            rest = tuple(grant for grant in contents.grants if grant.id != grant_id)
+            if len(rest) == len(contents.grants):
+                raise NotFound("token", grant_id)
+            self._write(contents, rest)
+
+    # --- one token ---
+
+    def _new(
+        self, contents: _Contents, name: str, role: Role, kind: Kind, seconds: float | None
+    ) -> tuple[str, Grant]:
+        now = self._clock()
+        grant_id, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
+        grant = Grant(
+            id=grant_id,
+            name=name,
+            role=role,
+            kind=kind,
+            digest=_digest(contents.key, secret),
+            made=now,
+            expires=None if seconds is None else now + seconds,
+        )
+        return f"{_PREFIX}_{grant_id}_{secret}", grant
+
+    def _find(self, contents: _Contents, token: str, kind: Kind) -> Grant | None:
+        prefix, _, rest = token.partition("_")
+        grant_id, _, secret = rest.partition("_")
+        named = next((grant for grant in contents.grants if grant.id == grant_id), None)
+        # An unknown id costs as much as a wrong secret.
+        wanted = named.digest if named else "0" * 64
+        same = hmac.compare_digest(_digest(contents.key, secret), wanted)
+        if named is None or not same or prefix != _PREFIX or named.kind is not kind:
+            return None
+        return None if self._is_over(named) else named
+
+    def _is_over(self, grant: Grant) -> bool:
+        return grant.expires is not None and grant.expires <= self._clock()
+
+    # --- the file ---
+
+    def _fresh(self) -> _Contents:
+        with self._mutex:
+            if self._stat() != self._stamp:
+                self._contents = self._read()
+            return self._contents
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[_Contents]:
+        """The contents as they are now; nobody else changes them before the block ends."""
+        with self._mutex, _locked(self._lock_path):
+            yield self._read()
+
+    def _read(self) -> _Contents:
+        self._stamp = self._stat()
+        try:
+            data = self._path.read_bytes()
+        except FileNotFoundError:
+            contents = _Contents(key=secrets.token_hex(32), install=secrets.token_hex(4))
+            self._write(contents, ())
+            return contents
+        try:
+            return msgspec.json.decode(data, type=_Contents)
+        except msgspec.DecodeError as error:
+            # To begin anew would let everybody in who comes first.
+            raise UsageError(f"{self._path}: not a file of tokens: {error}") from error
+
+    def _write(self, old: _Contents, grants: tuple[Grant, ...]) -> None:
+        kept = [grant for grant in grants if not self._is_over(grant)]
+        browsers = [grant.id for grant in kept if grant.kind is Kind.BROWSER]
+        surplus = set(browsers[: max(0, len(browsers) - BROWSERS_KEPT)])
+        contents = _Contents(
+            key=old.key,
+            install=old.install,
+            grants=tuple(grant for grant in kept if grant.id not in surplus),
+        )
+        scratch = self._path.with_suffix(".new")
+        scratch.unlink(missing_ok=True)
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(contents), indent=2))
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(self._path)
+        self._stamp = self._stat()
+        self._contents = contents
+
+    def _stat(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _digest(key: str, secret: str) -> str:
+    # The secrets are 256 bits of chance: there is nothing to guess, so a slow hash would only
+    # slow us. The key keeps a stolen digest from being looked up anywhere else.
+    return hashlib.blake2b(
+        secret.encode("utf-8", "replace"), key=bytes.fromhex(key), digest_size=32
+    ).hexdigest()
+
+
+def _check_name(name: str) -> None:
+    if not name.strip() or len(name) > NAME_LIMIT or not name.isprintable():
+        raise UsageError(f"name: 1 to {NAME_LIMIT} printable characters are wanted")

@@ -1,0 +1,227 @@
+"""A hub in small, for the tests of fronts: real journal, real folds, and no processes.
+
+It does what a command asks for by writing the events, as the hub would; nobody answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import assert_never
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain import events as fact
+from quarterdeck.domain.commands import AnyCommand, Outcome
+from quarterdeck.domain.errors import Conflict, NotFound
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.hub.deck import Deltas, MachineView
+from quarterdeck.journal.base import Follower, Stored
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.views import AskView, SessionView
+
+
+class SmallDeck:
+    """A `Deck` over a journal in memory."""
+
+    def __init__(self) -> None:
+        self.journal = MemoryJournal()
+        self.submitted: list[AnyCommand] = []
+        self.fails: Exception | None = None
+        """What the next command ends in."""
+        self._listeners: list[Callable[[Deltas], None]] = []
+        self._texts: dict[str, str] = {}
+
+    # --- for the test ---
+
+    async def have_session(self, name: str = "one", **spec: object) -> str:
+        """A session that runs."""
+        made = msgspec.convert({"directory": "/tmp", "name": name} | spec, SessionSpec)
+        outcome = await self.submit(wish.CreateSession(spec=made, by="test"))
+        return outcome.session
+
+    async def say(self, session: str, *texts: str) -> list[Stored]:
+        """The session's CLI says something."""
+        view = await self.session(session)
+        self._texts.pop(session, None)
+        said = [
+            fact.Said(
+                run=view.run or "run",
+                number=view.said + number,
+                line=Raw(msgspec.json.encode({"type": "assistant", "text": text})),
+            )
+            for number, text in enumerate(texts, 1)
+        ]
+        return await self.journal.append(session, said)
+
+    async def ask(self, session: str, title: str = "Run a command") -> str:
+        """The session's CLI asks something."""
+        view = await self.session(session)
+        ask = f"{session}.{new_id()}"
+        opened = fact.AskOpened(
+            ask=ask,
+            run=view.run or "run",
+            request_id="r1",
+            ask_kind=fact.AskKind.TOOL,
+            tool="Bash",
+            title=title,
+            request=Raw(b'{"subtype":"can_use_tool"}'),
+        )
+        await self.journal.append(session, [opened])
+        return ask
+
+    def type(self, session: str, text: str) -> None:
+        """The session's model writes on."""
+        self._texts[session] = self._texts.get(session, "") + text
+        for listener in self._listeners:
+            listener(Deltas(session=session, message="m1", text=text))
+
+    # --- commands ---
+
+    async def submit(self, command: AnyCommand) -> Outcome:
+        self.submitted.append(command)
+        if self.fails is not None:
+            error, self.fails = self.fails, None
+            raise error
+        match command:
+            case wish.CreateSession():
+                return await self._create(command)
+            case wish.AnswerAsk():
+                return await self._answer(command)
+            case wish.DeleteSession(session=session, by=by):
+                await self.session(session)
+                await self.journal.delete(session, by=by)
+                return Outcome(session=session)
+            case wish.ForkSession(session=session, name=name, by=by):
+                view = await self.session(session)
+                spec = msgspec.structs.replace(view.spec, name=name)
+                created = wish.CreateSession(spec=spec, by=by)
+                return await self._create(created, parent=session)
+            case _:
+                view = await self.session(command.session)
+                await self.journal.append(command.session, self._events(command, view))
+                answer = Raw(b'{"ok":true}') if isinstance(command, wish.Control) else Raw()
+                prompt = command.prompt if isinstance(command, wish.SendPrompt) else None
+                return Outcome(session=command.session, prompt=prompt, answer=answer)
+
+    async def _create(self, command: wish.CreateSession, parent: str | None = None) -> Outcome:
+        session = command.session or new_id()
+        if await self.journal.summary(session) is not None:
+            return Outcome(session=session, repeated=True)
+        run = f"run-{session}"
+        await self.journal.append(
+            session,
+            [
+                fact.SessionCreated(spec=command.spec, by=command.by, parent=parent),
+                fact.RunStarting(run=run, machine="here"),
+                fact.RunStarted(run=run, pid=1),
+            ],
+        )
+        return Outcome(session=session)
+
+    async def _answer(self, command: wish.AnswerAsk) -> Outcome:
+        record = await self.journal.find_ask(command.ask)
+        if record is None:
+            raise NotFound("question", command.ask)
+        if record.settled is not None:
+            raise Conflict("already_answered", "it was answered before")
+        session = record.ask.session
+        answered = fact.AskAnswered(
+            ask=command.ask,
+            by=command.by,
+            answer=Raw(msgspec.json.encode(command.answer)),
+            allowed=isinstance(command.answer, wish.AllowAnswer),
+        )
+        await self.journal.append(session, [answered])
+        return Outcome(session=session, ask=command.ask)
+
+    def _events(self, command: AnyCommand, view: SessionView) -> list[fact.Event]:
+        match command:
+            case wish.RenameSession(name=name, by=by):
+                return [fact.SessionRenamed(name=name, by=by)]
+            case wish.ArchiveSession(archived=archived, by=by):
+                return [fact.SessionArchived(archived=archived, by=by)]
+            case wish.ChangeSession(auto_approve=approve, ask_timeout=timeout, by=by):
+                spec = view.spec
+                if approve is not None:
+                    spec = msgspec.structs.replace(spec, auto_approve=approve)
+                if timeout is not None:
+                    spec = msgspec.structs.replace(spec, ask_timeout=timeout)
+                return [fact.SpecChanged(spec=spec, by=by)]
+            case wish.StopSession():
+                if view.run is None:
+                    raise Conflict("not_running", "the session has no process")
+                return [fact.RunEnded(run=view.run, reason="stopped", clean=True)]
+            case wish.ResumeSession():
+                if view.run is not None:
+                    raise Conflict("running", "the session runs")
+                return [fact.RunStarting(run=new_id(), machine="here")]
+            case wish.Interrupt() | wish.Control():
+                return [fact.Noted(level="info", text="told the CLI")]
+            case wish.SendPrompt(prompt=prompt, content=content, by=by):
+                if prompt in view.prompts:
+                    return []
+                return [fact.PromptQueued(prompt=prompt, content=content, by=by)]
+            case wish.ChangePrompt(prompt=prompt, content=content, by=by):
+                self._queued(view, prompt)
+                return [fact.PromptChanged(prompt=prompt, content=content, by=by)]
+            case wish.CancelPrompt(prompt=prompt, by=by):
+                self._queued(view, prompt)
+                return [fact.PromptCancelled(prompt=prompt, by=by)]
+            case (
+                wish.CreateSession() | wish.ForkSession() | wish.DeleteSession() | wish.AnswerAsk()
+            ):
+                raise AssertionError("it is done elsewhere")
+            case _:
+                assert_never(command)
+
+    @staticmethod
+    def _queued(view: SessionView, prompt: str) -> None:
+        if not any(prompt == queued.prompt for queued in view.queued):
+            raise NotFound("queued prompt", prompt)
+
+    # --- what can be read ---
+
+    @property
+    def epoch(self) -> str:
+        return self.journal.epoch
+
+    async def sessions(
+        self, *, after: str | None = None, limit: int = 100, archived: bool = False
+    ) -> list[SessionView]:
+        return await self.journal.summaries(after=after, limit=limit, archived=archived)
+
+    async def session(self, session: str) -> SessionView:
+        view = await self.journal.summary(session)
+        if view is None:
+            raise NotFound("session", session)
+        return view
+
+    async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
+        await self.session(session)
+        return await self.journal.read(session, after=after, limit=limit)
+
+    async def asks(self, *, session: str | None = None) -> list[AskView]:
+        asks = await self.journal.open_asks()
+        return [ask for ask in asks if session is None or ask.session == session]
+
+    async def audit(
+        self, *, session: str | None = None, after: int = 0, limit: int = 1000
+    ) -> list[Stored]:
+        return await self.journal.audit(session=session, after=after, limit=limit)
+
+    async def machines(self) -> list[MachineView]:
+        return [MachineView(name="here", connected=True)]
+
+    def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
+        return self.journal.follow(cursors)
+
+    def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def so_far(self, session: str) -> tuple[Deltas, ...]:
+        text = self._texts.get(session, "")
+        return (Deltas(session=session, message="m1", text=text),) if text else ()
