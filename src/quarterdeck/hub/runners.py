@@ -10,8 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Callable
 
 import anyio
 import msgspec
@@ -42,14 +41,12 @@ from quarterdeck.domain.machines import (
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.deck import MachineView
 from quarterdeck.hub.ports import RunOwner
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 
 log = logging.getLogger(__name__)
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
 BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
+CLOSE_SECONDS = 2.0
 LOCAL = "local"
 """What the hub's own machine is called when nobody gave it another name."""
 
@@ -58,6 +55,7 @@ class _Wire:
     """One socket: frames go out in the order in which they were given."""
 
     def __init__(self) -> None:
+        self.closed = anyio.Event()
         self._out: asyncio.Queue[bytes | int] = asyncio.Queue()
 
     def put(self, header: Header, *lines: bytes) -> None:
@@ -74,6 +72,7 @@ class _Wire:
             item = await self._out.get()
             if isinstance(item, int):
                 await send({"type": "websocket.close", "code": item})
+                self.closed.set()
                 return
             await send({"type": "websocket.send", "bytes": item})
 
@@ -206,7 +205,7 @@ class Runners:
             return
         await receive()  # websocket.connect
         machine = self._check(_bearer(scope))
-        parts = [part for part in scope["path"].split("/") if part]
+        parts = [part for part in path_of(scope).split("/") if part]
         if machine is None or parts[:1] != ["runner"]:
             await send({"type": "websocket.close", "code": FORBIDDEN})
             return
@@ -221,14 +220,14 @@ class Runners:
                     case ["runs", run]:
                         await self._serve_run(run, wire, receive)
                     case _:
-                        wire.close(FORBIDDEN)
+                        raise msgspec.DecodeError(f"nothing is at {path_of(scope)}")
             except _Gone:
                 pass
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 log.warning("a runner sent a frame that is none: %s", error)
                 wire.close(BAD_FRAME)
-                with anyio.move_on_after(1):
-                    await asyncio.sleep(0)
+                with anyio.move_on_after(CLOSE_SECONDS):
+                    await wire.closed.wait()
             tasks.cancel_scope.cancel()
 
     async def _serve_machine(self, wire: _Wire, receive: Receive) -> None:
@@ -276,8 +275,7 @@ class Runners:
     async def _serve_run(self, run: str, wire: _Wire, receive: Receive) -> None:
         port, owner = self._ports.get(run), self._owner_of(run)
         if port is None or owner is None:
-            wire.close(FORBIDDEN)
-            return
+            raise msgspec.DecodeError(f"nobody knows the run {run}")
         if port.wire is not None:
             port.wire.close(REPLACED)
         port.connected(wire)
@@ -334,18 +332,18 @@ async def _next(receive: Receive) -> tuple[RunnerHeader, list[bytes]]:
     message = await receive()
     if message["type"] == "websocket.disconnect":
         raise _Gone
-    data = message.get("bytes")
-    if data is None:
-        data = (message.get("text") or "").encode()
-    return read_runner_frame(data)
+    match message:
+        case {"bytes": bytes(data)}:
+            return read_runner_frame(data)
+        case {"text": str(text)}:
+            return read_runner_frame(text.encode())
+        case _:
+            raise msgspec.DecodeError("an empty frame")
 
 
 def _bearer(scope: Scope) -> str:
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            kind, _, token = value.decode("latin-1").partition(" ")
-            return token if kind.lower() == "bearer" else ""
-    return ""
+    kind, _, token = (header(scope, b"authorization") or "").partition(" ")
+    return token if kind.lower() == "bearer" else ""
 
 
 async def _not_here(send: Send) -> None:

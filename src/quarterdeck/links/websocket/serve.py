@@ -6,14 +6,17 @@ Owns the server's settings. Above it stands the `Agent`; below it is uvicorn.
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import uvicorn
 
 from quarterdeck.domain.errors import LinkRefused
-from quarterdeck.links.websocket.accept import CliEndpoint
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send
+
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+"""Any ASGI app; a `CliEndpoint` is one."""
 
 # A line can be tens of megabytes: an image, a file that was read.
 FRAME_LIMIT = 128 * 1024 * 1024
@@ -35,7 +38,7 @@ class _QuietServer(uvicorn.Server):
 
 @asynccontextmanager
 async def serve_endpoint(
-    endpoint: CliEndpoint, host: str = "127.0.0.1", port: int = 0
+    endpoint: Application, host: str = "127.0.0.1", port: int = 0
 ) -> AsyncIterator[int]:
     """Serve `endpoint` while the block runs; gives the port, which is a free one by default.
 

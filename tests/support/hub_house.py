@@ -1,0 +1,92 @@
+"""A hub with its journal on disk, a real runner in a process of its own, and real or fake CLIs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from msgspec import Raw
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.hub.hub import Hub
+from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.runner import spawn_runner
+from support.processes import Processes, running
+
+SECONDS = 60.0
+
+
+class House:
+    """What a test of the whole gets."""
+
+    def __init__(self, hub: Hub, folder: Path, runner: int) -> None:
+        self.hub = hub
+        self.folder = folder
+        self.runner = runner
+
+    async def new(self, spec: SessionSpec, prompt: bytes = b'"hello"') -> str:
+        """Make a session with a prompt."""
+        command = wish.CreateSession(spec=spec, prompt=Raw(prompt), by="test")
+        return (await self.hub.submit(command)).session
+
+    async def until(self, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
+        """Wait until the session is as wanted, going by its events."""
+        with anyio.fail_after(SECONDS):
+            view = await self.hub.session(session)
+            if holds(view):
+                return view
+            async for _ in self.hub.follow({session: view.head}):
+                view = await self.hub.session(session)
+                if holds(view):
+                    return view
+        raise AssertionError("the journal was closed")
+
+    async def ask(self, session: str) -> AskView:
+        """Wait for an open question of the session."""
+        view = await self.until(session, lambda view: bool(view.asks))
+        return next(iter(view.asks.values()))
+
+    async def answer(self, ask: AskView, answer: wish.Answer, by: str = "test") -> None:
+        """Answer a question."""
+        await self.hub.submit(wish.AnswerAsk(ask=ask.opened.ask, answer=answer, by=by))
+
+
+async def end_runner(runner: int) -> None:
+    """Ask a runner to end, with all its runs, and wait until it is gone."""
+    os.kill(runner, signal.SIGTERM)
+    with anyio.move_on_after(20):
+        while running(runner):  # it is no child of ours: there is nothing to wait on
+            await anyio.sleep(0.02)
+
+
+@asynccontextmanager
+async def house(folder: Path, processes: Processes) -> AsyncIterator[House]:
+    """A hub, its journal and its runner, while the block runs."""
+    token = secrets.token_urlsafe(24)
+    token_file = folder / "runner-token"
+    token_file.write_text(token)
+    token_file.chmod(0o600)
+    journal = await SqliteJournal.open(folder / "journal.db")
+    hub = Hub(journal, lambda given: "local" if given == token else None)
+    try:
+        async with hub.running(), serve_endpoint(hub.runners) as port:
+            url = f"ws://127.0.0.1:{port}"
+            runner = await anyio.to_thread.run_sync(
+                lambda: spawn_runner(folder / "runner", url, token_file, machine="local")
+            )
+            processes.started(runner)
+            try:
+                yield House(hub, folder, runner)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await end_runner(runner)
+    finally:
+        await journal.close()
