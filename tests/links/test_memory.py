@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import LinkClosed, UsageError
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.memory import MemoryLink, memory_pair
+
+DROPPED = Dropped("The far end has dropped the connection.")
 
 
 async def received(link: MemoryLink) -> tuple[bytes, LinkClosed]:
@@ -94,7 +96,8 @@ async def test_what_is_sent_while_dropped_arrives_after_the_resume() -> None:
     assert nothing_comes.cancelled_caught
     peer.resume("last")
     await peer.send(b"after")
-    assert [await link.receive() for _ in range(3)] == [b"before", Resumed("last"), b"after"]
+    story = [await link.receive() for _ in range(4)]
+    assert story == [b"before", DROPPED, Resumed("last"), b"after"]
     assert await peer.receive() == b"kept\n"
 
 
@@ -102,11 +105,18 @@ async def test_a_drop_can_lose_what_was_on_the_way() -> None:
     link, peer = memory_pair()
     await peer.send(b"unread")
     await link.send(b"unread\n")
+    peer.drop()
     peer.drop(lose=True)
     peer.resume()
     await link.send(b"new\n")
-    assert await link.receive() == Resumed(None)
+    assert [await link.receive() for _ in range(2)] == [DROPPED, Resumed(None)]
     assert await peer.receive() == b"new\n"
+
+
+async def test_a_far_end_that_resumes_at_once_has_dropped_before() -> None:
+    link, peer = memory_pair()
+    peer.resume("last")
+    assert [await link.receive() for _ in range(2)] == [DROPPED, Resumed("last")]
 
 
 async def test_the_end_comes_after_the_last_byte_and_says_how_it_was() -> None:

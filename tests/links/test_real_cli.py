@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Launch, Spill, to_argv
 from quarterdeck.links.processes import living
@@ -42,6 +42,7 @@ class Reader:
 
     def __init__(self, link: Link) -> None:
         self.link = link
+        self.drops: list[Dropped] = []
         self.resumes: list[Resumed] = []
         self._rest = b""
         self._lines: list[Line] = []
@@ -50,6 +51,9 @@ class Reader:
     async def next(self) -> Line:
         while not self._lines:
             item = await self.link.receive()
+            if isinstance(item, Dropped):
+                self.drops.append(item)
+                continue
             if isinstance(item, Resumed):
                 self.resumes.append(item)
                 self._rest = b""
@@ -159,7 +163,7 @@ async def test_a_turn_outlives_a_drop_of_its_connection(site: Site) -> None:
     assert reader.resumes[0].last_request_id in reader.uuids
     site.model.release()
     assert (await reader.until("result"))["result"] == "ended"
-    assert len(reader.resumes) == 1
+    assert len(reader.drops) == len(reader.resumes) == 1
 
 
 async def test_a_prompt_that_is_sent_while_the_connection_is_down_is_answered(site: Site) -> None:

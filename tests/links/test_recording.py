@@ -10,14 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import LinkClosed, RecordingError, UsageError
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.memory import memory_pair
 from quarterdeck.links.recording import RecordingLink
 from quarterdeck.links.replay import ReplayLink, read_records
 
+DROPPED = Dropped("The far end has dropped the connection.")
 
-async def drain(link: Link) -> tuple[list[bytes | Resumed], LinkClosed]:
-    items: list[bytes | Resumed] = []
+
+async def drain(link: Link) -> tuple[list[bytes | Dropped | Resumed], LinkClosed]:
+    items: list[bytes | Dropped | Resumed] = []
     with anyio.fail_after(5):
         while True:
             try:
@@ -43,11 +45,12 @@ async def test_both_directions_are_written_down_line_by_line_in_their_order() ->
     await peer.send(b":2}\nbad \xff\nhal")
     peer.drop()
     peer.resume("seen")
+    await link.send(b"")
     await link.end_input()
     peer.close("It ended.", exit_code=3)
     items, closed = await drain(link)
     await link.close()
-    assert items == [b'{"c"', b":2}\nbad \xff\nhal", Resumed("seen")]
+    assert items == [b'{"c"', b":2}\nbad \xff\nhal", DROPPED, Resumed("seen")]
     assert closed.exit_code == 3
     assert records(file) == [
         {"dir": "meta", "event": "start"},
@@ -57,6 +60,7 @@ async def test_both_directions_are_written_down_line_by_line_in_their_order() ->
         {"dir": "out", "line": '{"c":2}'},
         {"dir": "out", "base64": "YmFkIP8="},
         {"dir": "out", "line": "hal", "partial": True},
+        {"dir": "meta", "event": "dropped", "reason": DROPPED.reason},
         {"dir": "meta", "event": "resumed", "last_request_id": "seen"},
         {"dir": "meta", "event": "closed", "reason": "It ended.", "exit_code": 3},
     ]
@@ -159,7 +163,9 @@ async def test_the_recorded_end_comes_after_the_end_of_the_input() -> None:
                 ("out", 2),
                 ("meta", {"event": "end_input"}),
                 ("out", 3),
+                ("meta", {"event": "dropped", "reason": "It broke.", "close_code": 1006}),
                 ("meta", {"event": "resumed", "last_request_id": "q"}),
+                ("meta", {"event": "dropped"}),
                 ("meta", {"event": "closed", "reason": "Killed.", "exit_code": -9, "signal": 9}),
             )
         )
@@ -172,7 +178,12 @@ async def test_the_recorded_end_comes_after_the_end_of_the_input() -> None:
     assert waited.cancelled_caught
     await link.end_input()
     items, closed = await drain(link)
-    assert items == [b"3\n", Resumed("q")]
+    assert items == [
+        b"3\n",
+        Dropped("It broke.", 1006),
+        Resumed("q"),
+        Dropped("The recorded link lost its connection."),
+    ]
     assert (closed.reason, closed.exit_code, closed.signal) == ("Killed.", -9, 9)
     with pytest.raises(LinkClosed):
         await link.send(b"more\n")

@@ -23,8 +23,8 @@ from anyio.abc import TaskGroup
 
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
-from quarterdeck.domain.errors import LinkClosed, LinkRefused
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.launch import Launch, Spill, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
@@ -66,7 +66,18 @@ class Listener:
         return self._doors[self._current].token
 
     def command(self, options: Launch | None = None) -> list[str]:
-        """The command line that makes a CLI dial here. The token goes in its environment."""
+        """The command line that makes a CLI dial here. The token goes in its environment.
+
+        Raises `UsageError` for options that no flag can say: those of the process (`cwd`, `env`)
+        are chosen by whoever runs the command, the others are given to the `Agent`.
+        """
+        if isinstance(options, Options):
+            if beyond := options.beyond_flags():
+                raise UsageError(
+                    f"no flag can say {', '.join(beyond)}: give the Agent what it tells the CLI"
+                    " itself, and leave folder and environment to whoever runs the command"
+                )
+            options = options.as_flags()
         launch = msgspec.structs.replace(options or Launch(), sdk_url=self.url)
         return ["env", f"{TOKEN_VARIABLE}={self.token}", "claude", *to_argv(launch)]
 
@@ -79,8 +90,17 @@ class Listener:
             return link
         raise LinkRefused(f"no CLI has dialled {self.url} within {timeout:g} s")
 
-    async def launch(self, options: Options, *, timeout: float = ACCEPT_SECONDS) -> Link:
-        """Start a CLI here that dials us. Closing the link ends the process too."""
+    async def launch(
+        self,
+        options: Options,
+        *,
+        timeout: float = ACCEPT_SECONDS,
+        stderr: Callable[[str], None] | None = None,
+    ) -> Link:
+        """Start a CLI here that dials us. Closing the link ends the process too.
+
+        `stderr` gets each line that the process writes there.
+        """
         spill = Spill()
         dialling = msgspec.structs.replace(
             options,
@@ -89,7 +109,7 @@ class Listener:
             stop=msgspec.structs.replace(options.stop, input=_INPUT_SECONDS),
         )
         try:
-            _, process = await start_link(dialling, spill, None)
+            _, process = await start_link(dialling, spill, stderr)
         except BaseException:
             spill.close()
             raise
@@ -134,7 +154,7 @@ class _LaunchedLink:
     def resumable(self) -> bool:
         return True
 
-    async def receive(self) -> bytes | Resumed:
+    async def receive(self) -> bytes | Dropped | Resumed:
         return await self._link.receive()
 
     async def send(self, data: bytes) -> None:

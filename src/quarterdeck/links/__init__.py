@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.environment import Passed, child_environment, explain_environment
 from quarterdeck.links.flags import SINCE
 from quarterdeck.links.launch import Launch, Spill, require_support, to_argv
@@ -37,6 +37,7 @@ __all__ = [
     "CliEndpoint",
     "DialLink",
     "Door",
+    "Dropped",
     "Launch",
     "Link",
     "MemoryLink",

@@ -5,7 +5,8 @@ never a message. Above it stands the `Agent` (or the hub), which feeds the bytes
 
 A link is used by one reader and any number of writers. `receive` gives chunks as they come, cut
 anywhere. A link that can lose its connection and find it again (a CLI that dials a WebSocket)
-says so with `Resumed`, so that whoever is above can ask again for what may have been lost.
+says so with `Dropped` and `Resumed`, so that whoever is above knows that nobody listens just now,
+and can then ask again for what may have been lost.
 """
 
 from __future__ import annotations
@@ -15,8 +16,21 @@ from typing import Protocol
 import msgspec
 
 
+class Dropped(msgspec.Struct, frozen=True):
+    """The connection is lost and may come back: `Resumed` or `LinkClosed` will say.
+
+    It comes once for each loss, after all bytes that had arrived. Until the next of the two only a
+    CLI that posts its messages is heard. `reason` is a sentence for a person.
+    """
+
+    reason: str
+    close_code: int | None = None
+
+
 class Resumed(msgspec.Struct, frozen=True):
     """The connection was lost and is there again; bytes may have been lost in both directions.
+
+    A link says `Dropped` before it, also when it learns of both at once.
 
     `last_request_id` is the `X-Last-Request-Id` header of the CLI's reconnect: the uuid of the
     last message that it wanted to send. A uuid that we never saw means that messages were lost.
@@ -30,16 +44,19 @@ class Link(Protocol):
 
     @property
     def resumable(self) -> bool:
-        """Whether `receive` may ever return `Resumed`, so that what came must be remembered."""
+        """Whether `receive` may ever return `Resumed`, so that what came must be remembered.
 
-    async def receive(self) -> bytes | Resumed:
+        A link that is not resumable returns no `Dropped` either: it ends.
+        """
+
+    async def receive(self) -> bytes | Dropped | Resumed:
         """Wait for the next bytes. Raises `LinkClosed` when no more will come, ever again."""
 
     async def send(self, data: bytes) -> None:
         """Write whole lines, in order; waits while the other end is slow.
 
         Raises `LinkClosed` when the link has ended. On a resumable link that is down just now,
-        the data is kept and sent after the reconnect.
+        the data is kept and sent after the reconnect. To send nothing does nothing.
         """
 
     async def end_input(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from quarterdeck.links.base import Resumed
+from quarterdeck.links.base import Dropped, Resumed
 
 
 class Inbox:
@@ -20,7 +20,7 @@ class Inbox:
     """
 
     def __init__(self, high_water: int) -> None:
-        self._items: deque[bytes | Resumed] = deque()
+        self._items: deque[bytes | Dropped | Resumed] = deque()
         self._size = 0
         self._high_water = high_water
         self._something = asyncio.Event()
@@ -38,7 +38,7 @@ class Inbox:
         """Whether there is nothing to take."""
         return not self._items
 
-    def put(self, item: bytes | Resumed) -> None:
+    def put(self, item: bytes | Dropped | Resumed) -> None:
         """Add what came; an empty chunk is nothing."""
         if item == b"":
             return
@@ -49,12 +49,13 @@ class Inbox:
             self._room.clear()
         self._something.set()
 
-    def take(self) -> bytes | Resumed | None:
-        """All bytes up to the next `Resumed`, or that, or None when there is nothing."""
+    def take(self) -> bytes | Dropped | Resumed | None:
+        """All bytes up to the next `Dropped` or `Resumed`, or that, or None if there is nothing."""
         if not self._items:
             return None
-        if isinstance(self._items[0], Resumed):
-            return self._items.popleft()
+        if not isinstance(first := self._items[0], bytes):
+            self._items.popleft()
+            return first
         chunks: list[bytes] = []
         while self._items and isinstance(chunk := self._items[0], bytes):
             chunks.append(chunk)

@@ -9,11 +9,11 @@ from quarterdeck.domain.errors import UsageError
 
 
 def check_whole_lines(data: bytes) -> None:
-    """Raise `UsageError` unless `data` is whole lines, none of them empty.
+    """Raise `UsageError` unless `data` is whole lines, none of them empty; or nothing at all.
 
     The CLI does not handle a line before its newline, and 2.1.37 ends on an empty one.
     """
-    if not data.endswith(b"\n"):
+    if data and not data.endswith(b"\n"):
         raise UsageError("a link sends whole lines, and the last one has no newline")
     if data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data:
         raise UsageError("a link sends no empty lines: they end some versions of the CLI")

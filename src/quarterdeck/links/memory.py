@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Resumed
+from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.lines import check_whole_lines
 
 LIMIT = 1024 * 1024
@@ -37,7 +37,7 @@ class MemoryLink:
         """Whether the far end may drop the connection and resume it."""
         return self._resumable
 
-    async def receive(self) -> bytes | Resumed:
+    async def receive(self) -> bytes | Dropped | Resumed:
         """The next chunk, exactly as the far end cut it."""
         wire = self._wire
         await wire.until(lambda: bool(wire.from_peer.items) or wire.closed is not None)
@@ -50,6 +50,8 @@ class MemoryLink:
     async def send(self, data: bytes) -> None:
         """Hand whole lines to the far end; waits while too much lies unread there."""
         check_whole_lines(data)
+        if not data:
+            return
         wire = self._wire
         async with self._send_order:
             await wire.until(lambda: not wire.to_peer.full or wire.no_more_input)
@@ -111,18 +113,25 @@ class MemoryPeer:
         raise LinkClosed("The input was ended.")
 
     def drop(self, *, lose: bool = False) -> None:
-        """Lose the connection. What the link sends now is kept for `resume`.
+        """Lose the connection: the link receives `Dropped`. What it sends now is kept for `resume`.
 
-        With `lose`, also what lies unread in either direction is gone.
+        With `lose`, also the bytes that lie unread in either direction are gone.
         """
-        self._wire.dropped = True
+        wire = self._wire
         if lose:
-            self._wire.to_peer.clear()
-            self._wire.from_peer.clear()
-        self._wire.changed()
+            wire.to_peer.lose()
+            wire.from_peer.lose()
+        if not wire.dropped and wire.closed is None:
+            wire.dropped = True
+            wire.from_peer.put(Dropped("The far end has dropped the connection."))
+        wire.changed()
 
     def resume(self, last_request_id: str | None = None) -> None:
-        """Find the connection again: the link receives `Resumed`, and then what is sent next."""
+        """Find the connection again: the link receives `Resumed`, and then what is sent next.
+
+        One that was not dropped before is so now, as with a CLI that is back at once.
+        """
+        self.drop()
         self._wire.dropped = False
         self._wire.from_peer.put(Resumed(last_request_id))
         self._wire.changed()
@@ -136,7 +145,7 @@ class _Queue:
     """Items in one direction, and how many bytes they are."""
 
     def __init__(self, limit: int) -> None:
-        self.items: deque[bytes | Resumed] = deque()
+        self.items: deque[bytes | Dropped | Resumed] = deque()
         self._limit = limit
         self._size = 0
 
@@ -144,17 +153,18 @@ class _Queue:
     def full(self) -> bool:
         return self._size >= self._limit
 
-    def put(self, item: bytes | Resumed) -> None:
+    def put(self, item: bytes | Dropped | Resumed) -> None:
         self.items.append(item)
         self._size += len(item) if isinstance(item, bytes) else 0
 
-    def take(self) -> bytes | Resumed:
+    def take(self) -> bytes | Dropped | Resumed:
         item = self.items.popleft()
         self._size -= len(item) if isinstance(item, bytes) else 0
         return item
 
-    def clear(self) -> None:
-        self.items.clear()
+    def lose(self) -> None:
+        """Forget the bytes; what was told of the connection stays told."""
+        self.items = deque(item for item in self.items if not isinstance(item, bytes))
         self._size = 0
 
 

@@ -9,7 +9,8 @@ One object a line, in the order of events, `t` in milliseconds since the start::
     {"dir":"out","t":57,"line":"…"}      one line from the CLI
     {"dir":"out","t":60,"base64":"…"}    … that was not UTF-8
     {"dir":"out","t":61,"line":"…","partial":true}    … that ended, or was cut, without a newline
-    {"dir":"meta","t":0,"event":"start"}   also: resumed, end_input, closed, close
+    {"dir":"meta","t":0,"event":"start"}   also: dropped, resumed, end_input,
+                                           closed, close
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from typing import BinaryIO, Literal, Self
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.lines import check_whole_lines
 
 # A line without an end must not fill the memory: from here on it is recorded in parts.
 LONGEST_LINE = 64 * 1024 * 1024
 
-Event = Literal["start", "resumed", "end_input", "closed", "close"]
+Event = Literal["start", "dropped", "resumed", "end_input", "closed", "close"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,23 +82,29 @@ class RecordingLink:
         """As the link inside."""
         return self._inner.resumable
 
-    async def receive(self) -> bytes | Resumed:
+    async def receive(self) -> bytes | Dropped | Resumed:
         """As the link inside; what comes is written down before it is given."""
         try:
             item = await self._inner.receive()
         except LinkClosed as closed:
             self._closed(closed)
             raise
-        if isinstance(item, Resumed):
-            self._flush_rest()
-            self._meta("resumed", last_request_id=item.last_request_id)
-        else:
-            self._out(item)
+        match item:
+            case bytes():
+                self._out(item)
+            case Dropped(reason=reason, close_code=close_code):
+                self._flush_rest()
+                self._meta("dropped", reason=reason, close_code=close_code)
+            case Resumed(last_request_id=last_request_id):
+                self._flush_rest()
+                self._meta("resumed", last_request_id=last_request_id)
         return item
 
     async def send(self, data: bytes) -> None:
         """As the link inside; written down first, so that no answer stands before its question."""
         check_whole_lines(data)
+        if not data:
+            return
         for line in data.removesuffix(b"\n").split(b"\n"):
             self._record("in", line)
         await self._inner.send(data)

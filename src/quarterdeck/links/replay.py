@@ -27,7 +27,7 @@ import anyio
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, RecordingError
-from quarterdeck.links.base import Resumed
+from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.lines import check_whole_lines
 from quarterdeck.links.recording import Record
 
@@ -43,9 +43,12 @@ class _Sent(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One thing that the link gives: bytes, a resume, or the end. `after` counts what was sent."""
+    """One thing that the link gives: bytes, what happened to it, or its end.
 
-    what: bytes | Resumed | LinkClosed
+    `after` counts what was sent.
+    """
+
+    what: bytes | Dropped | Resumed | LinkClosed
     after: int
     gap: float
 
@@ -61,7 +64,7 @@ class ReplayLink:
         self._speed = speed
         self._recorded: dict[Kind, list[str]] = {"control_request": [], "user": []}
         self._steps = deque(self._plan(records))
-        self._resumable = any(isinstance(step.what, Resumed) for step in self._steps)
+        self._resumable = any(isinstance(step.what, Dropped | Resumed) for step in self._steps)
         self._renamed: dict[bytes, bytes] = {}
         self._counted: dict[Kind, int] = {"control_request": 0, "user": 0}
         self._sent = 0
@@ -80,10 +83,10 @@ class ReplayLink:
 
     @property
     def resumable(self) -> bool:
-        """Whether the recorded link was lost and found again somewhere."""
+        """Whether the recorded link lost its connection somewhere."""
         return self._resumable
 
-    async def receive(self) -> bytes | Resumed:
+    async def receive(self) -> bytes | Dropped | Resumed:
         """The next line of the recording, when its turn has come."""
         while True:
             if self._closed:
@@ -110,6 +113,8 @@ class ReplayLink:
     async def send(self, data: bytes) -> None:
         """Count the lines, and note the ids that take the place of recorded ones."""
         check_whole_lines(data)
+        if not data:
+            return
         if self._closed or self._input_ended:
             raise LinkClosed("Nothing more can be sent: the replay's input was ended.")
         for line in data.removesuffix(b"\n").split(b"\n"):
@@ -142,6 +147,9 @@ class ReplayLink:
                 case Record(dir="out"):
                     ending = b"" if record.partial else b"\n"
                     yield _Step(_content(record) + ending, after, gap)
+                case Record(event="dropped"):
+                    reason = record.reason or "The recorded link lost its connection."
+                    yield _Step(Dropped(reason, record.close_code), after, gap)
                 case Record(event="resumed"):
                     yield _Step(Resumed(record.last_request_id), after, gap)
                 case Record(event="end_input"):

@@ -156,6 +156,8 @@ class SubprocessLink:
         Cancelled, it has written either all of `data` or nothing.
         """
         check_whole_lines(data)
+        if not data:
+            return
         async with self._send_order:
             await self._pipes.writable.wait()
             if self._pipes.input_ended:

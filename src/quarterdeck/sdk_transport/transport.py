@@ -24,7 +24,7 @@ from claude_agent_sdk import (
 )
 
 from quarterdeck.domain.errors import LaunchError, LinkClosed
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.launch import Spill
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.sdk_transport.launch import argv_for, command_for, environment_for, launch_for
@@ -135,6 +135,8 @@ class QuarterdeckTransport(Transport):
                 return
             if received is None:
                 return
+            if isinstance(received, Dropped):
+                continue  # what the program writes now is kept by the link
             if isinstance(received, Resumed):
                 # The half line of before has no other half now.
                 lines = LineReader(self._max_line)
@@ -169,7 +171,7 @@ class QuarterdeckTransport(Transport):
             raise CLIConnectionError("The transport is not connected.")
         return self._link
 
-    async def _receive(self, link: Link) -> bytes | Resumed | None:
+    async def _receive(self, link: Link) -> bytes | Dropped | Resumed | None:
         """The link's next; None when the run is over on a link that will not end by itself.
 
         A CLI that dialled does not see the end of its input, so it would never leave.

@@ -33,7 +33,7 @@ from quarterdeck.links.websocket.asgi import (
     respond,
 )
 from quarterdeck.links.websocket.codes import CLOSED, REPLACED
-from quarterdeck.links.websocket.link import Connection, WebSocketLink
+from quarterdeck.links.websocket.link import WebSocketLink
 
 BODY_LIMIT = 128 * 1024 * 1024
 ROOM_SECONDS = 20.0  # how long a POST waits for the reader before it is told to try again
@@ -92,8 +92,7 @@ class CliEndpoint:
             await refuse_upgrade(_UNKNOWN, receive, send)
             return
         link = door.link
-        over = link.over
-        if over and not link.farewell():
+        if link.over and not link.farewell():
             # It was told and came back: 2.1.37, which knows no code that ends it. Refused, it
             # gives up after two attempts.
             await refuse_upgrade(Answer(410, "the session is over"), receive, send)
@@ -101,10 +100,11 @@ class CliEndpoint:
         await receive()  # the connect
         await send({"type": "websocket.accept"})
         connection = _AsgiConnection(send)
-        if over:
+        await _old_one_gone(link)
+        if link.over:  # perhaps only now, while it dialled
             await connection.end(CLOSED, "the session is over")
             return
-        replaced = await _hand_over(link, connection, header(scope, b"x-last-request-id"))
+        replaced = link.attach(connection, header(scope, b"x-last-request-id"))
         code = 1006
         try:
             async with anyio.create_task_group() as group:
@@ -186,15 +186,14 @@ class _AsgiConnection:
             self._ended.set()  # it is gone already, which is what was wanted
 
 
-async def _hand_over(
-    link: WebSocketLink, connection: Connection, last_request_id: str | None
-) -> Connection | None:
-    """Newest wins: a CLI often is back before we saw that its old socket died."""
+async def _old_one_gone(link: WebSocketLink) -> None:
+    """Give the old connection a moment: a CLI often is back before we saw that its socket died.
+
+    What lies unread in the old one is not in the new one; let it come in first.
+    """
     if (old := link.current) is not None:
-        # What lies unread in the old socket is not in the new one; let it come in first.
         with anyio.move_on_after(HANDOVER_SECONDS):
             await old.ended.wait()
-    return link.attach(connection, last_request_id)
 
 
 async def _pump(link: WebSocketLink, connection: _AsgiConnection, receive: Receive) -> int:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
 
+import anyio
 import msgspec
+
+GONE_SECONDS = 1.0  # a refused client leaves at once; one that does not is left to the server
 
 Scope = Mapping[str, object]
 Message = Mapping[str, object]
@@ -74,6 +77,11 @@ async def refuse_upgrade(answer: Answer, receive: Receive, send: Send) -> None:
         }
     )
     await send({"type": "websocket.http.response.body", "body": answer.body})
+    # uvicorn calls the handshake complete when the connection is gone, and logs an error about an
+    # app that returns before. It says «disconnect» for our answer, and again when it is gone.
+    with anyio.move_on_after(GONE_SECONDS):
+        for _ in range(2):
+            await receive()
 
 
 async def respond(answer: Answer, send: Send) -> None:

@@ -24,7 +24,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
-from quarterdeck.links.base import Resumed
+from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.lines import check_whole_lines
 from quarterdeck.links.websocket.codes import PERMANENT, meaning
 from quarterdeck.links.websocket.outbox import Outbox
@@ -73,6 +73,7 @@ class DialLink:
         self._last_request_id = last_request_id
         self._outbox = outbox
         self._socket: ClientConnection | None = None
+        self._lost_socket: ClientConnection | None = None
         self._attempts = 0
         self._down_since = time.monotonic()
         self._last_trouble = "nothing was tried yet"
@@ -131,12 +132,14 @@ class DialLink:
         """Whether there is a connection just now, as far as we know."""
         return self._socket is not None
 
-    async def receive(self) -> bytes | Resumed:
+    async def receive(self) -> bytes | Dropped | Resumed:
         """The next frame's bytes; after a drop, `Resumed` as soon as there is a connection again.
 
         Cancelled, it loses nothing, in whatever it was doing.
         """
         while True:
+            if self._lost_socket is not None:
+                return await self._last_of(self._lost_socket)
             if self._over is not None:
                 raise self._error()
             if (socket := self._socket) is None:
@@ -163,6 +166,8 @@ class DialLink:
         nothing of `data` is sent.
         """
         check_whole_lines(data)
+        if not data:
+            return
         try:
             data.decode()
         except UnicodeDecodeError as error:
@@ -188,6 +193,7 @@ class DialLink:
         """Leave: the other end sees 1000, and is not to expect us back."""
         self._end(LinkClosed("The link was closed.", close_code=1000))
         socket, self._socket = self._socket, None
+        self._lost_socket = None
         if socket is not None:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await socket.close()
@@ -260,7 +266,7 @@ class DialLink:
     def _lost(self, socket: ClientConnection, closed: ConnectionClosed) -> None:
         if self._socket is not socket:
             return
-        self._socket = None
+        self._socket, self._lost_socket = None, socket
         self._down_since = time.monotonic()
         self._outbox.lost(self._down_since)
         self._last_code = closed.rcvd.code if closed.rcvd else 1006
@@ -271,6 +277,20 @@ class DialLink:
                     close_code=self._last_code,
                 )
             )
+
+    async def _last_of(self, socket: ClientConnection) -> bytes | Dropped:
+        """What had arrived before the connection was lost, and then that it was."""
+        try:
+            while not (data := await socket.recv(decode=False)):
+                pass
+        except ConnectionClosed:
+            self._lost_socket = None
+            if self._over is not None:
+                raise self._error() from None
+            code = self._last_code
+            assert code is not None
+            return Dropped(f"The connection was lost: {meaning(code)}.", code)
+        return data
 
     def _end(self, closed: LinkClosed) -> None:
         if self._over is None:

@@ -4,9 +4,9 @@ Owns one session's bytes in both directions, while connections come and go. Abov
 `Agent` or the hub; below it is `accept`, which hands it connections. It knows bytes and close
 codes; who may connect is decided by `accept`, what was lost is asked for by whoever is above.
 
-A drop is not the end: the CLI keeps working and dials again. The link then waits, keeps what is
-sent meanwhile (see `outbox`), and gives `Resumed` between the bytes before and after. A half line
-before a `Resumed` has no other half.
+A drop is not the end: the CLI keeps working and dials again. The link says `Dropped`, waits, keeps
+what is sent meanwhile (see `outbox`), and says `Resumed` when the CLI is back. A half line before
+them has no other half.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Protocol, Self
 import anyio
 
 from quarterdeck.domain.errors import LinkClosed, UsageError
-from quarterdeck.links.base import Resumed
+from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.lines import check_whole_lines
-from quarterdeck.links.websocket.codes import CLOSED, meaning
+from quarterdeck.links.websocket.codes import CLOSED, REPLACED, meaning
 from quarterdeck.links.websocket.outbox import Outbox
 
 FIRST_SECONDS = 60.0  # a cold start of the CLI on a busy machine takes ten
@@ -118,8 +118,8 @@ class WebSocketLink:
 
     # --- a link, as any other ---
 
-    async def receive(self) -> bytes | Resumed:
-        """The bytes that have come, or `Resumed`; waits through drops, as long as the grace."""
+    async def receive(self) -> bytes | Dropped | Resumed:
+        """The bytes that have come, or what happened; waits for a CLI as long as the grace."""
         while True:
             if (item := self._inbox.take()) is not None:
                 return item
@@ -137,6 +137,8 @@ class WebSocketLink:
         of `data` is sent.
         """
         check_whole_lines(data)
+        if not data:
+            return
         try:
             data.decode()
         except UnicodeDecodeError as error:
@@ -190,6 +192,8 @@ class WebSocketLink:
     def attach(self, connection: Connection, last_request_id: str | None) -> Connection | None:
         """Take a connection; gives back the one that it replaces, if that is still there."""
         replaced, self._connection = self._connection, connection
+        if replaced is not None:
+            self._dropped(REPLACED)
         if self._ever_connected.is_set():
             self._outbox.reconnected()
             self._inbox.put(Resumed(last_request_id))
@@ -205,6 +209,7 @@ class WebSocketLink:
             self._down_since = time.monotonic()
             self._last_code = code
             self._outbox.lost(self._down_since)
+            self._dropped(code)
             self._wake()
 
     @property
@@ -244,6 +249,10 @@ class WebSocketLink:
             await self._flush()
 
     # --- within ---
+
+    def _dropped(self, code: int) -> None:
+        if self._over is None:  # else it will not come back
+            self._inbox.put(Dropped(f"The connection was lost: {meaning(code)}.", code))
 
     async def _flush(self) -> None:
         while (connection := self._connection) is not None:
