@@ -11,24 +11,26 @@ CLI is asked to go, and then made to.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
+from weakref import WeakSet
 
 import anyio
 from anyio import CancelScope
+from anyio.abc import TaskGroup
 from msgspec import Raw, Struct
 
 from quarterdeck.agent.asks import AnyAsk, to_ask
 from quarterdeck.agent.controls import Controls
 from quarterdeck.agent.hooks import Hook, HookTable
-from quarterdeck.agent.inbox import Inbox
+from quarterdeck.agent.inbox import Messages
 from quarterdeck.agent.mcp.host import McpHost
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.query import Query, as_prompt
 from quarterdeck.agent.service import Decide, Elicit, Service
-from quarterdeck.agent.start import initialize_command, start_link
+from quarterdeck.agent.start import check_servers, initialize_command, start_link
 from quarterdeck.domain.errors import (
     LinkClosed,
     QuarterdeckError,
@@ -37,7 +39,7 @@ from quarterdeck.domain.errors import (
     RequestTimeout,
     UsageError,
 )
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.launch import Spill
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import (
@@ -120,14 +122,19 @@ class Agent(Controls):
         self._elicit = elicit
         self._hooks = HookTable(hooks)
         self._servers = tuple(tools)
+        check_servers(self.options, [server.name for server in self._servers])
         self._given_link = link
         self._given_version = version
         self._stderr = stderr
         self._start_timeout = start_timeout
         self._queries: dict[str, Query] = {}
-        self._readers: list[Inbox] = []
+        # Weak, so that whoever drops its messages need not say so.
+        self._readers: WeakSet[Messages] = WeakSet()
         self._pending: dict[str, _Pending] = {}
         self._closed: LinkClosed | None = None
+        self._failure: LinkClosed | None = None
+        self._peer = Peer(version=version)
+        self._tasks: TaskGroup | None = None
         self._last_result: Result | None = None
         self._started = False
 
@@ -168,10 +175,11 @@ class Agent(Controls):
         self._peer = Peer(version=version, bypass_allowed=bypass, resumable=link.resumable)
         self._wake = anyio.Event()
         mcp = await self._stack.enter_async_context(McpHost(self._servers, self._mcp_says))
-        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._tasks = tasks
         self._service = Service(
             peer=self._peer,
-            tasks=self._tasks,
+            tasks=tasks,
             flush=self._flush,
             decide=self._decide,
             elicit=self._elicit,
@@ -179,8 +187,8 @@ class Agent(Controls):
             mcp=mcp,
             bypass_allowed=bypass,
         )
-        self._tasks.start_soon(self._read)
-        self._tasks.start_soon(self._write)
+        tasks.start_soon(self._read)
+        tasks.start_soon(self._write)
         command = initialize_command(
             self.options, self._hooks.matchers(), [server.name for server in self._servers]
         )
@@ -193,16 +201,14 @@ class Agent(Controls):
 
     async def _stop(self) -> None:
         with CancelScope(shield=True):
-            if self._started and hasattr(self, "_tasks") and self._closed is None:
+            if self._tasks is not None and self._closed is None:
                 await self._take_leave()
-            if hasattr(self, "_tasks"):
+            if self._tasks is not None:
                 self._tasks.cancel_scope.cancel()
         await self._stack.aclose()
-        if hasattr(self, "_peer") and self._closed is None:
+        if self._closed is None:
             # The reader was stopped before it saw the end. Other tasks may still wait for one.
-            self._end(LinkClosed("The agent has been left."))
-            for inbox in self._readers:
-                inbox.end()
+            self._end(LinkClosed("The agent has been left."), None)
 
     async def _take_leave(self) -> None:
         """Ask the CLI to stop what it does and to go. Whatever it does not do, the link will."""
@@ -221,7 +227,7 @@ class Agent(Controls):
 
     @property
     def state(self) -> State:
-        """What the CLI is doing."""
+        """What the CLI is doing; `State.NEW` before the start, `State.CLOSED` after the end."""
         return self._peer.state
 
     @property
@@ -260,15 +266,19 @@ class Agent(Controls):
         await query.send()
         return query
 
-    async def messages(self) -> AsyncIterator[Message]:
-        """All that the CLI says from now on, control messages too, until it ends."""
-        inbox = Inbox()
-        self._readers.append(inbox)
-        try:
-            async for message in inbox:
-                yield message
-        finally:
-            self._readers.remove(inbox)
+    def messages(self) -> Messages:
+        """All that the CLI says from now on, control messages too, until it ends.
+
+        What comes is kept from this call on, for as long as somebody holds what it returns: iterate
+        over it at once or later, drop it, or leave it as an async context manager.
+        """
+        self._check_started()
+        messages = Messages()
+        if self._closed is None:
+            self._readers.add(messages)
+        else:
+            messages.end(self._failure)
+        return messages
 
     async def _submit(self, query: Query) -> None:
         self._check_open()
@@ -312,9 +322,12 @@ class Agent(Controls):
             case None:
                 raise RequestTimeout(command.subtype, timeout)
 
-    def _check_open(self) -> None:
+    def _check_started(self) -> None:
         if not self._started:
             raise UsageError("the agent has not been started; use it with `async with`")
+
+    def _check_open(self) -> None:
+        self._check_started()
         if self._closed is not None:
             raise self._closed
 
@@ -324,6 +337,13 @@ class Agent(Controls):
         if cancelled:
             self._handle(self._peer.prompt_cancelled(uuid))
         return cancelled
+
+    async def set_environment(self, variables: Mapping[str, str]) -> None:
+        """Set variables for the tools that the CLI starts from now on. (up to 2.1.120)"""
+        self._check_open()
+        self._peer.set_environment(variables)
+        self._flush()
+        await anyio.lowlevel.checkpoint()
 
     async def _mcp_says(self, server_name: str, message: Raw) -> None:
         """A tool server of ours has something to tell the CLI."""
@@ -335,24 +355,32 @@ class Agent(Controls):
         try:
             while True:
                 got = await self._link.receive()
-                if isinstance(got, Resumed):
-                    self._handle(self._peer.link_resumed(got.last_request_id))
-                else:
-                    self._handle(self._peer.receive_data(got))
+                match got:
+                    case bytes():
+                        self._handle(self._peer.receive_data(got))
+                    case Dropped():
+                        self._peer.link_lost()
+                    case Resumed():
+                        self._handle(self._peer.link_resumed(got.last_request_id))
                 self._flush()
-                for inbox in (*self._queries.values(), *self._readers):
-                    if inbox.crowded and not self._pending:
-                        await inbox.ease(EASE_SECONDS)
+                await self._ease()
         except LinkClosed as closed:
             self._handle(self._peer.receive_eof())
-            self._end(self._explained(closed))
-            for inbox in self._readers:
-                inbox.end(None if closed.clean else self._closed)
+            explained = self._explained(closed)
+            self._end(explained, None if closed.clean else explained)
 
-    def _end(self, closed: LinkClosed) -> None:
-        """All that was open ends with the link."""
-        self._closed = closed
+    async def _ease(self) -> None:
+        """Let slow readers catch up. No reader is held on to when this is done."""
+        for inbox in (*self._queries.values(), *self._readers):
+            if inbox.crowded and not self._pending:
+                await inbox.ease(EASE_SECONDS)
+
+    def _end(self, closed: LinkClosed, failure: LinkClosed | None) -> None:
+        """All that was open ends with the link. `failure` is for those who only listen."""
+        self._closed, self._failure = closed, failure
         self._handle(self._peer.link_closed(closed.reason))
+        for messages in self._readers:
+            messages.end(failure)
 
     def _flush(self) -> None:
         """Have the writer send what the peer has to say."""
@@ -413,9 +441,9 @@ class Agent(Controls):
             case PromptTaken(uuid=uuid):
                 if uuid in self._queries:
                     self._queries[uuid].release()
-            case PromptDropped(uuid=uuid):
+            case PromptDropped(uuid=uuid, state=state):
                 if (query := self._queries.pop(uuid, None)) is not None:
-                    query.lose(self._closed)
+                    query.drop(state, self._closed)
             case TurnEnded(turn=turn):
                 for uuid in turn.prompts:
                     if (query := self._queries.pop(uuid, None)) is not None:
