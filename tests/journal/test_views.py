@@ -1,0 +1,346 @@
+"""What the events of a session come to."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import get_args
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
+
+from quarterdeck.domain.events import (
+    AnyEvent,
+    AskAnswered,
+    AskKind,
+    AskOpened,
+    AskWithdrawn,
+    CliSession,
+    Decided,
+    Event,
+    LinkFound,
+    LinkLost,
+    Noted,
+    PromptCancelled,
+    PromptChanged,
+    PromptQueued,
+    PromptSent,
+    PromptTaken,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Said,
+    SaidBroken,
+    Sent,
+    SessionArchived,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    SpecChanged,
+    StateChanged,
+    TurnEnded,
+)
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
+from quarterdeck.journal.stored import encode
+from quarterdeck.journal.views import PromptStage, only_counts
+
+runs = st.sampled_from(["r1", "r2"])
+asks = st.sampled_from(["q1", "q2", "q3"])
+prompts = st.sampled_from(["p1", "p2", "p3"])
+people = st.sampled_from(["ann", "bob"])
+words = st.text(alphabet="abc ä", max_size=4)
+numbers = st.integers(0, 2**40)
+raw = st.sampled_from([Raw(b'"do it"'), Raw(b'{"type":"x"}'), Raw(b"[1, 2]")])
+specs = st.builds(SessionSpec, directory=st.just("/work"), name=st.none() | words)
+costs = st.floats(0, 1e308, allow_nan=False)
+
+RUN_OF = {"q1": "r1", "q2": "r2", "q3": "r1"}
+"""A question is asked by one run."""
+
+OF_ASKS: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
+    AskOpened: st.builds(
+        lambda ask, kind, text, request: AskOpened(
+            ask=ask,
+            run=RUN_OF[ask],
+            request_id=text,
+            ask_kind=kind,
+            tool=text,
+            title=text,
+            request=request,
+        ),
+        asks,
+        st.sampled_from(AskKind),
+        words,
+        raw,
+    ),
+    AskAnswered: st.builds(AskAnswered, ask=asks, by=people, answer=raw, allowed=st.booleans()),
+    AskWithdrawn: st.builds(AskWithdrawn, ask=asks, reason=words),
+    RunEnded: st.builds(RunEnded, run=runs, reason=words),
+    RunStarting: st.builds(RunStarting, run=runs, machine=words),
+}
+ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
+    **OF_ASKS,
+    SessionCreated: st.builds(SessionCreated, spec=specs, by=people),
+    SessionRenamed: st.builds(SessionRenamed, name=words, by=people),
+    SessionArchived: st.builds(SessionArchived, archived=st.booleans(), by=people),
+    SpecChanged: st.builds(SpecChanged, spec=specs, by=people),
+    SessionDeleted: st.builds(SessionDeleted, by=people),
+    RunStarted: st.builds(RunStarted, run=runs, pid=st.none() | st.integers(1, 99), version=words),
+    LinkLost: st.builds(LinkLost, run=runs, reason=words),
+    LinkFound: st.builds(LinkFound, run=runs),
+    StateChanged: st.builds(StateChanged, state=st.sampled_from(SessionState), detail=words),
+    CliSession: st.builds(CliSession, cli_session=words),
+    Said: st.builds(Said, run=runs, number=numbers, line=raw),
+    SaidBroken: st.builds(SaidBroken, run=runs, number=numbers, text=words, error=words),
+    Sent: st.builds(Sent, run=runs, number=numbers, line=raw),
+    PromptQueued: st.builds(PromptQueued, prompt=prompts, content=raw, by=people),
+    PromptChanged: st.builds(PromptChanged, prompt=prompts, content=raw, by=people),
+    PromptCancelled: st.builds(PromptCancelled, prompt=prompts, by=people),
+    PromptSent: st.builds(PromptSent, prompt=prompts, run=runs),
+    PromptTaken: st.builds(PromptTaken, prompt=prompts),
+    TurnEnded: st.builds(
+        TurnEnded,
+        prompts=st.lists(prompts, max_size=2).map(tuple),
+        failed=st.booleans(),
+        outcome=words,
+        cost_usd=costs,
+    ),
+    Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
+    Noted: st.builds(Noted, level=words, text=words),
+}
+events = st.one_of(*ALL.values())
+ask_events = st.one_of(*OF_ASKS.values())
+
+
+def test_the_properties_are_tried_with_every_event() -> None:
+    assert set(ALL) == set(get_args(AnyEvent))
+
+
+def stored(*happened: AnyEvent, first: int = 1) -> list[Stored]:
+    return [
+        Stored(
+            session="s1", seq=seq, position=seq, at=1000 + seq, event=event, json=encode(event).json
+        )
+        for seq, event in enumerate(happened, first)
+    ]
+
+
+def viewed(*happened: AnyEvent) -> SessionView:
+    view = fold_all(None, stored(*happened))
+    assert view is not None
+    return view
+
+
+STARTED = (
+    SessionCreated(spec=SessionSpec(directory="/work", name="deck"), by="ann", parent="s0"),
+    RunStarting(run="r1", machine="here"),
+)
+
+
+def ask(id_: str, run: str = "r1") -> AskOpened:
+    return AskOpened(
+        ask=id_,
+        run=run,
+        request_id="x",
+        ask_kind=AskKind.TOOL,
+        tool="Bash",
+        title="t",
+        request=Raw(b"{}"),
+    )
+
+
+def answer(id_: str) -> AskAnswered:
+    return AskAnswered(ask=id_, by="ann", answer=Raw(b"{}"), allowed=True)
+
+
+# --- properties ----------------------------------------------------------------------------------
+
+
+@given(st.lists(events, max_size=25), st.lists(st.integers(0, 25), max_size=4))
+def test_folding_in_chunks_is_folding_at_once(happened: list[AnyEvent], cuts: list[int]) -> None:
+    whole = stored(*happened)
+    edges = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    view: SessionView | None = None
+    for start, stop in pairwise(edges):
+        view = fold_all(view, whole[start:stop])
+    assert view == fold_all(None, whole)
+
+
+@given(st.lists(ask_events, max_size=25))
+def test_a_question_is_open_iff_it_was_opened_and_not_settled_and_its_run_has_not_ended(
+    happened: list[AnyEvent],
+) -> None:
+    opened = {event.ask for event in happened if isinstance(event, AskOpened)}
+    settled = {event.ask for event in happened if isinstance(event, AskAnswered | AskWithdrawn)}
+    ended = {event.run for event in happened if isinstance(event, RunEnded)}
+    view = fold_all(None, stored(*happened))
+    now = set() if view is None else set(view.asks)
+    assert now == {ask for ask in opened - settled if RUN_OF[ask] not in ended}
+
+
+@given(st.lists(events, max_size=20), events)
+def test_events_that_only_count_change_nothing_but_the_counters(
+    happened: list[AnyEvent], last: AnyEvent
+) -> None:
+    before = fold_all(None, stored(*happened))
+    if before is None or not only_counts(last):
+        return
+    (event,) = stored(last, first=before.head + 1)
+    after = fold(before, event)
+    assert after == replace(
+        before, head=event.seq, updated=event.at, said=after.said, sent=after.sent
+    )
+
+
+@given(st.lists(events, min_size=1, max_size=20))
+def test_what_was_folded_is_not_folded_again(happened: list[AnyEvent]) -> None:
+    whole = stored(*happened)
+    view = fold_all(None, whole)
+    assert fold_all(view, whole) == view
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(
+        events.filter(lambda event: not isinstance(event, SessionDeleted)), min_size=1, max_size=25
+    )
+)
+def test_a_journal_read_back_folds_to_the_view_that_it_keeps(happened: list[AnyEvent]) -> None:
+    async def main() -> None:
+        journal = MemoryJournal()
+        for start in range(0, len(happened), 3):
+            await journal.append("s1", happened[start : start + 3])
+        view = await journal.summary("s1")
+        assert view is not None
+        assert view == fold_all(None, await journal.read("s1"))
+        assert [card.opened.ask for card in await journal.open_asks()] == list(view.asks)
+
+    anyio.run(main)
+
+
+# --- the state -----------------------------------------------------------------------------------
+
+
+def test_a_session_that_was_only_made_has_not_started() -> None:
+    view = viewed(STARTED[0])
+    assert (view.state, view.detail) == (SessionState.ENDED, "not started yet")
+    assert (view.name, view.by, view.parent, view.created) == ("deck", "ann", "s0", 1001)
+
+
+def test_a_run_that_is_asked_for_is_starting_until_the_hub_says_otherwise() -> None:
+    assert viewed(*STARTED).state is SessionState.STARTING
+    working = StateChanged(state=SessionState.WORKING, detail="thinking")
+    view = viewed(*STARTED, RunStarted(run="r1", pid=7, version="2.1.120"), working)
+    assert (view.state, view.detail) == (SessionState.WORKING, "thinking")
+    assert (view.run, view.machine, view.pid, view.version) == ("r1", "here", 7, "2.1.120")
+
+
+def test_an_open_question_makes_the_session_wait_for_a_person() -> None:
+    working = StateChanged(state=SessionState.WORKING)
+    assert viewed(*STARTED, working, ask("q1")).state is SessionState.WAITING
+    assert viewed(*STARTED, working, ask("q1"), answer("q1")).state is SessionState.WORKING
+
+
+def test_a_lost_link_hides_the_state_until_it_is_found() -> None:
+    idle = StateChanged(state=SessionState.IDLE)
+    lost = LinkLost(run="r1", reason="the network is down")
+    view = viewed(*STARTED, idle, lost)
+    assert (view.state, view.detail) == (SessionState.DISCONNECTED, "the network is down")
+    assert viewed(*STARTED, idle, lost, LinkFound(run="r1")).state is SessionState.IDLE
+    assert viewed(*STARTED, idle, LinkLost(run="r0", reason="x")).state is SessionState.IDLE
+
+
+def test_an_ended_run_ends_the_session_with_its_reason_and_closes_its_questions() -> None:
+    ended = RunEnded(run="r1", reason="killed", signal=9)
+    view = viewed(*STARTED, ask("q1"), ended)
+    assert (view.state, view.detail) == (SessionState.ENDED, "killed")
+    assert (view.run, view.machine, view.ended, view.asks) == (None, "here", ended, {})
+    again = viewed(*STARTED, ended, RunStarting(run="r2", machine="there"))
+    assert (again.state, again.run, again.machine) == (SessionState.STARTING, "r2", "there")
+
+
+def test_the_end_of_another_run_changes_nothing_in_the_present_one() -> None:
+    view = viewed(*STARTED, RunStarting(run="r2", machine="here"), RunEnded(run="r1", reason="x"))
+    assert (view.run, view.state) == ("r2", SessionState.STARTING)
+
+
+def test_lines_are_counted_per_run() -> None:
+    line = Raw(b"{}")
+    view = viewed(
+        *STARTED,
+        Said(run="r1", number=3, line=line),
+        SaidBroken(run="r1", number=4, text="x", error="no JSON"),
+        Said(run="r1", number=2, line=line),
+        Said(run="r0", number=99, line=line),
+        Sent(run="r1", number=5, line=line),
+    )
+    assert (view.said, view.sent, view.head, view.updated) == (4, 5, 7, 1007)
+    next_run = fold_all(view, stored(RunStarting(run="r2", machine="here"), first=8))
+    assert next_run is not None
+    assert (next_run.said, next_run.sent) == (0, 0)
+
+
+def test_cost_and_turns_add_up() -> None:
+    turn = TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0.25)
+    view = viewed(*STARTED, turn, turn)
+    assert (view.turns, view.cost_usd) == (2, 0.5)
+    huge = TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=1e308)
+    assert viewed(*STARTED, huge, huge).cost_usd == 1e308
+
+
+# --- prompts -------------------------------------------------------------------------------------
+
+
+def queued(prompt: str, text: bytes = b'"x"') -> PromptQueued:
+    return PromptQueued(prompt=prompt, content=Raw(text), by="ann")
+
+
+def test_prompts_are_queued_in_order_and_leave_the_queue_when_they_are_sent() -> None:
+    view = viewed(*STARTED, queued("p1"), queued("p2"), queued("p3"))
+    assert [prompt.prompt for prompt in view.queued] == ["p1", "p2", "p3"]
+    view = viewed(
+        *STARTED,
+        queued("p1"),
+        queued("p2"),
+        queued("p3"),
+        PromptSent(prompt="p1", run="r1"),
+        PromptCancelled(prompt="p2", by="bob"),
+    )
+    assert [prompt.prompt for prompt in view.queued] == ["p3"]
+    assert [(prompt.prompt, prompt.run) for prompt in view.unsent] == [("p1", "r1"), ("p3", None)]
+
+
+def test_a_prompt_goes_through_its_stages_and_is_known_for_ever() -> None:
+    happened: list[AnyEvent] = [*STARTED, queued("p1")]
+    for event, stage in (
+        (PromptSent(prompt="p1", run="r1"), PromptStage.SENT),
+        (PromptTaken(prompt="p1"), PromptStage.TAKEN),
+        (
+            TurnEnded(prompts=("p1",), failed=False, outcome="success", cost_usd=0),
+            PromptStage.DONE,
+        ),
+        (queued("p1"), PromptStage.DONE),
+    ):
+        happened.append(event)
+        assert viewed(*happened).prompts == {"p1": stage}
+    assert viewed(*happened).unsent == ()
+
+
+@pytest.mark.parametrize(("sent", "content"), [(False, b'"new"'), (True, b'"old"')])
+def test_a_prompt_can_be_changed_until_it_is_sent(sent: bool, content: bytes) -> None:
+    before: list[AnyEvent] = [queued("p1", b'"old"')]
+    if sent:
+        before.append(PromptSent(prompt="p1", run="r1"))
+    view = viewed(*STARTED, *before, PromptChanged(prompt="p1", content=Raw(b'"new"'), by="bob"))
+    assert [bytes(prompt.content) for prompt in view.unsent] == [content]
+
+
+def test_a_prompt_whose_run_ended_before_a_turn_took_it_is_still_there() -> None:
+    view = viewed(
+        *STARTED, queued("p1"), PromptSent(prompt="p1", run="r1"), RunEnded(run="r1", reason="x")
+    )
+    assert [(prompt.prompt, prompt.run) for prompt in view.unsent] == [("p1", "r1")]
