@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
 
 import anyio
 
@@ -91,7 +93,7 @@ class Inbox:
                 self._drop_deltas()
                 return
 
-    def __aiter__(self) -> Inbox:
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Message:
@@ -122,3 +124,23 @@ class Inbox:
         kept = [item for item in self._items if not isinstance(item, StreamEvent)]
         self.dropped_deltas += len(self._items) - len(kept)
         self._items = deque(kept)
+
+
+class Messages(Inbox):
+    """All that a CLI says, from the moment this was made. `Agent.messages` makes it.
+
+    It fills as long as somebody holds on to it. To be rid of it at a known moment, use it as an
+    async context manager: what is left unread then is gone.
+    """
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.end()
+        self._items.clear()

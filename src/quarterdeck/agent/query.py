@@ -30,9 +30,9 @@ class Query(Inbox):
         async for message in agent.query("Fix the tests"):
             ...
 
-    After the last message, `turn` and `result` say how it went. A prompt that was cancelled while
-    it was queued has neither. Deltas that were given up for a reader too slow are counted in
-    `dropped_deltas`.
+    After the last message, `turn` and `result` say how it went. A prompt that never ran has
+    neither; `cancelled` says whether it was taken back while it was queued. Deltas that were given
+    up for a reader too slow are counted in `dropped_deltas`.
     """
 
     def __init__(self, prompt: Prompt, submit: Callable[[Query], Awaitable[None]]) -> None:
@@ -40,6 +40,7 @@ class Query(Inbox):
         self.prompt = prompt
         self.turn: Turn | None = None
         self.cancelled = False
+        self._dropped = ""
         self._submit: Callable[[Query], Awaitable[None]] | None = submit
 
     @property
@@ -66,11 +67,11 @@ class Query(Inbox):
             await super()._wait()
 
     async def finish(self) -> Turn:
-        """Read to the end of the turn, and return it. Raises `TurnFailed` if it was cancelled."""
+        """Read to the end of the turn, and return it. Raises `TurnFailed` if it never ran."""
         async for _ in self:
             pass
         if self.turn is None:
-            raise TurnFailed("the prompt was cancelled before it ran", subtype="cancelled")
+            raise TurnFailed(f"the prompt was {self._dropped} before it ran", subtype=self._dropped)
         return self.turn
 
     async def text(self) -> str:
@@ -109,10 +110,11 @@ class Query(Inbox):
         self.turn = turn
         self.end()
 
-    def lose(self, error: Exception | None) -> None:
-        """The prompt will not run, or not to its end: it was cancelled, or the link was lost."""
-        self.cancelled = True
-        self.end(error)
+    def drop(self, state: str, lost: Exception | None) -> None:
+        """The prompt will not run: it was `cancelled`, say, or (`lost`) the link has ended."""
+        self._dropped = state
+        self.cancelled = lost is None and state == "cancelled"
+        self.end(lost)
 
 
 def as_prompt(prompt: str | Prompt) -> Prompt:

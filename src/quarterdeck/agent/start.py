@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-import msgspec
 from anyio import to_thread
 
 from quarterdeck.agent.options import Options
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Spill, require_support, to_argv
@@ -29,9 +29,7 @@ async def start_link(
     """
     command = find_command(options)
     version = await to_thread.run_sync(cli_version, command)
-    if options.mcp_servers:
-        config = msgspec.json.encode({"mcpServers": options.mcp_servers}).decode()
-        options = msgspec.structs.replace(options, mcp_config=(*options.mcp_config, config))
+    options = options.as_flags()
     if version is not None:
         require_support(options, version)
     link = await SubprocessLink.start(
@@ -55,6 +53,12 @@ def find_command(options: Options) -> tuple[str, ...]:
         return options.claude
     path = None if options.claude is None else os.fspath(options.claude)
     return find_claude(path)
+
+
+def check_servers(options: Options, servers: Iterable[str]) -> None:
+    """Raise `UsageError` if a server of this process has the name of one that the CLI starts."""
+    if doubled := sorted({*options.mcp_servers} & {*servers}):
+        raise UsageError(f"tools and mcp_servers both have a server named {', '.join(doubled)}")
 
 
 def initialize_command(
