@@ -37,8 +37,8 @@ clis: $(CLIS)/.installed ## install the real CLI versions that the tests drive
 
 # --- what people type ------------------------------------------------------------------------
 
-run: setup ## talk to an agent in this terminal
-	@$(BIN)/quarterdeck run
+run: setup ## start the hub on loopback, and say where to open it
+	@$(BIN)/quarterdeck serve
 
 test: setup clis ## run the whole suite
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -63,8 +64,13 @@ async def end_runner(runner: int) -> None:
     """Ask a runner to end, with all its runs, and wait until it is gone."""
     os.kill(runner, signal.SIGTERM)
     with anyio.move_on_after(20):
-        while running(runner):  # it is no child of ours: there is nothing to wait on
-            await anyio.sleep(0.02)
+        # It is no child of ours, so that there is nothing to wait on but its absence.
+        await anyio.to_thread.run_sync(_until_gone, runner, abandon_on_cancel=True)
+
+
+def _until_gone(pid: int) -> None:
+    while running(pid):
+        time.sleep(0.02)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn, ParamSpec
 import typer
 
 from quarterdeck import __version__
+from quarterdeck.cli.deck.commands import register
 
 P = ParamSpec("P")
 
@@ -350,3 +351,6 @@ def _sessions_delete(
     from quarterdeck.cli.sessions import delete
 
     _finish(delete, session_id, cwd, sure=yes)
+
+
+register(app, _finish)

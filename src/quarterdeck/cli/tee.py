@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from quarterdeck.cli.console import OutputClosed
-from quarterdeck.links.base import Link, Resumed
+from quarterdeck.links.base import Dropped, Link, Resumed
 
 
 class TeeLink:
@@ -25,7 +25,7 @@ class TeeLink:
         """As the link inside."""
         return self._inner.resumable
 
-    async def receive(self) -> bytes | Resumed:
+    async def receive(self) -> bytes | Dropped | Resumed:
         """As the link inside; the bytes are copied first."""
         item = await self._inner.receive()
         if isinstance(item, bytes) and not self.gone:
