@@ -25,16 +25,6 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 EVERY_MESSAGE = (FIXTURES / "messages" / "every_message.ndjson").read_bytes().splitlines()
 
 
-def recorded_lines() -> list[tuple[str, bytes]]:
-    """What real CLIs said, by the recording that it is from."""
-    return [
-        (recording.name, entry["line"].encode())
-        for recording in sorted((FIXTURES / "recordings").glob("*.ndjson"))
-        for entry in map(json.loads, recording.read_bytes().splitlines())
-        if entry["dir"] == "out"
-    ]
-
-
 def numbers() -> st.SearchStrategy[Any]:
     return st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 
@@ -76,14 +66,6 @@ def test_every_message_of_the_newest_version_is_known_and_loses_nothing(line: by
     assert not isinstance(message, Unknown | Malformed)
     assert unknown_members(message) == []
     assert lost(message) == []
-
-
-def test_what_real_clis_said_is_known_and_loses_nothing() -> None:
-    for recording, line in recorded_lines():
-        message = codec.from_cli(line)
-        assert not isinstance(message, Unknown | Malformed), (recording, line)
-        assert lost(message) == [], (recording, line)
-        assert codec.encode(message) == line, recording
 
 
 def test_a_loss_would_be_noticed() -> None:
