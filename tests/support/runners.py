@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import Bounds, Limits, Runner, Times
-from quarterdeck.testing.fake import Step, fake_cli_command
+from quarterdeck.testing.fake import NEWEST, Step, fake_cli_command
 from support.scripted_hub import TOKEN
 
 QUICK = Redial(base=0.02, cap=0.1, attempt=5.0, ping=5.0)
@@ -29,6 +30,9 @@ def program(folder: Path, script: Sequence[Step], record: Path | None = None) ->
     path = Path(command[-1]).with_suffix(".sh")
     path.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     path.chmod(0o755)
+    # As an installed CLI has one: the version is read there, and no process is started to ask.
+    manifest = {"name": "@anthropic-ai/claude-code", "version": NEWEST}
+    (folder / "package.json").write_text(json.dumps(manifest))
     return str(path)
 
 
@@ -44,6 +48,7 @@ async def running(
     *,
     limits: Limits | None = None,
     times: Times = TIMES,
+    redial: Redial = QUICK,
     memory: int = 1 << 40,
 ) -> AsyncIterator[Runner]:
     """A runner while the block runs, stopped in good order at its end."""
@@ -54,7 +59,7 @@ async def running(
         "a-machine",
         limits=limits or Limits(),
         times=times,
-        redial=QUICK,
+        redial=redial,
         memory=lambda: memory,
     )
     async with anyio.create_task_group() as group:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 from websockets.asyncio.server import ServerConnection, serve
@@ -48,7 +48,6 @@ class HubRun:
     def __init__(self) -> None:
         self.lines: dict[int, bytes] = {}
         self.upto = 0
-        self.again = 0
         self.gaps: list[int] = []
         self.ended: Ended | None = None
         self.started: list[Started] = []
@@ -56,6 +55,7 @@ class HubRun:
         self.frames = 0
         self.connections = 0
         self.socket: ServerConnection | None = None
+        self.greeted = False
         self.to_write: list[bytes] = []
 
     @property
@@ -74,9 +74,12 @@ class ScriptedHub:
         self.runs: defaultdict[str, HubRun] = defaultdict(HubRun)
         self.faults: list[str] = []
         self.closes: list[tuple[int | None, str]] = []
+        self.strangers = 0
         self.acknowledging = True
         self.welcome = Welcome(hub="hub-1", protocol=PROTOCOL)
         self.machine: ServerConnection | None = None
+        self.wanted: dict[str, Start] = {}
+        self.unwanted: dict[str, Stop] = {}
         self._changed = asyncio.Event()
 
     @property
@@ -107,10 +110,14 @@ class ScriptedHub:
         """Send a frame on the machine's socket."""
         await self.met()
         assert self.machine is not None
-        await self.machine.send(frame(header))
+        with suppress(ConnectionClosed):
+            await self.machine.send(frame(header))
 
     async def start(self, run: str, spec: SessionSpec, origin: Origin | None = None) -> None:
-        await self.say(Start(run=run, session=f"s-{run}", spec=spec, origin=origin or Origin()))
+        """Start a run; again after each hello of a runner that does not have it."""
+        start = Start(run=run, session=f"s-{run}", spec=spec, origin=origin or Origin())
+        self.wanted[run] = start
+        await self.say(start)
 
     async def started(self, run: str) -> Started:
         await self.until(lambda: self.runs[run].started or run in self.refused)
@@ -122,20 +129,21 @@ class ScriptedHub:
         return self.refused[run]
 
     async def stop(self, run: str, *, force: bool = False) -> None:
-        await self.say(Stop(run=run, force=force))
+        """Stop a run; again after each hello of a runner that still has it."""
+        self.wanted.pop(run, None)
+        self.unwanted[run] = Stop(run=run, force=force)
+        await self.say(self.unwanted[run])
 
     async def write(self, run: str, *lines: bytes) -> None:
         """Give lines to a run: now, and again after each reconnect while they are not written."""
         known = self.runs[run]
         known.to_write += lines
-        if known.socket is not None:
+        if known.socket is not None and known.greeted:
             first = len(known.to_write) - len(lines) + 1
-            try:
+            with suppress(ConnectionClosed):  # they are sent again
                 for number in range(first, len(known.to_write) + 1):
                     data = frame(Write(number=number), [known.to_write[number - 1]])
                     await known.socket.send(data)
-            except ConnectionClosed:
-                pass  # they are sent again
 
     async def ended(self, run: str, seconds: float = SECONDS) -> Ended:
         await self.until(lambda: self.runs[run].ended, seconds)
@@ -153,6 +161,7 @@ class ScriptedHub:
         request = socket.request
         assert request is not None
         if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self.strangers += 1
             await socket.close(4003, "wrong token")
             return
         try:
@@ -174,6 +183,7 @@ class ScriptedHub:
                         await socket.send(frame(self.welcome))
                         self.hellos.append(header)
                         self.machine = socket
+                        await self._catch_up(socket, {report.run for report in header.runs})
                     case Refused():
                         self.refused[header.run] = header.reason
                     case Vitals():
@@ -185,12 +195,21 @@ class ScriptedHub:
             if self.machine is socket:
                 self.machine = None
 
+    async def _catch_up(self, socket: ServerConnection, has: set[str]) -> None:
+        for run, start in self.wanted.items():
+            known = self.runs[run]
+            if run not in has and run not in self.refused and known.ended is None:
+                await socket.send(frame(start))
+        for run, stop in self.unwanted.items():
+            if run in has:
+                await socket.send(frame(stop))
+
     async def _serve_run(self, socket: ServerConnection, name: str) -> None:
         run = self.runs[name]
         run.connections += 1
         run.socket = socket
         next_number = run.upto + 1
-        known_written = False
+        run.greeted = False
         await socket.send(frame(Have(upto=run.upto)))
         try:
             while True:
@@ -200,8 +219,8 @@ class ScriptedHub:
                         run.started.append(header)
                     case Written(upto=upto):
                         run.written.append(upto)
-                        if not known_written:
-                            known_written = True
+                        if not run.greeted:
+                            run.greeted = True
                             for number in range(upto + 1, len(run.to_write) + 1):
                                 data = frame(Write(number=number), [run.to_write[number - 1]])
                                 await socket.send(data)
