@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from quarterdeck import Agent, Options, listen
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.environment import child_environment
@@ -20,6 +22,7 @@ from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
+from quarterdeck.wire.states import State
 from support.clis import DIALLING, VERSIONS
 from support.relay import Relay, relay_to
 from support.waiting import until
@@ -187,6 +190,53 @@ async def test_a_cli_that_posts_its_messages_is_read_from_there(site: Site) -> N
     first = await reader.next()
     assert first["type"] == "system"
     assert (await reader.until("result"))["result"] == "echo: by post"
+
+
+async def test_an_agent_is_down_while_the_connection_is_and_then_its_turn_ends(site: Site) -> None:
+    await site.start()
+    assert site.relay is not None
+    async with Agent(link=site.link) as agent:
+        query = await agent.prompt(play(reply("begun ", Gate(), "ended")))
+        await site.model.wait_at_gate()
+        await until(lambda: agent.state is State.WORKING)
+        site.relay.refusing = True
+        site.relay.cut()
+        await until(lambda: agent.state is State.DOWN)
+        tried = site.relay.connections
+        await until(lambda: site.relay.connections > tried)  # it dials, and does not get through
+        assert agent.state is State.DOWN
+        site.relay.refusing = False
+        await until(lambda: agent.state is State.WORKING)
+        site.model.release()
+        turn = await query.finish()
+        assert turn.result is not None
+        assert turn.result.result == "ended"
+        assert agent.state is State.READY
+
+
+@pytest.mark.parametrize("version", DIALLING)
+async def test_closing_a_launched_link_ends_its_cli_at_once_and_without_a_word(
+    version: str,
+    clis: dict[str, RealCli],
+    model: ScriptedModel,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+    env = isolated_env(tmp_path, model.url)
+    options = Options(claude=clis[version].command, cwd=tmp_path, env=env)
+    with anyio.fail_after(60):
+        async with listen() as listener:
+            link = await listener.launch(options)
+            reader = Reader(link)
+            await link.send(prompt("hello"))
+            assert (await reader.until("result"))["result"] == "echo: hello"
+            # Well below the 5 s that 2.1.37 goes on dialling for.
+            with anyio.fail_after(4):
+                await link.close()
+            with pytest.raises(LinkClosed):
+                await reader.until("nothing more")
+    assert caplog.records == []
 
 
 # --- stdio ---

@@ -302,6 +302,34 @@ async def test_after_a_reconnect_what_has_no_answer_is_asked_again() -> None:
     assert got[1]["response"] == {"subtype": "success", "request_id": "b", "response": {}}
 
 
+async def test_while_the_connection_is_lost_the_program_sees_nothing_and_its_words_are_kept() -> (
+    None
+):
+    async with far_end(resumable=True) as (transport, far):
+        await transport.connect()
+        got: list[Any] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(collect, transport, got)
+            far.peer.drop()
+            await transport.write('{"type":"user","uuid":"u"}\n')
+            assert transport.is_ready()
+            assert got == []
+            far.peer.resume()
+            assert (await far.receive())["uuid"] == "u"
+            await far.send(RESULT)
+            await transport.end_input()
+    assert got == [RESULT]
+
+
+async def test_a_connection_that_does_not_come_back_is_an_error_of_the_connection() -> None:
+    async with far_end(resumable=True) as (transport, far):
+        await transport.connect()
+        far.peer.drop()
+        far.peer.close("Nobody came back.", exit_code=None)
+        with pytest.raises(CLIConnectionError, match="Nobody came back"):
+            await collect(transport, [])
+
+
 async def test_a_query_ends_on_a_link_whose_cli_does_not_leave() -> None:
     async with far_end(resumable=True) as (transport, far):
 
