@@ -81,6 +81,30 @@ def test_always_takes_what_the_cli_suggests_unless_told_otherwise() -> None:
     assert ask.always(RULE).updates == (RULE,)
 
 
+def test_always_means_the_tool_for_the_session_where_the_cli_suggests_nothing() -> None:
+    ask = ask_for("mcp__shop__buy", b"{}")
+    assert isinstance(ask, ToolAsk)
+    (rule,) = ask.always().updates
+    assert rule == AddRules(
+        rules=(PermissionRule(tool_name="mcp__shop__buy"),),
+        behavior=PermissionBehavior.ALLOW,
+        destination=Destination.SESSION,
+    )
+    assert ask.allow().updates == ()
+
+
+def test_the_input_can_be_looked_into_and_changed_as_a_mapping() -> None:
+    ask = ask_for("Bash", b'{"command":"ls","timeout":1}')
+    assert isinstance(ask, ToolAsk)
+    assert ask.arguments == {"command": "ls", "timeout": 1}
+    result = to_result(
+        ask, ask.allow({**ask.arguments, "timeout": 2}), version=None, bypass_allowed=False
+    )
+    assert isinstance(result, AllowResult)
+    assert json.loads(bytes(result.updated_input)) == {"command": "ls", "timeout": 2}
+    assert ask_for("Bash", b"[1]").arguments == {}
+
+
 @pytest.mark.parametrize(("version", "kept"), [(37, 0), (62, 0), (None, 0), (120, 1), (325, 1)])
 def test_an_update_of_tomorrow_is_left_out_where_it_would_spoil_the_whole_answer(
     version: int | None, kept: int

@@ -10,7 +10,18 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.agent.hooks import Hook, HookFailed, HookFunction, HookTable
+from quarterdeck.agent.hooks import (
+    Hook,
+    HookFailed,
+    HookFunction,
+    HookTable,
+    add_context,
+    allow_call,
+    ask_about_call,
+    block,
+    deny_call,
+    end_turn,
+)
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.hook_outputs import AsyncOutput, HookDecision, SyncOutput
 from quarterdeck.wire.hooks import HookEvent, PreToolUseInput
@@ -95,9 +106,61 @@ async def test_a_hook_that_fails_elsewhere_is_reported() -> None:
         await answer(failing, HookEvent.STOP)
 
 
-async def test_a_hook_that_gives_nonsense_has_failed() -> None:
+async def test_a_hook_that_gives_nonsense_has_failed_and_is_told_what_is_wanted() -> None:
     said = await answer(lambda _: {"decision": "approve"})  # type: ignore[arg-type, return-value]
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
+    reason = said["hookSpecificOutput"]["permissionDecisionReason"]
+    assert "must return SyncOutput, AsyncOutput or None, and returned {'decision'" in reason
+
+
+async def test_an_answer_for_another_event_counts_as_nonsense() -> None:
+    said = await answer(lambda _: deny_call("no"), HookEvent.PERMISSION_REQUEST)
+    assert said["hookSpecificOutput"]["decision"]["behavior"] == "deny"
+    assert "returned an answer for PreToolUse" in said["hookSpecificOutput"]["decision"]["message"]
+    with pytest.raises(HookFailed, match="an answer for PreToolUse"):
+        await answer(lambda _: allow_call(), HookEvent.STOP)
+
+
+def encoded(output: SyncOutput) -> Any:
+    return json.loads(msgspec.json.encode(output))
+
+
+def test_the_common_answers_are_one_call_each() -> None:
+    assert encoded(allow_call()) == {
+        "hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+    }
+    assert encoded(deny_call("secret"))["hookSpecificOutput"] == {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "deny",
+        "permissionDecisionReason": "secret",
+    }
+    asked = encoded(ask_about_call("look"))["hookSpecificOutput"]
+    assert (asked["permissionDecision"], asked["permissionDecisionReason"]) == ("ask", "look")
+    assert encoded(block("no")) == {"decision": "block", "reason": "no"}
+    assert encoded(end_turn("enough")) == {"continue": False, "stopReason": "enough"}
+
+
+@pytest.mark.parametrize("changed", [{"command": "ls"}, Raw(b'{"command": "ls"}')])
+def test_a_call_is_allowed_with_another_input(changed: dict[str, object] | Raw) -> None:
+    said = encoded(allow_call(changed, "quieter"))["hookSpecificOutput"]
+    assert said["updatedInput"] == {"command": "ls"}
+    assert said["permissionDecisionReason"] == "quieter"
+    with pytest.raises(UsageError, match="JSON object"):
+        allow_call(Raw(b"[]"))
+
+
+@pytest.mark.parametrize("event", [HookEvent.USER_PROMPT_SUBMIT, "PostToolUse", HookEvent.STOP])
+def test_context_is_added_in_the_words_of_its_event(event: HookEvent | str) -> None:
+    assert encoded(add_context(event, "Be brief."))["hookSpecificOutput"] == {
+        "hookEventName": str(event),
+        "additionalContext": "Be brief.",
+    }
+
+
+@pytest.mark.parametrize("event", [HookEvent.PERMISSION_REQUEST, "OfTomorrow"])
+def test_an_event_that_takes_no_context_is_refused(event: HookEvent | str) -> None:
+    with pytest.raises(UsageError, match=str(event)):
+        add_context(event, "x")
 
 
 async def test_a_hook_that_nobody_registered_is_reported() -> None:

@@ -114,6 +114,8 @@ class Query(Inbox):
         """The prompt will not run: it was `cancelled`, say, or (`lost`) the link has ended."""
         self._dropped = state
         self.cancelled = lost is None and state == "cancelled"
+        if lost is None:
+            self.discard()  # what was said so far is of the turn before
         self.end(lost)
 
 
