@@ -412,6 +412,10 @@ def record(cli: RealCli, transport: str, scene: Scene, file: Path) -> None:
     try:
         HOME.mkdir()
         WORK.mkdir()
+        # A CLI inherits some variables, such as the way to the network, and tells of them.
+        nothing = isolated_env(HOME, "")
+        os.environ.clear()
+        os.environ.update(nothing)
         with tempfile.TemporaryDirectory(prefix="quarterdeck-recording-") as folder:
             made = Path(folder) / file.name
             anyio.run(perform, cli, transport, scene, made)
