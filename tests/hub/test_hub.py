@@ -424,3 +424,50 @@ async def test_nonsense_is_refused(deck: tuple[Hub, TestMachines]) -> None:
     with pytest.raises(UsageError, match="dot"):
         await hub.submit(wish.CreateSession(spec=SPEC, session="a.b", by="ada"))
     assert await hub.sessions() == []
+
+
+async def test_a_plan_that_comes_back_too_soon_is_sent_back_by_itself(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    await create(hub, plan_cooldown=30.0)
+    (run,) = machines.runs
+    await run.greet()
+    await run.take_prompt()
+    await run.say(lines.asks_permission("q1", tool="ExitPlanMode", plan="1. think"))
+    (card,) = await hub.asks()
+    revise = wish.PlanAnswer(choice="revise", feedback="more")
+    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=revise, by="ada"))
+    run.read()
+    await run.say(lines.asks_permission("q2", tool="ExitPlanMode", plan="1. think"))
+    assert await hub.asks() == []
+    (sent,) = run.read()
+    assert "too soon" in sent["response"]["response"]["message"]
+
+
+async def test_a_call_that_the_cli_allows_by_itself_is_seen_and_audited(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session = await create(hub)
+    (run,) = machines.runs
+    await run.greet()
+    await run.take_prompt()
+    seen = {
+        "hook_event_name": "PreToolUse",
+        "session_id": lines.SESSION,
+        "tool_name": "Read",
+        "tool_input": {"file_path": "/x"},
+        "tool_use_id": "toolu_1",
+    }
+    await run.say(
+        lines.requests("h1", subtype="hook_callback", callback_id="quarterdeck-watch", input=seen)
+    )
+    (answer,) = run.read()
+    assert answer["response"]["response"] == {}
+    content = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "text"}]
+    message = {"role": "user", "content": content}
+    await run.say(lines.line(type="user", message=message, uuid="u1"), lines.result("r"))
+    (entry,) = [stored.event for stored in await hub.audit(session=session)]
+    assert isinstance(entry, Decided)
+    assert (entry.tool, entry.by, entry.verdict) == ("Read", "cli", "allow")

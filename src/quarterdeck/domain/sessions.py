@@ -59,12 +59,18 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
     ask_timeout: float | None = None
     """Seconds after which a question that nobody answered is denied; None waits for ever."""
 
+    plan_cooldown: float | None = None
+    """Seconds for which a plan that was sent back for revision may not come again: once, twice …
+    up to four times as long with each revision. Such a plan is sent back without a question."""
+
     def __post_init__(self) -> None:
         """Refuse what cannot be right before anything is started for it."""
         if not self.directory.startswith("/"):
             raise UsageError("directory: an absolute path is wanted")
         if self.ask_timeout is not None and self.ask_timeout <= 0:
             raise UsageError("ask_timeout: a number above 0 is wanted")
+        if self.plan_cooldown is not None and self.plan_cooldown <= 0:
+            raise UsageError("plan_cooldown: a number above 0 is wanted")
 
 
 class Origin(Fact):

@@ -253,6 +253,7 @@ class Hub:
             await anyio.sleep(CLOCK_SECONDS)
             now = time.time() * 1000
             for session in list(self._sessions.values()):
+                await session.check_greeting()
                 limit = session.view.spec.ask_timeout if session.known else None
                 if limit is None:
                     continue

@@ -39,15 +39,14 @@ from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.answers import Reply, reply_to
 from quarterdeck.hub.deck import Deltas
-from quarterdeck.policy.decide import Behavior, Call, Rules, decide
-from quarterdeck.wire.answers import allow, deny
+from quarterdeck.hub.judge import Judge
+from quarterdeck.policy.decide import Behavior
 from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Command, Initialize
-from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.exchange import Ending
-from quarterdeck.wire.hook_outputs import HookPermission, PreToolUseOutput, SyncOutput
-from quarterdeck.wire.hooks import HookEvent, HookMatcher, PreToolUseInput
-from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
+from quarterdeck.wire.hook_outputs import SyncOutput
+from quarterdeck.wire.hooks import HookEvent, HookMatcher
+from quarterdeck.wire.messages import Assistant, Result, StreamEvent
 from quarterdeck.wire.outbound import Prompt, PromptBody
 from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
@@ -56,7 +55,7 @@ from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.states import State
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
 from quarterdeck.wire.system import ApiRetry
-from quarterdeck.wire.tools import describe, one_line
+from quarterdeck.wire.tools import one_line
 from quarterdeck.wire.turns import PromptDropped
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import TurnEnded as WireEnded
@@ -107,10 +106,11 @@ class Run:
             resumable=True,
         )
         self._asks: dict[str, str] = {}
-        self._calls: dict[str, str] = {}
         self._state: SessionState | None = None
         self._cli_session: str | None = None
         self._message = ""
+        self._now = 0
+        self._judge = Judge(spec)
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -141,12 +141,13 @@ class Run:
     def change(self, spec: SessionSpec) -> None:
         """What holds for the session has changed."""
         self._spec = spec
+        self._judge.change(spec)
 
     # --- from the journal ----------------------------------------------------------------------
 
-    def restore(self, events: Iterable[Event]) -> None:
-        """Become what the events of this run say, in their order."""
-        for event in events:
+    def restore(self, events: Iterable[tuple[int, Event]]) -> None:
+        """Become what the events of this run say, in their order, each with its time."""
+        for at, event in events:
             match event:
                 case Said(run=self.run, number=number, line=line):
                     self.said = max(self.said, number)
@@ -158,6 +159,8 @@ class Run:
                     self._peer.restore_sent(bytes(line))
                 case AskOpened(run=self.run, ask=ask, request_id=request_id):
                     self._asks[request_id] = ask
+                case AskAnswered(answer=answer):
+                    self._judge.answered(answer, at)
                 case StateChanged(state=state):
                     self._state = state
                 case CliSession(cli_session=cli_session):
@@ -170,10 +173,11 @@ class Run:
 
     # --- what comes ----------------------------------------------------------------------------
 
-    def hear(self, number: int, line: bytes) -> Heard:
-        """Take a line of the CLI. One that came before is nothing."""
+    def hear(self, number: int, line: bytes, at: int) -> Heard:
+        """Take a line of the CLI, at a time in ms. One that came before is nothing."""
         if number <= self.said:
             return Heard()
+        self._now = at
         self.said = number
         peer_events = self._peer.receive_data(line + b"\n")
         message = peer_events[0] if peer_events else None
@@ -188,7 +192,7 @@ class Run:
                 endings.append((event.request_id, event.ending))
             elif not isinstance(event, Message):
                 events += self._mean(event)
-        events += self._audit_results(message)
+        events += self._judge.results(message, self._mode)
         return Heard(
             events=(*events, *self._changes(message)),
             endings=tuple(endings),
@@ -240,11 +244,12 @@ class Run:
         """Nobody waits for this answer any more."""
         self._peer.give_up(request_id, "nobody waits any more")
 
-    def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
-        """Answer a question. Raises `Conflict` if it is not open any more."""
+    def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw, at: int) -> list[Event]:
+        """Answer a question, at a time in ms. Raises `Conflict` if it is not open any more."""
         if not self._peer.answer(opened.request_id, reply.body):
             raise Conflict("not_open", "the question is not open any more")
         self._asks.pop(opened.request_id, None)
+        self._judge.answered(answer, at)
         return [
             AskAnswered(ask=opened.ask, by=by, answer=answer, allowed=reply.allowed),
             Decided(
@@ -313,25 +318,10 @@ class Run:
                 return []
 
     def _asked(self, request_id: str, request: CanUseTool) -> list[Event]:
-        action = describe(request.tool_name, request.input)
-        self._calls.pop(request.tool_use_id, None)
-        verdict = decide(
-            self._call(request.tool_name, request.input, request.agent_id), self._rules
-        )
-        if verdict.behavior is not Behavior.ASK:
-            allowed = verdict.behavior is Behavior.ALLOW
-            reason = "; ".join(verdict.reasons)
-            self._peer.answer(request_id, allow(request.input) if allowed else deny(reason))
-            return [
-                Decided(
-                    tool=request.tool_name,
-                    title=action.title,
-                    verdict=verdict.behavior.value,
-                    by="policy",
-                    reasons=verdict.reasons,
-                    tool_use_id=request.tool_use_id or None,
-                )
-            ]
+        judgement = self._judge.asked(request, self._mode, self._now)
+        if judgement.body is not None:
+            self._peer.answer(request_id, judgement.body)
+            return [*judgement.events]
         ask = to_ask(request_id, request)
         kind, plan = AskKind.TOOL, None
         if isinstance(ask, PlanAsk):
@@ -343,7 +333,7 @@ class Run:
                 request_id,
                 kind,
                 tool=request.tool_name,
-                title=action.title,
+                title=ask.action.title,
                 request=Raw(msgspec.json.encode(request)),
                 tool_use_id=request.tool_use_id or None,
                 agent=request.agent_id,
@@ -353,62 +343,9 @@ class Run:
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
-        seen = request.hook_input
-        if not isinstance(seen, PreToolUseInput):
-            self._peer.answer(request_id, SyncOutput())
-            return []
-        call = self._call(seen.tool_name, seen.tool_input, seen.agent_id, cli_asks=False)
-        verdict = decide(call, self._rules)
-        ruled = seen.tool_name in self._rules.auto_approve or verdict.behavior is Behavior.DENY
-        if not ruled:
-            # No rule of ours: the CLI goes on as it would without us, and asks if it must.
-            self._peer.answer(request_id, SyncOutput())
-            if seen.tool_use_id:
-                self._calls[seen.tool_use_id] = seen.tool_name
-            return []
-        reason = "; ".join(verdict.reasons)
-        permission = (
-            HookPermission.ALLOW if verdict.behavior is Behavior.ALLOW else HookPermission.DENY
-        )
-        self._peer.answer(
-            request_id,
-            SyncOutput(
-                specific=PreToolUseOutput(
-                    permission_decision=permission, permission_decision_reason=reason
-                )
-            ),
-        )
-        return [
-            Decided(
-                tool=seen.tool_name,
-                title=describe(seen.tool_name, seen.tool_input).title,
-                verdict=verdict.behavior.value,
-                by="policy",
-                reasons=verdict.reasons,
-                tool_use_id=seen.tool_use_id or None,
-            )
-        ]
-
-    def _audit_results(self, message: Message) -> list[Event]:
-        """The result of a call that nobody was asked about: the CLI itself decided on it."""
-        if not self._calls or not isinstance(message, User):
-            return []
-        found: list[Event] = []
-        content = message.message.content
-        for block in content if isinstance(content, tuple) else ():
-            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._calls:
-                tool = self._calls.pop(block.tool_use_id)
-                found.append(
-                    Decided(
-                        tool=tool,
-                        title=tool,
-                        verdict=Behavior.ALLOW.value,
-                        by="cli",
-                        reasons=(f"the CLI decided by itself, in mode {self._mode!r}",),
-                        tool_use_id=block.tool_use_id,
-                    )
-                )
-        return found
+        judgement = self._judge.watched(request.hook_input, self._mode)
+        self._peer.answer(request_id, judgement.body or SyncOutput())
+        return [*judgement.events]
 
     def _elicited(self, request_id: str, request: Elicitation) -> list[Event]:
         return [
@@ -441,19 +378,8 @@ class Run:
         return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
 
     @property
-    def _rules(self) -> Rules:
-        return Rules(
-            auto_approve=self._spec.auto_approve, skip_permissions=self._spec.skip_permissions
-        )
-
-    @property
     def _mode(self) -> str:
         return self._peer.init.permission_mode if self._peer.init else self._spec.mode or "default"
-
-    def _call(
-        self, tool: str, tool_input: Raw, agent: str | None, *, cli_asks: bool = True
-    ) -> Call:
-        return Call(tool=tool, input=tool_input, mode=self._mode, agent=agent, cli_asks=cli_asks)
 
     def _deltas(self, message: StreamEvent) -> tuple[Deltas, ...]:
         match message.event:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
@@ -33,6 +34,7 @@ from quarterdeck.domain.events import (
     Event,
     LinkFound,
     LinkLost,
+    Noted,
     PromptCancelled,
     PromptChanged,
     PromptQueued,
@@ -95,6 +97,7 @@ class Session:
         self._port: RunPort | None = None
         self._waiters: dict[str, _Waiter] = {}
         self._next: Origin | None = None
+        self._greet_by: float | None = None
 
     @property
     def view(self) -> SessionView:
@@ -117,7 +120,7 @@ class Session:
 
     async def restore(self) -> None:
         """Become what the journal says, and take hold again of a process that may still run."""
-        run_events: list[Event] = []
+        run_events: list[tuple[int, Event]] = []
         async with self._order:
             after = 0
             while page := await self._journal.read(self.id, after=after, limit=PAGE):
@@ -126,7 +129,7 @@ class Session:
                     self._view = fold(self._view, stored)
                     if isinstance(stored.event, RunStarting):
                         run_events = []
-                    run_events.append(stored.event)
+                    run_events.append((stored.at, stored.event))
             view = self.view
             if view.run is None:
                 return
@@ -134,7 +137,7 @@ class Session:
             self._run.restore(run_events)
             port = self._machines.attach(view.run, self.id, view.machine or "", said=self._run.said)
             self._port = port
-            for event in run_events:
+            for _, event in run_events:
                 if isinstance(event, Sent) and event.run == view.run:
                     port.write(event.number, bytes(event.line))
 
@@ -229,6 +232,18 @@ class Session:
             await self._start(Origin(cli_session=self.view.cli_session))
         return Outcome(session=self.id)
 
+    async def check_greeting(self) -> None:
+        """End a process that does not answer `initialize`: it will not answer anything else."""
+        async with self._order:
+            run, port = self._run, self._port
+            if run is None or port is None or run.greeted or self._greet_by is None:
+                return
+            if time.monotonic() > self._greet_by:
+                self._greet_by = None
+                text = f"the CLI has not answered within {GREETING_SECONDS:g} s, and is ended"
+                await self._append([Noted(level="error", text=text)])
+                port.stop(force=True)
+
     async def interrupt(self) -> Outcome:
         """Stop the running turn."""
         await self._request(Interrupt(), 30.0)
@@ -247,7 +262,8 @@ class Session:
                 return await self._answer_late(command)
             reply = self._run.reply_to(card.opened, command.answer)
             json = Raw(msgspec.json.encode(command.answer))
-            await self._append(self._run.answer(card.opened, reply, command.by, json))
+            now = int(time.time() * 1000)
+            await self._append(self._run.answer(card.opened, reply, command.by, json, now))
         if reply.fresh is not None:
             await self._begin_afresh(reply.fresh, command.by)
         return Outcome(session=self.id, ask=command.ask)
@@ -311,6 +327,7 @@ class Session:
             started = RunStarted(run=run, pid=pid, version=version, directory=directory)
             if not self._run.greeted and self._run.sent == 0:
                 self._run.greet()
+                self._greet_by = time.monotonic() + GREETING_SECONDS
             await self._append([started])
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
@@ -322,8 +339,9 @@ class Session:
             events: list[Event] = []
             deltas: list[Deltas] = []
             endings: list[tuple[str, Ending]] = []
+            now = int(time.time() * 1000)
             for number, line in enumerate(lines, first):
-                heard = mine.hear(number, line)
+                heard = mine.hear(number, line, now)
                 if heard.whole:
                     deltas.clear()
                     self._live.superseded(self.id)

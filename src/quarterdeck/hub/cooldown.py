@@ -1,0 +1,55 @@
+"""A rest for plans: one that was sent back for revision may not come again at once.
+
+A model that is told to improve its plan sometimes just asks again. With a cooldown such a plan is
+sent back by itself, for a while that grows with each revision.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.commands import Answer, PlanAnswer
+
+LONGEST = 4
+"""The longest rest, as a multiple of the first."""
+
+_decoder: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+
+
+class Cooldown:
+    """Keeps the time of one session's plans. `base` is the first rest in seconds; None is none."""
+
+    def __init__(self, base: float | None) -> None:
+        self.base = base
+        self._revisions = 0
+        self._since: int | None = None
+
+    def answered(self, answer: Raw, at: int) -> None:
+        """A question was answered, at a time in ms: revision begins a rest, approval ends it."""
+        try:
+            found = _decoder.decode(answer)
+        except msgspec.DecodeError:
+            return
+        match found:
+            case PlanAnswer(choice="revise"):
+                self._revisions += 1
+                self._since = at
+            case PlanAnswer():
+                self._revisions = 0
+                self._since = None
+            case _:
+                pass
+
+    def wait(self, now: int) -> int:
+        """How many seconds are left at this time; 0 lets a plan through. Asking begins it anew."""
+        if self.base is None or self._since is None:
+            return 0
+        rest = self.base * min(self._revisions, LONGEST)
+        left = math.ceil(rest - (now - self._since) / 1000)
+        if left <= 0:
+            return 0
+        self._since = now
+        return left
