@@ -77,7 +77,7 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ".lock")
-        self._file = _private_file(self._path)
+        self._file = _own_file(self._path)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -98,14 +98,19 @@ class Lock:
 
 
 def prepare(path: Path) -> None:
-    """Make the file if it is not there, for its user alone, and refuse one that is no journal."""
-    file = _private_file(path)
+    """Make the file if it is not there, for its user alone, and refuse what is no database.
+
+    To be called before SQLite opens the file: closing any descriptor drops SQLite's locks on it,
+    and the files that SQLite puts beside it are as private as it is.
+    """
+    file = _own_file(path)
     try:
-        head = os.pread(file, 16, 0)
+        head = os.pread(file, 100, 0)
+        if head[68:72] == APPLICATION.to_bytes(4, "big"):
+            os.fchmod(file, 0o600)
     finally:
-        # Before SQLite opens it: closing any descriptor of a file drops SQLite's locks on it.
         os.close(file)
-    if head and head != b"SQLite format 3\0":
+    if head and not head.startswith(b"SQLite format 3\0"):
         raise JournalError(
             f"{path} is no journal: move it away, or choose another data folder", code="foreign"
         )
@@ -114,25 +119,22 @@ def prepare(path: Path) -> None:
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection that may be used by any thread, by one at a time."""
     mode = "ro" if read_only else "rw"
-    connection = sqlite3.connect(
+    return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
     )
-    if not read_only:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
-        connection.execute("PRAGMA journal_size_limit = 67108864")  # after a burst it shrinks
-    return connection
 
 
-def migrate(
+def set_up(
     connection: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS
 ) -> None:
-    """Bring the file to the newest schema. Raises `JournalError` for one that is not ours."""
+    """Make a connection fit for writing, and bring the file to the newest schema.
+
+    Raises `JournalError` for a file that is not ours, which is left as it is.
+    """
     application = _number(connection, "PRAGMA application_id")
     version = _number(connection, "PRAGMA user_version")
     tables = _number(connection, "SELECT count(*) FROM sqlite_schema")
@@ -146,6 +148,10 @@ def migrate(
             f"knows {len(migrations)}): upgrade this one",
             code="newer",
         )
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
+    connection.execute("PRAGMA journal_size_limit = 67108864")  # after a burst it shrinks
     for number, script in enumerate(migrations[version:], version + 1):
         with transaction(connection):
             for statement in _statements(script):
@@ -213,8 +219,8 @@ def _explained(error: sqlite3.Error, path: Path) -> JournalError:
     return JournalError(f"the journal {path}: {error}")
 
 
-def _private_file(path: Path) -> int:
-    """A descriptor of the file, which is made if need be, and private to us afterwards."""
+def _own_file(path: Path) -> int:
+    """A descriptor of the file, which must be ours. One that is not there is made, for us alone."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -225,7 +231,6 @@ def _private_file(path: Path) -> int:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise JournalError(f"{path} is no file of this user: choose another", code="foreign")
-        os.fchmod(file, 0o600)
     except BaseException:
         os.close(file)
         raise
@@ -239,8 +244,8 @@ def _number(connection: sqlite3.Connection, query: str) -> int:
 def _statements(script: str) -> Iterator[str]:
     """The statements of a script. (`executescript` would commit on its own.)"""
     found = ""
-    for line in script.splitlines(keepends=True):
-        found += line
-        if sqlite3.complete_statement(found):
+    for part in script.split(";"):
+        found += part + ";"
+        if sqlite3.complete_statement(found) and part.strip():
             yield found
             found = ""

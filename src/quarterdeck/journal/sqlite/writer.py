@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
 from quarterdeck.domain.events import AskAnswered, Decided
-from quarterdeck.journal.sqlite.file import complaints, connect, migrate, transaction
+from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.stored import Encoded, Stored
 from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, fold_all, only_counts
@@ -94,7 +94,7 @@ class Writer:
         self._connection = connect(path)
         self._reader = Reader(path, self._connection)
         try:
-            migrate(self._connection, path)
+            set_up(self._connection, path)
             self._load()
         except BaseException:
             self._connection.close()
