@@ -194,18 +194,23 @@ async def test_a_cli_that_posts_its_messages_is_read_from_there(site: Site) -> N
 
 async def test_an_agent_is_down_while_the_connection_is_and_then_its_turn_ends(site: Site) -> None:
     await site.start()
-    assert site.relay is not None
+    relay = site.relay
+    assert relay is not None
     async with Agent(link=site.link) as agent:
+
+        def down() -> bool:
+            return agent.state is State.DOWN
+
         query = await agent.prompt(play(reply("begun ", Gate(), "ended")))
         await site.model.wait_at_gate()
         await until(lambda: agent.state is State.WORKING)
-        site.relay.refusing = True
-        site.relay.cut()
-        await until(lambda: agent.state is State.DOWN)
-        tried = site.relay.connections
-        await until(lambda: site.relay.connections > tried)  # it dials, and does not get through
-        assert agent.state is State.DOWN
-        site.relay.refusing = False
+        relay.refusing = True
+        relay.cut()
+        await until(down)
+        tried = relay.connections
+        await until(lambda: relay.connections > tried)  # it dials, and does not get through
+        assert down()
+        relay.refusing = False
         await until(lambda: agent.state is State.WORKING)
         site.model.release()
         turn = await query.finish()
