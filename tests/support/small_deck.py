@@ -17,6 +17,7 @@ from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.deck import Deltas, MachineView
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.memory import MemoryJournal
@@ -38,7 +39,8 @@ class SmallDeck:
 
     async def have_session(self, name: str = "one", **spec: object) -> str:
         """A session that runs."""
-        made = msgspec.convert({"directory": "/tmp", "name": name} | spec, SessionSpec)
+        given = {"directory": "/tmp", "name": name} | spec
+        made = msgspec.json.decode(msgspec.json.encode(given), type=SessionSpec)
         outcome = await self.submit(wish.CreateSession(spec=made, by="test"))
         return outcome.session
 
@@ -102,7 +104,7 @@ class SmallDeck:
             case _:
                 view = await self.session(command.session)
                 await self.journal.append(command.session, self._events(command, view))
-                answer = Raw(b'{"ok":true}') if isinstance(command, wish.Control) else Raw()
+                answer = Raw(b'{"ok":true}') if isinstance(command, wish.Control) else ABSENT
                 prompt = command.prompt if isinstance(command, wish.SendPrompt) else None
                 return Outcome(session=command.session, prompt=prompt, answer=answer)
 

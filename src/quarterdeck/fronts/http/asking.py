@@ -13,8 +13,9 @@ import msgspec
 from litestar import Request
 from litestar.connection import ASGIConnection
 from litestar.datastructures import State
+from litestar.di import NamedDependency
 from litestar.handlers import BaseRouteHandler
-from litestar.params import Dependency, Parameter
+from litestar.params import PathParameter, SkipValidation
 from msgspec.structs import replace
 
 from quarterdeck.domain.commands import AnyCommand, Control, Outcome
@@ -27,9 +28,11 @@ from quarterdeck.hub.deck import Deck
 BODY_LIMIT = 32 * 1024 * 1024
 """A prompt may carry images. Sixteen of the largest that the model takes."""
 
-Hub = Annotated[Deck, Dependency(skip_validation=True)]
+Hub = NamedDependency[SkipValidation[Deck]]
 Asking = Request[Person, object, State]
-SessionId = Annotated[str, Parameter(description="A session's id", max_length=128, min_length=1)]
+SessionId = Annotated[
+    str, PathParameter(description="A session's id", max_length=128, min_length=1)
+]
 
 CONTROL_SECONDS = 600.0
 """How long anybody may wait for a CLI's answer."""

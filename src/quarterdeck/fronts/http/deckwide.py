@@ -7,7 +7,8 @@ from typing import Annotated
 import anyio
 from litestar import Response, get, post
 from litestar.datastructures import State
-from litestar.params import Dependency, Parameter
+from litestar.di import NamedDependency
+from litestar.params import PathParameter, QueryParameter, SkipValidation
 
 from quarterdeck import __version__
 from quarterdeck.domain.commands import AnswerAsk, Outcome
@@ -34,11 +35,11 @@ from quarterdeck.fronts.http.shapes import (
 )
 from quarterdeck.fronts.http.tokens import Kind
 
-Doors = Annotated[Access, Dependency(skip_validation=True)]
+Doors = NamedDependency[SkipValidation[Access]]
 OfSession = Annotated[
-    str | None, Parameter(query="session", description="Of this session only", max_length=128)
+    str | None, QueryParameter(description="Of this session only", max_length=128)
 ]
-AskId = Annotated[str, Parameter(description="A question's id", max_length=256, min_length=1)]
+AskId = Annotated[str, PathParameter(description="A question's id", max_length=256, min_length=1)]
 
 
 @get("/asks", opt=told(READ_ERRORS))

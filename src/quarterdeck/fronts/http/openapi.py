@@ -1,8 +1,8 @@
-"""The OpenAPI 3.1 document: the framework's paths and parameters, msgspec's schemas.
+"""The OpenAPI 3.1 document: the framework's paths and parameters, our schemas.
 
 The routes say with `told` what a handler takes, gives and refuses; from that and from the structs
-themselves the document is made, once. The schemas are msgspec's own and not the framework's, since
-they know tagged unions, raw JSON, and that unknown members are refused.
+themselves the document is made, once. The schemas are not the framework's, which knows no raw JSON
+and not that unknown members are refused.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from litestar.routes import HTTPRoute
 
 from quarterdeck.domain.commands import AnyCommand
 from quarterdeck.fronts.http.problems import CODES, MEDIA_TYPE, Problem
+from quarterdeck.fronts.http.schema import Json, reference, schemas_of
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -51,9 +52,6 @@ COMMAND_ERRORS = (
     "cli_refused",
     "cli_timeout",
 )
-
-# An OpenAPI document is JSON of any depth, and only passed on.
-Json = dict[str, Any]
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -116,11 +114,8 @@ def document(app: Litestar, names: StructNames) -> bytes:
     handlers = [*_handlers(app)]
     types: set[Any] = {*names.seen, Problem, AnyCommand}
     types |= {kind for _, _, said in handlers for kind in (said.takes, said.gives) if kind}
-    _, components = msgspec.json.schema_components(
-        sorted(types, key=str), ref_template="#/components/schemas/{name}"
-    )
     made["components"] = {
-        "schemas": components,
+        "schemas": schemas_of(types),
         "securitySchemes": {
             "bearer": {"type": "http", "scheme": "bearer"},
             "cookie": {"type": "apiKey", "in": "cookie", "name": "quarterdeck_*"},
@@ -146,14 +141,14 @@ def _complete(operation: Json, said: Told) -> None:
     if said.takes is not None:
         operation["requestBody"] = {
             "required": not said.body_optional,
-            "content": {"application/json": {"schema": _ref(said.takes)}},
+            "content": {"application/json": {"schema": reference(said.takes)}},
         }
     responses = operation["responses"]
     responses.pop("400", None)  # the framework's own idea of an error
     good = responses["200"]
     good["description"] = "It is done" if said.takes else "What was asked for"
     if said.gives is not None:
-        good["content"] = {"application/json": {"schema": _ref(said.gives)}}
+        good["content"] = {"application/json": {"schema": reference(said.gives)}}
     if said.also_gives is not None:
         good["content"][said.also_gives] = {"schema": {"type": "string"}}
     by_status: dict[int, list[str]] = {}
@@ -163,9 +158,5 @@ def _complete(operation: Json, said: Told) -> None:
         titles = "; ".join(f"`{code}`: {CODES[code][1]}" for code in codes)
         responses[str(status)] = {
             "description": titles,
-            "content": {MEDIA_TYPE: {"schema": _ref(Problem)}},
+            "content": {MEDIA_TYPE: {"schema": reference(Problem)}},
         }
-
-
-def _ref(kind: type[msgspec.Struct]) -> Json:
-    return {"$ref": f"#/components/schemas/{kind.__name__}"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from litestar import Response, delete, get, patch, post
-from litestar.params import Parameter
+from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
 from msgspec import UnsetType
 
@@ -45,9 +45,9 @@ from quarterdeck.fronts.http.shapes import (
 )
 from quarterdeck.fronts.http.sse import event_stream, last_event_id, wants_event_stream
 
-PromptId = Annotated[str, Parameter(description="A prompt's id", max_length=128, min_length=1)]
-Limit = Annotated[int, Parameter(ge=1, le=1000, description="How many at most")]
-After = Annotated[int, Parameter(ge=0, le=2**53, description="The number of the last one known")]
+PromptId = Annotated[str, PathParameter(description="A prompt's id", max_length=128, min_length=1)]
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most")]
+After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The last number known")]
 
 
 @post("/sessions", status_code=200, opt=told(COMMAND_ERRORS, takes=NewSession))
@@ -71,10 +71,10 @@ async def create_session(request: Asking, deck: Hub) -> Outcome:
 async def list_sessions(
     deck: Hub,
     after: Annotated[
-        str | None, Parameter(description="The last id of the page before", max_length=128)
+        str | None, QueryParameter(description="The last id of the page before", max_length=128)
     ] = None,
     limit: Limit = 100,
-    archived: Annotated[bool, Parameter(description="Those that were put away instead")] = False,
+    archived: Annotated[bool, QueryParameter(description="Those put away instead")] = False,
 ) -> SessionPage:
     """Sessions, newest first, a page at a time."""
     views = await deck.sessions(after=after, limit=limit, archived=archived)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.fronts.http import Role
+from support.front import Front
+
+
+async def test_health_needs_no_token(hub: Front) -> None:
+    async with hub.client(None) as client:
+        answer = await client.get("/healthz")
+    assert answer.json()["ok"] is True
+
+
+async def test_everybody_is_told_who_they_are(hub: Front) -> None:
+    async with hub.client(Role.OPERATOR) as client:
+        me = (await client.get("/api/whoami")).json()
+    assert me == {
+        "name": "the operator",
+        "role": "operator",
+        "rights": ["read", "steer"],
+        "expires": None,
+    }
+
+
+async def test_a_question_is_listed_and_answered_once(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    ask = await hub.deck.ask(session)
+    await hub.deck.ask(await hub.deck.have_session("other"))
+    body = {"answer": {"answer": "allow", "input": {"command": "ls"}}}
+    async with hub.client(Role.OPERATOR) as client:
+        listed = (await client.get("/api/asks", params={"session": session})).json()["asks"]
+        assert [card["opened"]["ask"] for card in listed] == [ask]
+        assert len((await client.get("/api/asks")).json()["asks"]) == 2
+        first = await client.post(f"/api/asks/{ask}/answer", json=body)
+        second = await client.post(f"/api/asks/{ask}/answer", json=body)
+        unknown = await client.post("/api/asks/nope/answer", json=body)
+    assert first.json() == {"session": session, "ask": ask}
+    assert (second.status_code, second.json()["code"]) == (409, "already_answered")
+    assert unknown.status_code == 404
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"answer": "allow", "inputs": {}},
+        {"answer": "plan", "choice": "perhaps"},
+        {"answer": "maybe"},
+        {"scope": "once"},
+    ],
+)
+async def test_an_answer_that_is_misspelt_allows_nothing(
+    hub: Front, answer: dict[str, object]
+) -> None:
+    ask = await hub.deck.ask(await hub.deck.have_session())
+    async with hub.client() as client:
+        refused = await client.post(f"/api/asks/{ask}/answer", json={"answer": answer})
+    assert refused.status_code == 400
+    assert "$.answer" in refused.json()["detail"]
+    assert len(await hub.deck.asks()) == 1
+
+
+async def test_the_audit_log_tells_who_allowed_what(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    ask = await hub.deck.ask(session)
+    async with hub.client(Role.OPERATOR) as client:
+        await client.post(f"/api/asks/{ask}/answer", json={"answer": {"answer": "deny"}})
+    async with hub.client(Role.VIEWER) as client:
+        page = (await client.get("/api/audit")).json()
+        rest = (await client.get("/api/audit", params={"after": page["next"]})).json()
+    (entry,) = page["events"]
+    assert (entry["session"], entry["event"]["by"]) == (session, "the operator")
+    assert rest == {"epoch": hub.deck.epoch, "events": [], "next": None}
+
+
+async def test_machines_are_listed(hub: Front) -> None:
+    async with hub.client(Role.VIEWER) as client:
+        listed = (await client.get("/api/machines")).json()
+    assert listed == {"machines": [{"name": "here", "connected": True}]}

@@ -1,0 +1,115 @@
+"""The HTTP front on a free port of loopback, with a small deck behind it and clients before it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import msgspec
+from msgspec import Struct
+from websockets.asyncio.client import ClientConnection, connect
+
+from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
+from quarterdeck.fronts.http.asgi import ASGIApp
+from support.small_deck import SmallDeck
+
+Json = dict[str, Any]
+
+
+class Front(Struct):
+    """A running front."""
+
+    deck: SmallDeck
+    access: Access
+    url: str
+
+    @property
+    def host(self) -> str:
+        """Name and port."""
+        return self.url.removeprefix("http://")
+
+    def client(self, role: Role | None = Role.OWNER, **headers: str) -> httpx.AsyncClient:
+        """An HTTP client with a token of that role; with None, without a token."""
+        if role is not None:
+            token = self.access.make_token(f"the {role.value}", role)
+            headers["authorization"] = f"Bearer {token}"
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=10)
+
+    @contextlib.asynccontextmanager
+    async def stream(self, role: Role = Role.OWNER, **headers: str) -> AsyncIterator[Talk]:
+        """A connection to the stream, after its greeting."""
+        token = self.access.make_token(f"the {role.value}", role)
+        headers["authorization"] = f"Bearer {token}"
+        async with connect(
+            f"ws://{self.host}/api/stream", additional_headers=headers, max_size=None
+        ) as socket:
+            talk = Talk(socket)
+            talk.greeting = await talk.hear("hello")
+            yield talk
+
+
+class Talk:
+    """A client of the stream that keeps what it has not been asked for."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.greeting: Json = {}
+        self._kept: list[Json] = []
+
+    async def say(self, **frame: object) -> None:
+        """Send a frame."""
+        await self.socket.send(msgspec.json.encode(frame).decode())
+
+    async def hear(self, *kinds: str) -> Json:
+        """The next frame of one of these kinds; others are kept for later."""
+        for frame in self._kept:
+            if frame["t"] in kinds:
+                self._kept.remove(frame)
+                return frame
+        while True:
+            with anyio.fail_after(10):
+                frame = msgspec.json.decode(await self.socket.recv(), type=Json)
+            if frame["t"] in kinds:
+                return frame
+            self._kept.append(frame)
+
+    async def follow(self, **frame: object) -> Json:
+        """Follow, and give the answer."""
+        await self.say(t="follow", id="f", **frame)
+        return await self.hear("following", "failed")
+
+    async def events(self, count: int) -> list[Json]:
+        """That many events, in the order in which they came."""
+        found: list[Json] = []
+        while len(found) < count:
+            found += (await self.hear("events"))["events"]
+        return found
+
+    async def closed(self) -> int | None:
+        """Wait for the end, and give its code."""
+        with anyio.fail_after(10):
+            await self.socket.wait_closed()
+        return self.socket.close_code
+
+
+@contextlib.asynccontextmanager
+async def front(
+    folder: Path,
+    *,
+    places: Places | None = None,
+    pace: Pace | None = None,
+    runner: ASGIApp | None = None,
+    cli: ASGIApp | None = None,
+    static: Path | None = None,
+    deck: SmallDeck | None = None,
+) -> AsyncIterator[Front]:
+    """Run a front while the block runs."""
+    deck = deck or SmallDeck()
+    access = Access(folder, places=places)
+    app = make_app(deck, access, runner_endpoint=runner, cli_endpoint=cli, static=static, pace=pace)
+    async with serve(app, Listen(port=0)) as url:
+        yield Front(deck, access, url)
