@@ -7,11 +7,12 @@ import gc
 import anyio
 import pytest
 
-from quarterdeck import Agent, LinkClosed, UsageError
+from quarterdeck import Agent, LinkClosed
 from quarterdeck.links.memory import memory_pair
+from quarterdeck.wire.control import ControlResponse
 from quarterdeck.wire.messages import Assistant
 from support import lines
-from support.far_end import SECONDS, driven
+from support.far_end import SECONDS, FarEnd, driven
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +76,14 @@ async def test_asked_for_after_the_end_they_are_at_their_end_too() -> None:
     assert [message async for message in left.messages()] == []
 
 
-def test_before_the_start_there_is_nobody_to_listen_to() -> None:
-    link, _ = memory_pair()
-    with pytest.raises(UsageError, match="async with"):
-        Agent(link=link).messages()
+async def test_who_listens_before_the_start_misses_not_even_the_greeting() -> None:
+    link, peer = memory_pair()
+    far = FarEnd(peer)
+    agent = Agent(link=link)
+    messages = agent.messages()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(far.serve_leave)
+        async with agent:
+            with anyio.fail_after(SECONDS):
+                first = await anext(messages)
+    assert isinstance(first, ControlResponse)

@@ -270,9 +270,9 @@ class Agent(Controls):
         """All that the CLI says from now on, control messages too, until it ends.
 
         What comes is kept from this call on, for as long as somebody holds what it returns: iterate
-        over it at once or later, drop it, or leave it as an async context manager.
+        over it at once or later, drop it, or leave it as an async context manager. It may be called
+        before the agent is started, so that not even its first word is missed.
         """
-        self._check_started()
         messages = Messages()
         if self._closed is None:
             self._readers.add(messages)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import anyio
 
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.messages import Result
+from quarterdeck.wire.content import ToolResultBlock
+from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.system import Init, SessionState, SessionStateChanged
 from quarterdeck.wire.tasks import (
     BackgroundTasksChanged,
@@ -24,6 +25,8 @@ class Background:
 
     def __init__(self) -> None:
         self.running: dict[str, str] = {}
+        self._calls: dict[str, str] = {}
+        self._spoken: set[str] = set()
         self._idle: bool | None = None
         self._in_turn = False
         self._owed = False
@@ -44,6 +47,14 @@ class Background:
                 self._in_turn = self._owed = False
             case TaskStarted(task_id=task_id, ambient=ambient) if not ambient:
                 self.running[task_id] = one_line(message.description, 80)
+                if message.tool_use_id:
+                    self._calls[message.tool_use_id] = task_id
+            case Assistant(parent_tool_use_id=str(call)) | User(parent_tool_use_id=str(call)):
+                self._spoken.add(call)
+                return
+            case User():
+                self._end_foreground(message)
+                return
             case TaskNotification(task_id=task_id):
                 self.running.pop(task_id, None)
             case TaskUpdated(task_id=task_id, patch=patch) if patch.status and patch.status.ended:
@@ -63,6 +74,15 @@ class Background:
             self._owed = True
         self._changed.set()
         self._changed = anyio.Event()
+
+    def _end_foreground(self, message: User) -> None:
+        """A call that spoke before its result ran in the foreground, and has ended with it.
+
+        2.1.62 says so of a subagent in no other way. One in the background gives its result first.
+        """
+        for block in message.blocks:
+            if isinstance(block, ToolResultBlock) and block.tool_use_id in self._spoken:
+                self.running.pop(self._calls.pop(block.tool_use_id, ""), None)
 
     async def change(self, seconds: float | None) -> bool:
         """Wait until something has changed, or so long; False if nothing has."""

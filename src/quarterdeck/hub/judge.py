@@ -1,8 +1,8 @@
 """Policy's seat in a run: what is decided about tool calls before, or without, a person.
 
 Knows the CLI's requests and our rules, and writes the audit: every call has an entry that says who
-or what let it pass. Two ways lead here. The CLI asks (`asked`); and a hook shows every call before it
-runs (`watched`), so that calls which the CLI would allow by itself are seen too.
+or what let it pass. Two ways lead here. The CLI asks (`asked`); and a hook shows every call before
+it runs (`watched`), so that calls which the CLI would allow by itself are seen too.
 """
 
 from __future__ import annotations
