@@ -63,7 +63,7 @@ def test_every_option_is_a_row_of_the_options() -> None:
 
 def test_every_member_of_an_agent_a_query_a_reply_and_a_listener_is_on_the_page() -> None:
     # What only the agent itself calls is not for the readers of the page.
-    inside = {"close", "lose", "end", "put", "hold", "release", "discard", "ease", "crowded"}
+    inside = {"close", "drop", "end", "put", "hold", "release", "discard", "ease", "crowded"}
     agent = {name for name in public(Agent) if not name.startswith("_")}
     members = {*agent, *(public(Query) - inside), *Reply.__struct_fields__, *public(Listener)}
     assert sorted(members - code_words(LIBRARY)) == []

@@ -54,8 +54,24 @@ async def test_hooks_deny_allow_report_and_remind(reader: Reader, model: Scripte
     assert "Be brief." in model.turns[0].body.decode()
 
 
-async def test_the_output_that_changes_a_call_can_be_made(reader: Reader) -> None:
-    assert await reader.run(HOOKS[1].code) == ""
+async def test_a_hook_changes_a_call(reader: Reader, model: ScriptedModel) -> None:
+    more = """
+import anyio
+from quarterdeck import Agent, Hook, HookEvent
+
+async def main() -> None:
+    hook = Hook(event=HookEvent.PRE_TOOL_USE, function=quieter)
+    async with Agent(hooks=[hook]) as agent:
+        print(await agent.query("Build it.").text())
+
+anyio.run(main)
+"""
+    model.enqueue(ToolUse("Bash", {"command": "make all"}), "Built.")
+    (reader.cwd / "Makefile").write_text("first:\n\techo made > made\n")
+
+    assert await reader.run(HOOKS[1].code + more) == "Built.\n"
+    # Without `--silent`, and with another goal, it would have failed.
+    assert (reader.cwd / "made").read_text() == "made\n"
     assert len(HOOKS) == 2
 
 

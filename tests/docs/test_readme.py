@@ -25,18 +25,21 @@ def reader(tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli]) -> Re
 
 async def test_the_example_of_the_readme_runs(reader: Reader, model: ScriptedModel) -> None:
     (example,) = README.blocks("python")
+    notes = reader.cwd.parent / "notes.txt"
+    notes.write_text("about lighthouses\n")
     model.enqueue(
-        reply("I look around.", ToolUse("Bash", {"command": "touch made"})), "It is about nothing."
+        reply("I look around.", ToolUse("Read", {"file_path": str(notes)})),
+        ToolUse("Bash", {"command": "touch made"}),
+        "It is about lighthouses.",
     )
 
     said = await reader.run(example.code)
 
-    assert "I look around.\n" in said
-    assert "It is about nothing.\n" in said
-    assert re.search(r"^0\.\d{4} USD$", said, re.MULTILINE)
-    # The shell was denied, and the model was told why.
+    assert re.fullmatch(r"I look around\.\nIt is about lighthouses\.\n0\.\d{4} USD\n", said)
+    # Reading was allowed, the shell was not, and the model was told why.
+    assert "about lighthouses" in model.turns[1].body.decode()
     assert not (reader.cwd / "made").exists()
-    assert "No shell today." in model.turns[1].body.decode()
+    assert "Only look around today" in model.turns[2].body.decode()
 
 
 async def test_the_one_liner_of_the_readme_runs(reader: Reader, model: ScriptedModel) -> None:
