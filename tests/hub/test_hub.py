@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.errors import Conflict, NotFound, RequestTimeout, UsageError
-from quarterdeck.domain.events import AskAnswered, Decided, Said, Sent
+from quarterdeck.domain.events import AskAnswered, Decided, Said, SaidBroken, Sent
 from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
@@ -22,6 +22,7 @@ from support.hub_machines import TestMachines, hub_with
 pytestmark = pytest.mark.anyio
 SPEC = SessionSpec(directory="/work")
 SECONDS = 10.0
+P1, P2, P3 = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def text(content: str) -> Raw:
 async def create(hub: Hub, prompt: str = "hello", **spec: object) -> str:
     made = SessionSpec(directory="/work", **spec)  # type: ignore[arg-type]
     outcome = await hub.submit(
-        wish.CreateSession(spec=made, prompt=text(prompt), prompt_id="p1", by="ada")
+        wish.CreateSession(spec=made, prompt=text(prompt), prompt_id=P1, by="ada")
     )
     return outcome.session
 
@@ -56,7 +57,7 @@ async def test_a_session_is_started_greeted_and_prompted(
     (run,) = machines.runs
     assert (await hub.session(session)).state is SessionState.STARTING
     await run.greet()
-    assert await run.take_prompt() == "p1"
+    assert await run.take_prompt() == P1
     assert (await hub.session(session)).state is SessionState.WORKING
     await run.say(lines.assistant("hi", "a"), lines.result("r", cost=0.25))
     view = await hub.session(session)
@@ -85,20 +86,20 @@ async def test_prompts_queue_while_a_turn_runs_and_can_be_changed_and_cancelled(
     (run,) = machines.runs
     await run.greet()
     await run.take_prompt()
-    for name in ("p2", "p3"):
+    for name in (P2, P3):
         await hub.submit(wish.SendPrompt(session=session, prompt=name, content=text(name)))
-    again = await hub.submit(wish.SendPrompt(session=session, prompt="p2", content=text("x")))
+    again = await hub.submit(wish.SendPrompt(session=session, prompt=P2, content=text("x")))
     assert again.repeated
     assert run.read() == []
-    assert [prompt.prompt for prompt in (await hub.session(session)).queued] == ["p2", "p3"]
-    await hub.submit(wish.ChangePrompt(session=session, prompt="p3", content=text("changed")))
-    await hub.submit(wish.CancelPrompt(session=session, prompt="p2"))
+    assert [prompt.prompt for prompt in (await hub.session(session)).queued] == [P2, P3]
+    await hub.submit(wish.ChangePrompt(session=session, prompt=P3, content=text("changed")))
+    await hub.submit(wish.CancelPrompt(session=session, prompt=P2))
     await run.say(lines.result("r1"))
     (sent,) = run.read()
-    assert sent["uuid"] == "p3"
+    assert sent["uuid"] == P3
     assert sent["message"]["content"] == "changed"
     with pytest.raises(Conflict, match="not in the queue"):
-        await hub.submit(wish.CancelPrompt(session=session, prompt="p3"))
+        await hub.submit(wish.CancelPrompt(session=session, prompt=P3))
     with pytest.raises(NotFound):
         await hub.submit(wish.CancelPrompt(session=session, prompt="p9"))
 
@@ -325,7 +326,7 @@ async def test_a_restarted_hub_goes_on_where_the_journal_ends(journal: MemoryJou
         await first.submit(
             wish.AnswerAsk(ask=cards[0].opened.ask, answer=wish.DenyAnswer(), by="ada")
         )
-        await first.submit(wish.SendPrompt(session=session, prompt="p2", content=text("next")))
+        await first.submit(wish.SendPrompt(session=session, prompt=P2, content=text("next")))
     # A new hub, and a runner that has gone on without one.
     second, later = hub_with(journal)
     async with second.running():
@@ -340,7 +341,7 @@ async def test_a_restarted_hub_goes_on_where_the_journal_ends(journal: MemoryJou
         )
         await again.say(lines.result("r1"))
         sent = [json.loads(line) for line in again.written.values()]
-        assert [line.get("uuid") for line in sent if line["type"] == "user"] == ["p1", "p2"]
+        assert [line.get("uuid") for line in sent if line["type"] == "user"] == [P1, P2]
         numbers = [
             e.event.number for e in await second.events(session) if isinstance(e.event, Sent)
         ]
@@ -355,7 +356,7 @@ async def test_an_ended_session_is_resumed_by_a_prompt(deck: tuple[Hub, TestMach
     await run.take_prompt()
     await run.say(lines.result("r"))
     await run.end("It exited.", clean=True, exit_code=0)
-    await hub.submit(wish.SendPrompt(session=session, prompt="p2", content=text("more")))
+    await hub.submit(wish.SendPrompt(session=session, prompt=P2, content=text("more")))
     assert machines.started[1][1] == Origin(cli_session=lines.SESSION)
     with pytest.raises(Conflict, match="process already"):
         await hub.submit(wish.ResumeSession(session=session))
@@ -471,3 +472,48 @@ async def test_a_call_that_the_cli_allows_by_itself_is_seen_and_audited(
     (entry,) = [stored.event for stored in await hub.audit(session=session)]
     assert isinstance(entry, Decided)
     assert (entry.tool, entry.by, entry.verdict) == ("Read", "cli", "allow")
+
+
+async def test_a_prompt_whose_cli_died_before_it_took_it_runs_in_the_next_one(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session = await create(hub)
+    run = machines.runs[0]
+    await run.greet()
+    (first,) = run.read()
+    assert first["uuid"] == P1
+    await run.end("It was killed.")
+    await hub.submit(wish.ResumeSession(session=session, by="ada"))
+    await machines.runs[1].greet()
+    # Under another uuid: a CLI that has seen the first one would drop it without a word.
+    uuid = await machines.runs[1].take_prompt()
+    assert uuid != P1
+    await machines.runs[1].say(lines.result("r"))
+    view = await hub.session(session)
+    assert view.prompts[P1].value == "done"
+    assert view.unsent == ()
+
+
+async def test_a_line_that_is_no_clean_json_is_kept_and_understood(
+    journal: MemoryJournal,
+) -> None:
+    first, machines = hub_with(journal)
+    async with first.running():
+        session = await create(first)
+        (run,) = machines.runs
+        await run.greet()
+        await run.take_prompt()
+        odd = lines.asks_permission("q1", command="x").replace(b'"x"', b'"\\ud83d"')
+        await run.say(odd, b"Warning: not JSON\n")
+        assert len(await first.asks()) == 1
+    second, _ = hub_with(journal)
+    async with second.running():
+        (card,) = await second.asks()
+        await second.submit(wish.AnswerAsk(ask=card.opened.ask, answer=wish.DenyAnswer(), by="ada"))
+        assert await second.asks() == []
+    kinds = [stored.event for stored in await journal.read(session)]
+    assert [event.text for event in kinds if isinstance(event, SaidBroken)] == [
+        odd.decode().rstrip(),
+        "Warning: not JSON",
+    ]

@@ -171,10 +171,12 @@ class PromptCancelled(Event, tag="prompt.cancelled"):
 
 
 class PromptSent(Event, tag="prompt.sent"):
-    """It was given to the CLI."""
+    """It was given to the CLI, under a uuid of its own: a CLI takes each uuid only once."""
 
     prompt: str
     run: str
+    uuid: str | None = None
+    """None: the prompt's id is the uuid."""
 
 
 class PromptTaken(Event, tag="prompt.taken"):

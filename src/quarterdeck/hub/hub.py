@@ -64,7 +64,7 @@ class Hub:
             after = page[-1].session
             for view in page:
                 if view.run is not None:
-                    session = self._sessions[view.session] = self._make(view.session, None)
+                    session = self._sessions[view.session] = self._make(view.session, view)
                     await session.restore()
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:

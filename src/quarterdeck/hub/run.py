@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from uuid import UUID, uuid4
 
 import msgspec
 from msgspec import Raw
@@ -50,7 +51,7 @@ from quarterdeck.wire.messages import Assistant, Result, StreamEvent
 from quarterdeck.wire.outbound import Prompt, PromptBody
 from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
-from quarterdeck.wire.rawjson import dump
+from quarterdeck.wire.rawjson import dump, mend_surrogates
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.states import State
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
@@ -108,6 +109,7 @@ class Run:
         self._asks: dict[str, str] = {}
         self._state: SessionState | None = None
         self._cli_session: str | None = None
+        self._prompts: dict[str, str] = {}
         self._message = ""
         self._now = 0
         self._judge = Judge(spec)
@@ -152,8 +154,11 @@ class Run:
                 case Said(run=self.run, number=number, line=line):
                     self.said = max(self.said, number)
                     self._peer.receive_data(bytes(line) + b"\n")
-                case SaidBroken(run=self.run, number=number):
+                case SaidBroken(run=self.run, number=number, text=text):
                     self.said = max(self.said, number)
+                    self._peer.receive_data(text.encode() + b"\n")
+                case PromptSent(prompt=prompt, uuid=str(uuid)):
+                    self._prompts[uuid] = prompt
                 case Sent(run=self.run, number=number, line=line):
                     self.sent = max(self.sent, number)
                     self._peer.restore_sent(bytes(line))
@@ -231,10 +236,13 @@ class Run:
         watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
         return self._peer.request(Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)}))
 
-    def prompt(self, prompt: str, content: Raw) -> list[Event]:
-        """Send a prompt."""
-        self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=prompt))
-        return [PromptSent(prompt=prompt, run=self.run), *self._changes(None)]
+    def prompt(self, prompt: str, content: Raw, *, again: bool = False) -> list[Event]:
+        """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
+        uuid = str(uuid4()) if again or not _is_uuid(prompt) else prompt
+        self._prompts[uuid] = prompt
+        self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=uuid))
+        sent = PromptSent(prompt=prompt, run=self.run, uuid=None if uuid == prompt else uuid)
+        return [sent, *self._changes(None)]
 
     def request(self, command: Command[object]) -> str:
         """Send a control request; returns its id."""
@@ -300,12 +308,12 @@ class Run:
             case Withdrawn(request_id=request_id, reason=reason):
                 return self._withdrawn(request_id, reason)
             case WireTaken(uuid=uuid):
-                return [PromptTaken(prompt=uuid)]
+                return [PromptTaken(prompt=self._prompts.get(uuid, uuid))]
             case WireEnded(turn=turn):
                 result = turn.result
                 return [
                     TurnEnded(
-                        prompts=turn.prompts,
+                        prompts=tuple(self._prompts.get(uuid, uuid) for uuid in turn.prompts),
                         failed=turn.failed,
                         outcome=result.outcome if result else "no result",
                         cost_usd=turn.cost_usd,
@@ -426,7 +434,27 @@ def content_of(content: Raw) -> Raw:
 
 
 def _said(run: str, number: int, line: bytes, message: Message) -> Event:
-    if isinstance(message, Malformed):
-        text = line.decode("utf-8", "replace")
-        return SaidBroken(run=run, number=number, text=text, error=message.error)
-    return Said(run=run, number=number, line=Raw(line))
+    error = message.error if isinstance(message, Malformed) else _flaw(line)
+    if error is None:
+        return Said(run=run, number=number, line=Raw(line))
+    text = line.decode("utf-8", "replace")
+    return SaidBroken(run=run, number=number, text=text, error=error)
+
+
+def _flaw(line: bytes) -> str | None:
+    """Why a line that a CLI may write cannot be kept as JSON, if it cannot."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return str(error)
+    if mend_surrogates(line) != line:
+        return "it has half a surrogate pair in it"
+    return None
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

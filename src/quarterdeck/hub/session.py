@@ -120,19 +120,15 @@ class Session:
 
     async def restore(self) -> None:
         """Become what the journal says, and take hold again of a process that may still run."""
-        run_events: list[tuple[int, Event]] = []
         async with self._order:
-            after = 0
-            while page := await self._journal.read(self.id, after=after, limit=PAGE):
-                after = page[-1].seq
-                for stored in page:
-                    self._view = fold(self._view, stored)
-                    if isinstance(stored.event, RunStarting):
-                        run_events = []
-                    run_events.append((stored.at, stored.event))
             view = self.view
             if view.run is None:
                 return
+            run_events: list[tuple[int, Event]] = []
+            after = view.run_began - 1
+            while page := await self._journal.read(self.id, after=after, limit=PAGE):
+                after = page[-1].seq
+                run_events += [(stored.at, stored.event) for stored in page]
             self._run = Run(self.id, view.run, view.spec, view.version)
             self._run.restore(run_events)
             port = self._machines.attach(view.run, self.id, view.machine or "", said=self._run.said)
@@ -425,11 +421,13 @@ class Session:
 
     async def _send_next(self) -> None:
         """Send the oldest queued prompt, if the CLI is ready for it."""
-        queued = self.view.queued
-        if self._run is None or not queued or not self._run.idle:
+        run = self._run
+        if run is None or not run.idle:
             return
-        following = queued[0]
-        await self._append(self._run.prompt(following.prompt, following.content))
+        following = next((one for one in self.view.unsent if one.run != run.run), None)
+        if following is not None:
+            again = following.run is not None
+            await self._append(run.prompt(following.prompt, following.content, again=again))
 
     async def _request(self, command: Any, seconds: float) -> Raw:
         waiter = _Waiter(anyio.Event())

@@ -50,7 +50,7 @@ from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.stored import Stored
 
-VIEW_VERSION = 1
+VIEW_VERSION = 2
 """Counts the ways to fold. Views that another way made are made anew from the events."""
 
 
@@ -101,6 +101,8 @@ class SessionView(Fact):
 
     run: str | None = None
     """The run that has not ended, if there is one."""
+    run_began: int = 0
+    """The number of the event with which the run, or the last one, began."""
     machine: str | None = None
     """Where the run is, or the last one was."""
     pid: int | None = None
@@ -223,6 +225,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(
                 view,
                 run=run,
+                run_began=stored.seq,
                 machine=machine,
                 pid=None,
                 version=None,
