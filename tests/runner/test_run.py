@@ -10,7 +10,8 @@ import anyio
 from quarterdeck.domain.machines import Forget, Have, Write, frame
 from quarterdeck.domain.sessions import Origin
 from quarterdeck.testing import fake
-from support.processes import Processes, running as is_running
+from support.processes import Processes
+from support.processes import running as is_running
 from support.runners import running, small, spec_of
 from support.scripted_hub import ScriptedHub, scripted_hub
 from support.waiting import until
@@ -25,7 +26,9 @@ def types(hub: ScriptedHub, run: str) -> list[str]:
 
 async def test_lines_arrive_in_order_with_numbers_and_the_end_has_the_last(tmp_path: Path) -> None:
     """RUN-1, RUN-2"""
-    spec = spec_of(tmp_path, [fake.say(fake.assistant("hi")), fake.say(fake.result()), fake.Exit(3)])
+    spec = spec_of(
+        tmp_path, [fake.say(fake.assistant("hi")), fake.say(fake.result()), fake.Exit(3)]
+    )
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
         await hub.start("one", spec)
         started = await hub.started("one")
@@ -183,7 +186,9 @@ async def test_the_environment_and_the_flags_are_those_of_the_session(tmp_path: 
         flags = json.loads(record.read_text().splitlines()[0])
         assert {"--model=opus", "--permission-mode=plan", "--resume=abc"} <= set(flags)
         assert {"--fork-session", "--resume-session-at=a-message"} <= set(flags)
-        (file,) = [f.partition("=")[2] for f in flags if f.startswith("--append-system-prompt-file")]
+        (file,) = [
+            f.partition("=")[2] for f in flags if f.startswith("--append-system-prompt-file")
+        ]
         await until(lambda: not Path(file).exists())
 
 
@@ -211,7 +216,9 @@ async def test_a_cli_that_ignores_everything_is_killed_in_the_end(tmp_path: Path
         assert not ended.clean
 
 
-async def test_force_kills_at_once_and_leaves_no_child(tmp_path: Path, processes: Processes) -> None:
+async def test_force_kills_at_once_and_leaves_no_child(
+    tmp_path: Path, processes: Processes
+) -> None:
     """RUN-11, RUN-12"""
     pid_file = tmp_path / "child.pid"
     spec = spec_of(tmp_path, [fake.IgnoreTerm(), fake.SpawnChild(str(pid_file)), fake.Hang()])

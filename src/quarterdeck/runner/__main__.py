@@ -20,25 +20,32 @@ from quarterdeck.runner.home import LOG
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.runner import Runner
 
+log = logging.getLogger("quarterdeck.runner")
+
 LOG_BYTES, LOGS_KEPT = 1024 * 1024, 2
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a runner to its end; gives the exit code."""
     asked = _parser().parse_args(arguments)
+    try:
+        runner = _runner(asked)
+    except QuarterdeckError as error:  # while somebody is there to read it
+        sys.stderr.write(f"{error}\n")
+        return 2
     if asked.detach:
         _detach()
     _set_up_log(asked.home, to_stderr=not asked.detach)
     try:
-        asyncio.run(_serve(asked))
+        asyncio.run(_serve(runner))
     except QuarterdeckError as error:
-        logging.getLogger("quarterdeck.runner").error("%s", error)
+        log.error("%s", error)
         return 3
     return 0
 
 
-async def _serve(asked: argparse.Namespace) -> None:
-    runner = Runner(
+def _runner(asked: argparse.Namespace) -> Runner:
+    return Runner(
         asked.home,
         asked.hub,
         asked.token_file,
@@ -46,6 +53,9 @@ async def _serve(asked: argparse.Namespace) -> None:
         limits=Limits(runs=asked.max_runs, memory_floor=asked.memory_floor * 1024 * 1024),
         times=Times(idle=asked.idle),
     )
+
+
+async def _serve(runner: Runner) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, runner.stop)

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import anyio
 import anyio.lowlevel
@@ -29,7 +29,6 @@ from quarterdeck.domain.machines import (
     Have,
     Lines,
     RunReport,
-    Started,
     Write,
     Written,
 )
@@ -38,7 +37,7 @@ from quarterdeck.runner.ending import kill_child
 from quarterdeck.runner.hublink import Hub, HubSocket
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.segments import Kind
-from quarterdeck.runner.spool import Spool
+from quarterdeck.runner.starting import Process
 from quarterdeck.wire.framing import Line, LineReader, OversizedLine
 
 log = logging.getLogger("quarterdeck.runner")
@@ -50,33 +49,23 @@ LAST_WORDS = 64 * MIB
 class Run:
     """A run, from its start until the hub has its end. `serve` does everything.
 
-    Without a `link` it is one that an earlier runner left: only its last words are to be told.
+    Without a link it is one that an earlier runner left: only its last words are to be told.
     """
 
     def __init__(
-        self,
-        run: str,
-        session: str,
-        started: Started,
-        spool: Spool,
-        link: SubprocessLink | None,
-        *,
-        hub: Hub,
-        limits: Limits,
-        times: Times,
-        release: Callable[[], None] = lambda: None,
+        self, run: str, session: str, process: Process, hub: Hub, limits: Limits, times: Times
     ) -> None:
         self.run = run
         self.session = session
-        self.spool = spool
-        self.ended_at = time.time()
-        self._started = started
-        self._link = link
+        self.spool = process.spool
+        self.ended_at = process.ended_at or time.time()
+        self._started = process.started
+        self._link = process.link
+        self._release = process.release
         self._hub = hub
         self._limits = limits
         self._times = times
-        self._release = release
-        self._accepted = self._written = spool.written
+        self._accepted = self._written = self.spool.written
         self._queue: deque[tuple[int, bytes]] = deque()
         self._queued = asyncio.Event()
         self._news = asyncio.Event()
@@ -90,6 +79,11 @@ class Run:
     def live(self) -> bool:
         """Whether there is a process."""
         return self._link is not None and not self._over.is_set()
+
+    @property
+    def settled(self) -> bool:
+        """Whether the hub has everything, or wants nothing more."""
+        return self._told.is_set()
 
     @property
     def report(self) -> RunReport:
@@ -347,7 +341,9 @@ class Run:
         if self._link is None and self.spool.ended is None:
             # Nobody saw the end of this one. Its number is past all that the hub ever got.
             self.spool.last = max(self.spool.last, upto)
+            was = self.ended_at
             self._end(reason="The runner was killed, and the CLI with it.")
+            self.ended_at = was
         if upto < 0 or upto > self.spool.last:
             raise LinkError(f"the hub has number {upto}, and the last one is {self.spool.last}")
         self.spool.has(upto)

@@ -21,6 +21,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 import anyio.to_thread
+import msgspec
 
 import quarterdeck
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
@@ -33,7 +34,6 @@ from quarterdeck.domain.machines import (
     Refused,
     RunReport,
     Start,
-    Started,
     Stop,
     Vitals,
     Welcome,
@@ -45,8 +45,7 @@ from quarterdeck.runner.home import Home, RunFacts, RunnerState
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.run import Run
-from quarterdeck.runner.spool import Spool
-from quarterdeck.runner.starting import start_process
+from quarterdeck.runner.starting import Process, recover_process, start_process
 from quarterdeck.runner.worktrees import Worktrees
 
 log = logging.getLogger("quarterdeck.runner")
@@ -199,36 +198,29 @@ class Runner:
     def _recover(self, left: list[RunFacts]) -> None:
         """Take over what an earlier runner did not get rid of."""
         for facts in left:
-            folder = self.home.folder_of(facts.run)
             try:
-                spool = Spool.load(folder, self._limits.bounds)
-            except (OSError, ValueError) as error:
+                process = recover_process(facts, self.home, self._limits)
+            except (OSError, ValueError, msgspec.DecodeError) as error:
                 log.error("run %s: its spool cannot be read: %s", facts.run, error)
-                continue
-            started = Started(pid=facts.pid, version=facts.version, directory=facts.directory)
-            self._keep(
-                Run(
-                    facts.run,
-                    facts.session,
-                    started,
-                    spool,
-                    None,
-                    hub=self._hub,
-                    limits=self._limits,
-                    times=self._times,
-                )
-            )
+            else:
+                self._keep(facts.run, facts.session, process)
 
-    def _keep(self, run: Run) -> None:
-        self._runs[run.run] = run
+    def _keep(self, name: str, session: str, process: Process) -> None:
+        run = Run(name, session, process, self._hub, self._limits, self._times)
+        self._runs[name] = run
         self._group.start_soon(self._serve, run)
 
     async def _serve(self, run: Run) -> None:
-        await run.serve()
-        # Not reached when the runner ends: what the hub does not have is the next runner's.
-        self._runs.pop(run.run, None)
-        self._remember(run.run)
-        await anyio.to_thread.run_sync(run.spool.remove)
+        try:
+            await run.serve()
+        finally:
+            if (
+                run.settled
+            ):  # else the runner ends, and what the hub does not have is the next one's
+                self._runs.pop(run.run, None)
+                self._remember(run.run)
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(run.spool.remove)
 
     def _remember(self, run: str) -> None:
         self._past[run] = None
@@ -275,19 +267,7 @@ class Runner:
         except OSError as error:
             self._refuse(start.run, f"the run's folder could not be written: {error}")
         else:
-            self._keep(
-                Run(
-                    start.run,
-                    start.session,
-                    process.started,
-                    process.spool,
-                    process.link,
-                    hub=self._hub,
-                    limits=self._limits,
-                    times=self._times,
-                    release=process.release,
-                )
-            )
+            self._keep(start.run, start.session, process)
         finally:
             del self._starting[start.run]
             self._unwanted.discard(start.run)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from quarterdeck.domain.errors import LaunchError
@@ -16,6 +17,8 @@ from quarterdeck.runner.home import living_runner
 
 SECONDS = 30.0
 """A cold start of Python on a busy machine, with all that is imported."""
+
+KILLED_SECONDS = 0.2
 
 CRASH_LOG = "runner.err"
 """What the interpreter itself has to say; the log is the runner's own."""
@@ -28,7 +31,10 @@ def spawn_runner(home: Path, hub_url: str, token_file: Path, *, machine: str | N
     child of ours: it leaves no zombie, and a signal to our group does not reach it.
     """
     if (state := living_runner(home)) is not None:
-        return state.pid
+        # One that was killed just now holds its lock until its last thread is gone.
+        time.sleep(KILLED_SECONDS)
+        if living_runner(home) == state:
+            return state.pid
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, "-P", "-m", "quarterdeck.runner", "--detach"]
     command += ["--home", str(home.resolve()), "--hub", hub_url]

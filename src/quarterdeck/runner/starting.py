@@ -29,13 +29,21 @@ HIGH_WATER = 1 * MIB
 """Bytes of a CLI that lie unread before it has to wait: they count to the run's memory."""
 
 
-class Process(Fact):
-    """A CLI that runs, and what belongs to it. `release` is called when it has ended."""
+def _nothing() -> None:
+    pass
 
-    link: SubprocessLink
-    spool: Spool
+
+class Process(Fact):
+    """A CLI that runs, and what belongs to it. `release` is called when it has ended.
+
+    Without a `link` it is one that an earlier runner started, and that is gone.
+    """
+
     started: Started
-    release: Callable[[], None]
+    spool: Spool
+    link: SubprocessLink | None = None
+    release: Callable[[], None] = _nothing
+    ended_at: float | None = None
 
 
 async def start_process(
@@ -70,6 +78,19 @@ async def start_process(
         undo.pop_all()
     started = Started(pid=link.pid, version=ready.version, directory=ready.directory)
     return Process(link=link, spool=spool, started=started, release=spill.close)
+
+
+def recover_process(facts: RunFacts, home: Home, limits: Limits) -> Process:
+    """What is left of a run of an earlier runner.
+
+    Raises `OSError`, `ValueError` or `msgspec.DecodeError` when that cannot be read.
+    """
+    folder = home.folder_of(facts.run)
+    return Process(
+        started=Started(pid=facts.pid, version=facts.version, directory=facts.directory),
+        spool=Spool.load(folder, limits.bounds),
+        ended_at=max(path.stat().st_mtime for path in folder.iterdir()),
+    )
 
 
 async def _start(ready: Prepared, times: Times) -> SubprocessLink:

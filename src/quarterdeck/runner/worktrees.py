@@ -53,7 +53,7 @@ class Worktrees:
 
     async def _check(self, directory: str, branch: str) -> None:
         """Refuse what git would take for an option, a revision, or another name than it is."""
-        if branch.startswith("-") or branch == "HEAD" or "\0" in branch:
+        if branch.startswith("-") or branch in {"HEAD", "@"} or "\0" in branch:
             raise LaunchError(f"worktree: {branch!r} cannot be the name of a branch")
         try:
             await self._git(directory, "check-ref-format", f"refs/heads/{branch}")
