@@ -15,6 +15,8 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
+from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.stream import StreamEndpoint
 from support.small_deck import SmallDeck
 
 Json = dict[str, Any]
@@ -26,6 +28,11 @@ class Front(Struct):
     deck: SmallDeck
     access: Access
     url: str
+    endpoint: StreamEndpoint
+
+    def streams(self) -> int:
+        """How many clients the stream has."""
+        return len(self.endpoint._connections)
 
     @property
     def host(self) -> str:
@@ -112,4 +119,6 @@ async def front(
     access = Access(folder, places=places)
     app = make_app(deck, access, runner_endpoint=runner, cli_endpoint=cli, static=static, pace=pace)
     async with serve(app, Listen(port=0)) as url:
-        yield Front(deck, access, url)
+        assert isinstance(app, Gate)
+        assert isinstance(app._stream, StreamEndpoint)
+        yield Front(deck, access, url, app._stream)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import assert_never
 
+import anyio
 import msgspec
 from msgspec import Raw
 
@@ -32,6 +33,8 @@ class SmallDeck:
         self.submitted: list[AnyCommand] = []
         self.fails: Exception | None = None
         """What the next command ends in."""
+        self.hold: anyio.Event | None = None
+        """What commands wait for before they are done."""
         self._listeners: list[Callable[[Deltas], None]] = []
         self._texts: dict[str, str] = {}
 
@@ -84,6 +87,8 @@ class SmallDeck:
 
     async def submit(self, command: AnyCommand) -> Outcome:
         self.submitted.append(command)
+        if self.hold is not None:
+            await self.hold.wait()
         if self.fails is not None:
             error, self.fails = self.fails, None
             raise error
@@ -223,6 +228,11 @@ class SmallDeck:
     def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
+
+    @property
+    def listeners(self) -> int:
+        """How many listen to live text."""
+        return len(self._listeners)
 
     def so_far(self, session: str) -> tuple[Deltas, ...]:
         text = self._texts.get(session, "")

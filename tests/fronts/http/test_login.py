@@ -19,9 +19,7 @@ async def log_in(hub: Front, code: str) -> str:
 
 
 async def test_a_code_is_exchanged_for_a_cookie_that_opens_api_and_stream(hub: Front) -> None:
-    assert not hub.access.has_owner
     cookie = await log_in(hub, hub.access.make_code())
-    assert hub.access.has_owner
     async with hub.client(None, cookie=cookie) as client:
         me = (await client.get("/api/whoami")).json()
         assert (me["name"], me["role"]) == ("owner", "owner")
@@ -35,6 +33,14 @@ async def test_a_code_is_exchanged_for_a_cookie_that_opens_api_and_stream(hub: F
         proxy=None,
     ) as socket:
         assert '"hello"' in str(await socket.recv())
+
+
+async def test_a_code_that_nobody_used_makes_no_owner(hub: Front) -> None:
+    code = hub.access.make_code()
+    owners = [hub.access.has_owner]
+    await log_in(hub, code)
+    owners.append(hub.access.has_owner)
+    assert owners == [False, True]
 
 
 async def test_the_cookie_is_out_of_reach_for_scripts_and_other_sites(hub: Front) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import stat
 import threading
 from pathlib import Path
@@ -134,6 +133,6 @@ def test_a_link_in_the_place_of_the_scratch_file_is_not_followed(tmp_path: Path)
     tokens = TokenFile(tmp_path)
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    os.symlink(victim, tmp_path / "access.new")
+    (tmp_path / "access.new").symlink_to(victim)
     tokens.make("me", Role.OWNER, Kind.TOKEN)
     assert victim.read_text() == "mine"

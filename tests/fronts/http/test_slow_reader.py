@@ -1,0 +1,161 @@
+"""A client that stops reading: nobody else notices, memory is bounded, and nothing is missed."""
+
+from __future__ import annotations
+
+import socket
+import tracemalloc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from anyio.abc import SocketStream
+from websockets.client import ClientProtocol
+from websockets.datastructures import Headers
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.uri import parse_uri
+
+from quarterdeck.fronts.http import Pace, Role
+from support.front import Front, Json, front
+from support.waiting import until
+
+MEGABYTE = 1024 * 1024
+
+
+class RawClient:
+    """A WebSocket on a bare socket, which reads only when it is told to."""
+
+    def __init__(self, stream: SocketStream, protocol: ClientProtocol) -> None:
+        self._stream = stream
+        self._protocol = protocol
+        self._frames: list[Json] = []
+        self._parts: list[bytes] = []
+
+    async def say(self, **frame: object) -> None:
+        """Send a frame."""
+        self._protocol.send_text(msgspec.json.encode(frame))
+        for data in self._protocol.data_to_send():
+            await self._stream.send(data)
+
+    async def hear(self) -> Json:
+        """The next frame; reads no more than is needed for it."""
+        while not self._frames:
+            with anyio.fail_after(20):
+                self.take(await self._stream.receive(MEGABYTE))
+        return self._frames.pop(0)
+
+    def take(self, data: bytes) -> None:
+        """Make frames of what was read."""
+        self._protocol.receive_data(data)
+        for event in self._protocol.events_received():
+            if isinstance(event, Response):
+                assert event.status_code == 101
+            elif isinstance(event, Frame) and event.opcode in {Opcode.TEXT, Opcode.CONT}:
+                self._parts.append(bytes(event.data))
+                if event.fin:
+                    self._frames.append(msgspec.json.decode(b"".join(self._parts)))
+                    self._parts.clear()
+
+
+@asynccontextmanager
+async def raw_client(hub: Front) -> AsyncIterator[RawClient]:
+    """A bare connection after its handshake."""
+    protocol = ClientProtocol(parse_uri(f"ws://{hub.host}/api/stream"), max_size=None)
+    request = protocol.connect()
+    token = hub.access.make_token("the slow one", Role.VIEWER)
+    request.headers = Headers(request.headers, authorization=f"Bearer {token}")
+    protocol.send_request(request)
+    name, _, port = hub.host.partition(":")
+    async with await anyio.connect_tcp(name, int(port)) as stream:
+        raw: socket.socket = stream.extra(anyio.abc.SocketAttribute.raw_socket)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16 * 1024)
+        for data in protocol.data_to_send():
+            await stream.send(data)
+        client = RawClient(stream, protocol)
+        assert (await client.hear())["t"] == "hello"
+        yield client
+
+
+def held_by_the_front() -> int:
+    """Bytes that the front and its server hold: frames, queues, buffers."""
+    places = ("*/fronts/http/*", "*/uvicorn/*", "*/websockets/*", "*/asyncio/*")
+    filters = [tracemalloc.Filter(True, place) for place in places]
+    found = tracemalloc.take_snapshot().filter_traces(filters)
+    return sum(each.size for each in found.statistics("filename"))
+
+
+async def test_a_reader_that_stops_holds_up_nobody_and_gets_everything_later(
+    hub: Front,
+) -> None:
+    session = await hub.deck.have_session()
+    line = "x" * (400 * 1024)
+    tracemalloc.start()
+    try:
+        async with raw_client(hub) as slow, hub.stream() as quick:
+            await slow.say(t="follow", id="1", all=True)
+            await quick.follow(all=True)
+            before = held_by_the_front()
+            for number in range(100):  # 40 MB, of which the slow one reads nothing
+                await hub.deck.say(session, f"{number} {line}")
+                hub.deck.type(session, line[: 8 * 1024])
+                (event,) = await quick.events(1)
+                assert event["seq"] == 4 + number
+                await quick.hear("live")
+            assert held_by_the_front() - before < 8 * MEGABYTE
+            seen: list[int] = []
+            kinds: list[str] = []
+            while len(seen) < 100:
+                frame = await slow.hear()
+                kinds.append(frame["t"])
+                if frame["t"] == "events":
+                    seen += [event["seq"] for event in frame["events"]]
+    finally:
+        tracemalloc.stop()
+    assert seen == list(range(4, 104))
+    assert kinds[0] == "following"
+    assert set(kinds) == {"following", "events", "live"}
+
+
+async def test_live_text_that_a_slow_reader_missed_comes_as_a_whole(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    async with raw_client(hub) as slow:
+        await slow.say(t="follow", id="1", sessions={session: 0})
+        while (await slow.hear())["t"] != "events":
+            pass
+        await hub.deck.say(session, *("y" * MEGABYTE for _ in range(16)))
+        pieces = [f"{number:06} " * 100 for number in range(400)]  # 280 kB
+        for piece in pieces:
+            hub.deck.type(session, piece)
+            await anyio.lowlevel.checkpoint()
+        hub.deck.type(session, "the end")
+        text = ""
+        while not text.endswith("the end"):
+            frame = await slow.hear()
+            if frame["t"] == "live":
+                for delta in frame["deltas"]:
+                    text = delta["text"] if frame.get("whole") else text + delta["text"]
+    assert text == "".join(pieces) + "the end"
+
+
+async def test_a_reader_that_never_reads_on_is_sent_away(tmp_path: Path) -> None:
+    async with front(tmp_path, pace=Pace(send_seconds=0.3)) as hub:
+        session = await hub.deck.have_session()
+        async with raw_client(hub) as stuck, hub.stream() as quick:
+            await stuck.say(t="follow", id="1", all=True)
+            await quick.follow(all=True)
+            await hub.deck.say(session, *("z" * MEGABYTE for _ in range(32)))
+            await quick.events(32)
+            with anyio.fail_after(20):
+                await until(lambda: hub.streams() == 1)
+            seen = 0
+            try:
+                while True:
+                    frame = await stuck.hear()
+                    seen += len(frame.get("events", ()))
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                pass
+            assert seen < 32
+            assert (await quick.follow(sessions={session: 0}))["all"] is True
