@@ -25,6 +25,19 @@ from support.processes import Processes, running
 SECONDS = 60.0
 
 
+async def until(hub: Hub, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
+    """Wait until a session is as wanted, going by its events."""
+    with anyio.fail_after(SECONDS):
+        view = await hub.session(session)
+        if holds(view):
+            return view
+        async for _ in hub.follow({session: view.head}):
+            view = await hub.session(session)
+            if holds(view):
+                return view
+    raise AssertionError("the journal was closed")
+
+
 class House:
     """What a test of the whole gets."""
 
@@ -39,16 +52,8 @@ class House:
         return (await self.hub.submit(command)).session
 
     async def until(self, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
-        """Wait until the session is as wanted, going by its events."""
-        with anyio.fail_after(SECONDS):
-            view = await self.hub.session(session)
-            if holds(view):
-                return view
-            async for _ in self.hub.follow({session: view.head}):
-                view = await self.hub.session(session)
-                if holds(view):
-                    return view
-        raise AssertionError("the journal was closed")
+        """Wait until the session is as wanted."""
+        return await until(self.hub, session, holds)
 
     async def ask(self, session: str) -> AskView:
         """Wait for an open question of the session."""

@@ -8,6 +8,7 @@ there what runs, and goes on.
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -20,10 +21,11 @@ from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
 from quarterdeck.domain.events import Event, PromptQueued, SessionCreated
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import Origin
+from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.deck import Deltas, MachineView
+from quarterdeck.hub.dialled import DIALLED, Dialled
 from quarterdeck.hub.live import Live
-from quarterdeck.hub.ports import Machines
+from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.run import content_of
 from quarterdeck.hub.runners import Runners
 from quarterdeck.hub.session import Session
@@ -37,6 +39,24 @@ CLOCK_SECONDS = 1.0
 NOBODY_ANSWERED = "Nobody answered in time."
 
 
+class _Everywhere:
+    """Machines of every kind, by what a session says of its own."""
+
+    def __init__(self, runners: Runners, dialled: Dialled) -> None:
+        self._runners = runners
+        self._dialled = dialled
+
+    def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> RunPort:
+        """A CLI can be started by a runner only."""
+        return self._runners.start(run, session, spec, origin)
+
+    def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:
+        """Take hold of a run where it is."""
+        if machine == DIALLED:
+            return self._dialled.attach(run, session, said=said)
+        return self._runners.attach(run, session, machine, said=said)
+
+
 class Hub:
     """The service behind every front."""
 
@@ -45,10 +65,12 @@ class Hub:
         journal: Journal,
         check_runner: Callable[[str], str | None],
         *,
+        cli_secret: bytes | None = None,
         machines: Machines | None = None,
     ) -> None:
         self.runners = Runners(self._sessions_get, check_runner)
-        self._machines = machines or self.runners
+        self.dialled = Dialled(cli_secret or os.urandom(32), self._sessions_get, self._adopt)
+        self._machines = machines or _Everywhere(self.runners, self.dialled)
         self._journal = journal
         self._sessions: dict[str, Session] = {}
         self._live = Live()
@@ -69,6 +91,7 @@ class Hub:
         failure: Exception | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._keep_clock)
+            self.dialled.run_in(tasks)
             try:
                 yield
             except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
@@ -133,6 +156,12 @@ class Hub:
             events.append(PromptQueued(prompt=prompt, content=content, by=command.by))
         await self._begin(id_, events, Origin(cli_session=command.cli_session))
         return Outcome(session=id_, prompt=prompt)
+
+    async def _adopt(self, id_: str) -> None:
+        """A CLI that nobody here started has dialled: it becomes a session."""
+        events: list[Event] = [SessionCreated(spec=SessionSpec(directory="/"), by="cli")]
+        session = self._sessions[id_] = self._make(id_, None)
+        await session.adopt(events, new_id(), DIALLED)
 
     async def _fork(self, command: wish.ForkSession) -> Outcome:
         parent = (await self._find(command.session)).view

@@ -55,7 +55,10 @@ class RunOwner(Protocol):
         """It cannot be reached; it may well go on."""
 
     async def run_found(self, run: str) -> None:
-        """It can be reached again."""
+        """It can be reached again, and nothing was lost."""
+
+    async def run_resumed(self, run: str, last: str | None) -> None:
+        """It can be reached again, and something may be lost: `last` is the last it said."""
 
 
 class Machines(Protocol):

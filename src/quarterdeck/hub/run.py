@@ -27,6 +27,7 @@ from quarterdeck.domain.events import (
     CliSession,
     Decided,
     Event,
+    LinkFound,
     PromptSent,
     PromptTaken,
     Said,
@@ -49,7 +50,7 @@ from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent
 from quarterdeck.wire.outbound import Prompt, PromptBody
-from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
+from quarterdeck.wire.peer import Asked, Peer, Recovered, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.rawjson import dump, mend_surrogates
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
@@ -214,6 +215,18 @@ class Run:
         if self._peer.state is State.DOWN:
             self._peer.link_back()
         return self._changes(None)
+
+    def link_resumed(self, last: str | None) -> list[Event]:
+        """The CLI has dialled again: ask it for what it still wants to know."""
+        lost = False
+        events: list[Event] = []
+        for event in self._peer.link_resumed(last):
+            match event:
+                case Recovered(complete=complete):
+                    lost = not complete
+                case _ if not isinstance(event, Message):
+                    events += self._mean(event)
+        return [LinkFound(run=self.run, lost=lost), *events, *self._changes(None)]
 
     def ended(self, reason: str) -> tuple[list[Event], list[tuple[str, Ending]]]:
         """The process is gone: so is all that was open."""

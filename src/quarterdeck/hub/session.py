@@ -146,6 +146,13 @@ class Session:
             if start:
                 await self._start(origin)
 
+    async def adopt(self, events: Sequence[Event], run: str, machine: str) -> None:
+        """Begin with a process that is there already, and that nobody asked us for."""
+        async with self._order:
+            await self._append([*events, RunStarting(run=run, machine=machine)])
+            self._run = Run(self.id, run, self.view.spec)
+            self._port = self._machines.attach(run, self.id, machine, said=0)
+
     async def rename(self, command: wish.RenameSession) -> Outcome:
         """Give the session another name."""
         async with self._order:
@@ -394,6 +401,13 @@ class Session:
         async with self._order:
             if self._run is not None and self._run.run == run:
                 await self._append([LinkFound(run=run), *self._run.link_found()])
+                await self._send_next()
+
+    async def run_resumed(self, run: str, last: str | None) -> None:
+        """It dialled again, and something may be lost."""
+        async with self._order:
+            if self._run is not None and self._run.run == run:
+                await self._append(self._run.link_resumed(last))
                 await self._send_next()
 
     # --- inside --------------------------------------------------------------------------------

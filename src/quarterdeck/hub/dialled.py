@@ -1,0 +1,200 @@
+"""CLIs that dial the hub themselves (`--sdk-url`, up to 2.1.120): another way to a run.
+
+Owns the doors that they dial and the ports of their runs. At `/` a CLI is adopted as a new session;
+at a session's own path it belongs to that one. Nobody numbers their lines but us, so a gap is told
+as one: after a reconnect the CLI is asked again for what it still wants to know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+from collections.abc import Awaitable, Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.domain.ids import is_id, new_id
+from quarterdeck.hub.ports import RunOwner
+from quarterdeck.links.base import Dropped, Resumed
+from quarterdeck.links.websocket.accept import CliEndpoint, Door
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
+from quarterdeck.links.websocket.link import WebSocketLink
+from quarterdeck.wire.framing import LineReader, OversizedLine
+
+log = logging.getLogger(__name__)
+
+DIALLED = "dialled"
+"""What the machine of such a run is called: we do not know which it is."""
+OWN_PATH = "/v1/ws/"
+
+Adopt = Callable[[str], Awaitable[None]]
+
+
+def cli_token(secret: bytes, session: str) -> str:
+    """The token with which a CLI opens this session and no other; `/` stands for a new one."""
+    return hmac.new(secret, session.encode(), hashlib.sha256).hexdigest()
+
+
+class _Port:
+    """A session's hold on a CLI that dialled."""
+
+    def __init__(self, run: str, session: str, said: int) -> None:
+        self.run = run
+        self.session = session
+        self.said = said
+        self.link = WebSocketLink()
+        self.known = said > 0
+        self._lines: list[bytes] = []
+        self._wake = anyio.Event()
+
+    def write(self, number: int, line: bytes) -> None:  # noqa: ARG002 - a CLI knows no numbers
+        if not self.known:
+            self._lines.append(line + b"\n")
+            self._wake.set()
+
+    def have(self, upto: int) -> None:
+        pass  # a CLI keeps what it wants to, and tells nobody
+
+    def stop(self, *, force: bool = False) -> None:  # noqa: ARG002 - there is one way only
+        self.link.fail(LinkClosed("The session was ended.", close_code=4001))
+
+    def forget(self) -> None:
+        self.stop()
+
+    async def pump(self) -> None:
+        """Send what is to be written, until the link has ended."""
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                lines, self._lines = self._lines, []
+                await self.link.send(b"".join(lines))
+        except LinkClosed:
+            pass  # the reader hears of it too
+
+
+class Dialled:
+    """All CLIs that dial. `owner` gives a session; `adopt` makes one for a CLI that is new."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        owner: Callable[[str], RunOwner | None],
+        adopt: Adopt,
+    ) -> None:
+        self._secret = secret
+        self._owner = owner
+        self._adopt = adopt
+        self._ports: dict[str, _Port] = {}
+        self._endpoint = CliEndpoint(self._door)
+        self._tasks: TaskGroup | None = None
+
+    def run_in(self, tasks: TaskGroup) -> None:
+        """Where to run what reads and writes the links."""
+        self._tasks = tasks
+        for port in self._ports.values():
+            self._serve(port)
+
+    def attach(self, run: str, session: str, *, said: int) -> _Port:
+        """A run of a CLI that dialled, or will dial again: its port."""
+        port = self._ports[session] = _Port(run, session, said)
+        if self._tasks is not None:
+            self._serve(port)
+        return port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection or POST of a CLI."""
+        if scope["type"] == "websocket":
+            scope = await self._placed(scope)
+        await self._endpoint(scope, receive, send)
+
+    async def _placed(self, scope: Scope) -> Scope:
+        """Give a CLI that dialled `/` a session's own path; make the session if there is none."""
+        path = path_of(scope)
+        if path == "/":
+            if not self._bears(scope, "/"):
+                return scope
+            session = self._back(scope) or new_id()
+        elif path.startswith(OWN_PATH) and is_id(path.removeprefix(OWN_PATH)):
+            session = path.removeprefix(OWN_PATH)
+            if not self._bears(scope, session):
+                return scope
+        else:
+            return scope
+        if session not in self._ports and self._owner(session) is None:
+            await self._adopt(session)
+        token = f"Bearer {cli_token(self._secret, session)}".encode()
+        headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]
+        return {
+            **scope,
+            "path": OWN_PATH + session,
+            "raw_path": (OWN_PATH + session).encode(),
+            "headers": [*headers, (b"authorization", token)],
+        }
+
+    def _back(self, scope: Scope) -> str | None:
+        """The adopted session whose CLI comes back; it says so, but not which one it is."""
+        if header(scope, b"x-last-request-id") is None:
+            return None
+        away = (p.session for p in self._ports.values() if not p.link.connected and not p.link.over)
+        return next(away, None)
+
+    def _bears(self, scope: Scope, session: str) -> bool:
+        kind, _, token = (header(scope, b"authorization") or "").partition(" ")
+        wanted = cli_token(self._secret, session)
+        return kind.lower() == "bearer" and hmac.compare_digest(token.encode(), wanted.encode())
+
+    def _door(self, path: str) -> Door | None:
+        session = path.removeprefix(OWN_PATH)
+        port = self._ports.get(session)
+        return Door(port.link, cli_token(self._secret, session)) if port else None
+
+    def _serve(self, port: _Port) -> None:
+        assert self._tasks is not None
+        self._tasks.start_soon(port.pump)
+        self._tasks.start_soon(self._read, port)
+
+    async def _read(self, port: _Port) -> None:
+        reader = LineReader()
+        known, port.known = port.known, False
+        try:
+            await port.link.wait_connected()
+            owner = self._owner(port.session)
+            if owner is None:
+                return
+            if known:
+                await owner.run_resumed(port.run, None)
+            else:
+                await owner.run_started(port.run, None, None, None)
+            while True:
+                match await port.link.receive():
+                    case Dropped(reason=reason):
+                        await owner.run_lost(port.run, reason)
+                    case Resumed(last_request_id=last):
+                        reader = LineReader()
+                        await owner.run_resumed(port.run, last)
+                    case bytes() as data:
+                        lines = [_line(line) for line in reader.feed(data)]
+                        if lines:
+                            first, port.said = port.said + 1, port.said + len(lines)
+                            await owner.run_said(port.run, first, lines)
+        except LinkClosed as closed:
+            owner = self._owner(port.session)
+            if owner is not None:
+                await owner.run_ended(port.run, None, closed.reason, clean=closed.clean)
+        finally:
+            if self._ports.get(port.session) is port:
+                del self._ports[port.session]
+
+
+def _line(line: bytes | OversizedLine) -> bytes:
+    return line if isinstance(line, bytes) else line.head
+
+
+def _headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+    found = scope.get("headers", [])
+    assert isinstance(found, list | tuple)
+    return [(bytes(name), bytes(value)) for name, value in found]

@@ -1,0 +1,115 @@
+"""CLIs that dial the hub themselves: adopted, asked, and found again by the next hub."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from msgspec import Raw
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.hub.dialled import cli_token
+from quarterdeck.hub.hub import Hub
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from quarterdeck.testing.script import Text, ToolUse, play
+from support.clis import DIALLING
+from support.hub_house import until
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+SECRET = secrets.token_bytes(32)
+
+
+@asynccontextmanager
+async def dialling(
+    cli: RealCli, model: ScriptedModel, folder: Path, url: str, token: str
+) -> AsyncIterator[SubprocessLink]:
+    """A CLI that somebody started to dial."""
+    (folder / "home").mkdir(exist_ok=True)
+    env = isolated_env(folder / "home", model.url, CLAUDE_CODE_SESSION_ACCESS_TOKEN=token)
+    argv = to_argv(Launch(sdk_url=url))
+    async with await SubprocessLink.start(cli.command, argv, cwd=folder, env=env) as process:
+        yield process
+
+
+async def adopted(hub: Hub) -> str:
+    """The session that a CLI was adopted as."""
+    with anyio.fail_after(30):
+        async for batch in hub.follow():
+            return batch[0].session
+    raise AssertionError("the journal was closed")
+
+
+@pytest.mark.parametrize("version", DIALLING)
+async def test_a_cli_at_the_root_is_adopted_and_steered_like_any_other(
+    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        url = f"ws://127.0.0.1:{port}/"
+        async with dialling(clis[version], model, tmp_path, url, cli_token(SECRET, "/")):
+            session = await adopted(hub)
+            script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
+            content = Raw(json.dumps(script).encode())
+            await hub.submit(wish.SendPrompt(session=session, prompt="p", content=content))
+            view = await until(hub, session, lambda view: bool(view.asks))
+            (card,) = view.asks.values()
+            await hub.submit(
+                wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+            )
+            await until(hub, session, lambda view: view.turns == 1)
+            assert (tmp_path / "made.txt").exists()
+            await hub.submit(wish.StopSession(session=session))
+            await until(hub, session, lambda view: view.state is SessionState.ENDED)
+
+
+@pytest.mark.parametrize("version", ["2.1.62", "2.1.120"])
+async def test_the_next_hub_finds_a_cli_with_its_question_still_open(
+    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    journal = MemoryJournal()
+    session = new_id()
+    script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
+    first = Hub(journal, lambda token: None, cli_secret=SECRET)
+    async with AsyncExitStack() as stack:
+        async with first.running(), serve_endpoint(first.dialled) as port:
+            url = f"ws://127.0.0.1:{port}/v1/ws/{session}"
+            cli = dialling(clis[version], model, tmp_path, url, cli_token(SECRET, session))
+            await stack.enter_async_context(cli)
+            await adopted(first)
+            content = Raw(json.dumps(script).encode())
+            await first.submit(wish.SendPrompt(session=session, prompt="p", content=content))
+            await until(first, session, lambda view: bool(view.asks))
+        second = Hub(journal, lambda token: None, cli_secret=SECRET)
+        async with second.running(), serve_endpoint(second.dialled, port=port):
+            view = await until(second, session, lambda view: bool(view.asks))
+            (card,) = view.asks.values()
+            await second.submit(
+                wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+            )
+            await until(second, session, lambda view: view.turns == 1)
+            assert (tmp_path / "made.txt").exists()
+
+
+async def test_a_wrong_token_opens_nothing(
+    clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        other = cli_token(SECRET, new_id())
+        url = f"ws://127.0.0.1:{port}/v1/ws/{new_id()}"
+        async with dialling(clis["2.1.120"], model, tmp_path, url, other) as process:
+            with anyio.fail_after(20), pytest.raises(LinkClosed):
+                await process.receive()  # 2.1.120 gives up at once, and says nothing
+    assert await hub.sessions() == []
