@@ -70,7 +70,7 @@ class Home:
         self.spool.mkdir(mode=0o700, exist_ok=True)
         file = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if not _lock(file, _LOCK_SECONDS):
+            if not _lock(file, fcntl.LOCK_EX, _LOCK_SECONDS):
                 raise Conflict("runner_is_there", f"another runner lives in {self.path}")
             yield
             (self.path / STATE).unlink(missing_ok=True)
@@ -109,7 +109,7 @@ def living_runner(home: Path) -> RunnerState | None:
     except OSError:
         return None
     try:
-        if _lock(file, 0):
+        if _lock(file, fcntl.LOCK_SH, 0):  # shared: two who look do not see each other
             return None
         return msgspec.json.decode((home / STATE).read_bytes(), type=RunnerState)
     except (OSError, msgspec.DecodeError):
@@ -118,11 +118,11 @@ def living_runner(home: Path) -> RunnerState | None:
         os.close(file)
 
 
-def _lock(file: int, seconds: float) -> bool:
+def _lock(file: int, kind: int, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 return False

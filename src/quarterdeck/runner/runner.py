@@ -214,9 +214,8 @@ class Runner:
         try:
             await run.serve()
         finally:
-            if (
-                run.settled
-            ):  # else the runner ends, and what the hub does not have is the next one's
+            # One that is not settled is left to the next runner, since this one ends.
+            if run.settled:
                 self._runs.pop(run.run, None)
                 self._remember(run.run)
                 with anyio.CancelScope(shield=True):
