@@ -4,7 +4,8 @@ Owns the dialogues, from an `Ask` of the library to the `Decision` that answers 
 screen at a time; the others wait for their turn. A question that the CLI takes back is taken off
 the screen. An end of input (Ctrl-D) in the midst of a question denies: fail closed.
 
-Above it is `run`. Below it are `terminal` for the keys, `render` and `diffs` for the looks.
+Above it are `run` and, for the hub's sessions, `deck.answering`. Below it are `terminal` for the
+keys, `render` and `diffs` for the looks.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import os
 import shlex
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import msgspec
@@ -30,10 +33,12 @@ from quarterdeck.cli.text import count, head_lines, plain
 from quarterdeck.cli.words import in_words
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members
-from quarterdeck.wire.tools import Question, one_line
+from quarterdeck.wire.tools import Plan, Question, Questions, one_line
 
 SHOWN_LINES = 60
 """Lines of an input that a question shows at most; the editor shows all of it."""
+
+T = TypeVar("T")
 
 NO_ANSWER = "Nobody answered: the input of the terminal ended."
 
@@ -59,6 +64,10 @@ class Keyboard:
 
     async def decide(self, ask: AnyAsk) -> Decision:
         """Ask the person. Cancelled when the CLI takes its question back."""
+        return await self.converse(partial(self._answer, ask))
+
+    async def converse(self, dialogue: Callable[[Area], Awaitable[T]]) -> T:
+        """Hold a dialogue below all that was said: one at a time. What is shown meanwhile waits."""
         self.waiting += 1
         try:
             async with self._one_at_a_time:
@@ -66,18 +75,18 @@ class Keyboard:
                 await self._settle()
                 self._screen.hold()
                 try:
-                    return await self._dialogue(ask)
+                    return await self._dialogue(dialogue)
                 finally:
                     self._screen.resume()
         finally:
             self.waiting -= 1
 
-    async def _dialogue(self, ask: AnyAsk) -> Decision:
+    async def _dialogue(self, dialogue: Callable[[Area], Awaitable[T]]) -> T:
         area = Area(self._console, self._keys)
         self._keys.forget()
         answered = False
         try:
-            decision = await self._answer(ask, area)
+            decision = await dialogue(area)
             answered = True
             return decision
         finally:
@@ -100,7 +109,7 @@ class Keyboard:
         if diffs.of_call(ask.tool_name, ask.input) is not None:
             self._screen.diff_seen(ask.request.tool_use_id)
         always = in_words(ask.suggestions) if not ask.request.suppress_always_allow_rule else []
-        area.print(*_menu(_tool_choices(always)))
+        area.print(*menu(_tool_choices(always)))
         while True:
             said = await area.ask("? ")
             if said is None:
@@ -156,13 +165,7 @@ class Keyboard:
     # --- plans ----------------------------------------------------------------------------
 
     async def _plan(self, ask: PlanAsk, area: Area) -> Decision:
-        area.print(Text(), _title("Plan", "to be reviewed"))
-        plan = ask.plan.plan or "(the model has written no plan)"
-        area.print(*(_inside(Text(line)) for line in plain(plan).strip("\n").split("\n")))
-        for prompt in ask.plan.allowed_prompts or ():
-            wanted = f"{one_line(prompt.tool, 40)}: {one_line(prompt.prompt, 300)}"
-            area.print(_inside(Text(f"it will want: {wanted}", "dim")))
-        area.print(*_menu(_PLAN_CHOICES))
+        area.print(Text(), *plan_card(ask.plan), *menu(_PLAN_CHOICES))
         while True:
             said = await area.ask("? ")
             if said is None:
@@ -185,29 +188,34 @@ class Keyboard:
     # --- questions ------------------------------------------------------------------------
 
     async def _questions(self, ask: QuestionsAsk, area: Area) -> Decision:
+        answers = await self.answers_to(ask.questions, area)
+        return ask.answer(answers) if answers else ask.skip()
+
+    async def answers_to(self, questions: Questions, area: Area) -> dict[str, str | Sequence[str]]:
+        """The answers by the text of their question; none if the person leaves all out."""
         answers: dict[str, str | Sequence[str]] = {}
-        for question in ask.questions.questions:
+        for question in questions.questions:
             given = await self._question(question, area)
             if given is None:
-                return ask.skip()
+                return {}
             if given:
                 answers[question.question] = given
-        return ask.answer(answers) if answers else ask.skip()
+        return answers
 
     async def _question(self, question: Question, area: Area) -> str | list[str] | None:
         """The answer; empty if the person leaves this one out, None if they leave all out."""
-        area.print(Text(), _title(one_line(question.header, 60) or "Question", ""))
-        area.print(*(_inside(Text(line, "bold")) for line in _lines(question.question)))
+        area.print(Text(), title(one_line(question.header, 60) or "Question", ""))
+        area.print(*(inside(Text(line, "bold")) for line in _lines(question.question)))
         for number, option in enumerate(question.options, 1):
             line = Text.assemble((f"{number}", "bold cyan"), "  ", one_line(option.label, 300))
             if option.description:
                 line.append(f"  {one_line(option.description, 500)}", style="dim")
-            area.print(_inside(line))
+            area.print(inside(line))
             for shown in _lines(option.preview)[:20] if option.preview else ():
-                area.print(_inside(Text(f"     {shown}", "dim")))
+                area.print(inside(Text(f"     {shown}", "dim")))
         many = "numbers, as in 1,3" if question.multi_select else "a number"
         area.print(
-            _inside(
+            inside(
                 Text(f"{many}; or a text of your own; Enter: no answer; /skip: none at all", "dim")
             )
         )
@@ -242,34 +250,32 @@ def _tool_card(ask: ToolAsk) -> list[Text]:
     """All that a person needs in order to decide. Nothing of a command is cut off."""
     request = ask.request
     kind = ask.action.kind.value.replace("_", " ")
-    lines = [_title("Permission", f"{kind}: {one_line(request.display_name or ask.tool_name, 80)}")]
+    lines = [title("Permission", f"{kind}: {one_line(request.display_name or ask.tool_name, 80)}")]
     if request.agent_id:
-        lines.append(
-            _inside(Text(f"asked by the subagent {one_line(request.agent_id, 60)}", "dim"))
-        )
+        lines.append(inside(Text(f"asked by the subagent {one_line(request.agent_id, 60)}", "dim")))
     lines += _subject(ask)
     why = request.decision_reason or request.blocked_path
     if why:
-        lines.append(_inside(Text(f"asked because: {one_line(why, 500)}", "dim")))
+        lines.append(inside(Text(f"asked because: {one_line(why, 500)}", "dim")))
     return lines
 
 
 def _subject(ask: ToolAsk) -> list[Text]:
     if (change := diffs.of_call(ask.tool_name, ask.input)) is not None:
-        return [_inside(line) for line in render.diff(change, SHOWN_LINES)]
+        return [inside(line) for line in render.diff(change, SHOWN_LINES)]
     lines: list[Text] = []
     for name, value in members(ask.input).items():
         text = _value(value)
         shown, more = head_lines(text, SHOWN_LINES)
         label = one_line(name, 60)
         if len(shown) == 1:
-            lines.append(_inside(Text.assemble((f"{label}: ", "dim"), shown[0])))
+            lines.append(inside(Text.assemble((f"{label}: ", "dim"), shown[0])))
         else:
-            lines.append(_inside(Text(f"{label}:", "dim")))
-            lines += [_inside(Text(f"  {line}")) for line in shown]
+            lines.append(inside(Text(f"{label}:", "dim")))
+            lines += [inside(Text(f"  {line}")) for line in shown]
         if more:
-            lines.append(_inside(Text(f"  … {count(more, 'more line')}; e shows all", "yellow")))
-    return lines or [_inside(Text("(without any input)", "dim"))]
+            lines.append(inside(Text(f"  … {count(more, 'more line')}; e shows all", "yellow")))
+    return lines or [inside(Text("(without any input)", "dim"))]
 
 
 def _value(value: Raw) -> str:
@@ -301,15 +307,28 @@ _PLAN_CHOICES = [
 ]
 
 
-def _menu(choices: list[tuple[str, str]]) -> list[Text]:
+def plan_card(plan: Plan) -> list[Text]:
+    """All of a plan, and what it says that it will want."""
+    text = plan.plan or "(the model has written no plan)"
+    lines = [title("Plan", "to be reviewed"), *(inside(Text(line)) for line in _lines(text))]
+    for prompt in plan.allowed_prompts or ():
+        wanted = f"{one_line(prompt.tool, 40)}: {one_line(prompt.prompt, 300)}"
+        lines.append(inside(Text(f"it will want: {wanted}", "dim")))
+    return lines
+
+
+def menu(choices: list[tuple[str, str]]) -> list[Text]:
+    """The letters that can be typed, and what each does."""
     return [Text.assemble("  ", (key, "bold cyan"), f"  {what}") for key, what in choices]
 
 
-def _title(what: str, more: str) -> Text:
+def title(what: str, more: str) -> Text:
+    """The first line of a card."""
     return Text.assemble(("┌ ", "yellow"), (what, "bold yellow"), f" {more}" if more else "")
 
 
-def _inside(line: Text) -> Text:
+def inside(line: Text) -> Text:
+    """Another line of it."""
     return Text.assemble(("│ ", "yellow"), line)
 
 

@@ -1,7 +1,7 @@
-"""The hub's commands: their names, options and help texts.
+"""The hub's commands: their names, options and help texts. Here: the service itself.
 
 As in `cli.app`, nothing happens here: each command hands plain values to a module of its own, which
-is loaded only then.
+is loaded only then. The commands about sessions and questions are in `session_commands`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,21 @@ from typing import Annotated, Any
 
 import typer
 
+from quarterdeck.cli.deck import ask_commands, session_commands
+from quarterdeck.cli.deck.options import Hub, Json, TokenFile
+
 HOST, PORT = "127.0.0.1", 8765
 
 
 def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
     """Add the hub's commands. `finish` runs a command and ends with its exit code."""
+    _register_service(app, finish)
+    _register_tokens(app, finish)
+    session_commands.register(app, finish)
+    ask_commands.register(app, finish)
 
+
+def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:
     @app.command("serve")
     def _serve(
         host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = HOST,
@@ -30,8 +39,158 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
         key: Annotated[
             Path | None, typer.Option("--key", help="Its key, if it is in another file.")
         ] = None,
+        allow_host: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--allow-host", metavar="NAME", help="A name by which it is reached. Repeatable."
+            ),
+        ] = None,
+        allow_origin: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--allow-origin",
+                metavar="URL",
+                help="Pages from there may use the API. Repeatable.",
+            ),
+        ] = None,
+        proxy: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--proxy",
+                metavar="ADDRESS",
+                help="A proxy, or a network of them, whose forwarding headers count. Repeatable.",
+            ),
+        ] = None,
+        no_runner: Annotated[
+            bool, typer.Option("--no-runner", help="Run no agents on this machine.")
+        ] = False,
     ) -> None:
-        """Serve the hub: many agents, from a browser, a terminal and programs."""
-        from quarterdeck.cli.deck.serve import run_serve
+        """Serve the hub: many agents, from a browser, a terminal and programs.
 
-        finish(run_serve, host, port, certificate, key)
+        Ctrl-C stops the hub; agents go on without it, and the next hub finds them again.
+        """
+        from quarterdeck.cli.deck.serve import Serving, run_serve
+        from quarterdeck.fronts.http import Listen, Places
+
+        serving = Serving(
+            listen=Listen(host=host, port=port, certificate=certificate, key=key),
+            places=Places.of(
+                hosts=tuple(allow_host or ()),
+                origins=tuple(allow_origin or ()),
+                proxies=tuple(proxy or ()),
+            ),
+            runner=not no_runner,
+        )
+        finish(run_serve, serving)
+
+    @app.command("stop")
+    def _stop(
+        sessions: Annotated[
+            list[str] | None, typer.Argument(help="Only end the agents of these sessions.")
+        ] = None,
+        hub_only: Annotated[
+            bool, typer.Option("--hub-only", help="Leave the agents and their runner alone.")
+        ] = False,
+        hub: Hub = None,
+        token_file: TokenFile = None,
+    ) -> None:
+        """End all agents of this machine, their runner, and the hub; or single agents."""
+        from quarterdeck.cli.deck.stop import run_stop
+        from quarterdeck.cli.deck.target import Target
+
+        target = Target(hub=hub, token_file=token_file)
+        finish(run_stop, sessions or [], target, hub_only=hub_only)
+
+    @app.command("status")
+    def _status(hub: Hub = None, token_file: TokenFile = None, json_output: Json = False) -> None:
+        """Tell what runs: hub, runner, machines, sessions; and where the data is.
+
+        The exit code is 1 when no hub runs.
+        """
+        from quarterdeck.cli.deck.status import run_status
+        from quarterdeck.cli.deck.target import Target
+
+        finish(run_status, Target(hub=hub, token_file=token_file), json_output=json_output)
+
+    @app.command("runner")
+    def _runner(
+        hub: Annotated[str, typer.Option("--hub", help="The hub, as https://name:8765.")],
+        token_file: Annotated[
+            Path, typer.Option("--token-file", help="Holds a token with the role runner.")
+        ],
+        machine: Annotated[
+            str | None, typer.Option("--machine", help="This machine's name; else its host name.")
+        ] = None,
+        home: Annotated[
+            Path | None,
+            typer.Option("--home", help="The runner's folder; else in the data folder."),
+        ] = None,
+        max_runs: Annotated[
+            int | None, typer.Option("--max-runs", min=1, help="Agents at a time.")
+        ] = None,
+    ) -> None:
+        """Run agents on this machine for a hub elsewhere. Ctrl-C ends them and it."""
+        from quarterdeck.cli.deck.runner import run_runner
+
+        finish(run_runner, hub, token_file, machine, home, max_runs)
+
+    @app.command("demo")
+    def _demo(
+        port: Annotated[
+            int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes a free one.")
+        ] = 0,
+        use_fake: Annotated[
+            bool, typer.Option("--fake", help="Use the fake CLI also where a real one is found.")
+        ] = False,
+    ) -> None:
+        """Show the whole deck with a scripted model: no account, no cost, nothing left behind."""
+        from quarterdeck.cli.deck.demo import run_demo
+
+        finish(run_demo, port, use_fake=use_fake)
+
+
+def _register_tokens(app: typer.Typer, finish: Callable[..., Any]) -> None:
+    tokens = typer.Typer(
+        help="Who may use the hub. Without a command: make a token and print it.",
+        invoke_without_command=True,
+        rich_markup_mode=None,
+    )
+    app.add_typer(tokens, name="token")
+
+    @tokens.callback()
+    def _token(
+        context: typer.Context,
+        role: Annotated[
+            str, typer.Option("--role", help="owner, operator, viewer or runner.")
+        ] = "owner",
+        name: Annotated[
+            str | None, typer.Option("--name", help="Whose it is; their deeds carry this name.")
+        ] = None,
+        login: Annotated[
+            bool, typer.Option("--login", help="A link for a browser, once, for ten minutes.")
+        ] = False,
+        days: Annotated[
+            float | None, typer.Option("--days", min=0.001, help="Valid for so long; else always.")
+        ] = None,
+    ) -> None:
+        """Make a token, or a login link, and print it. It is not shown again."""
+        if context.invoked_subcommand is None:
+            from quarterdeck.cli.deck.tokens import run_token
+
+            finish(run_token, role, name, login=login, days=days)
+
+    @tokens.command("list")
+    def _list() -> None:
+        """List who has access; no token is shown."""
+        from quarterdeck.cli.deck.tokens import run_token_list
+
+        finish(run_token_list)
+
+    @tokens.command("revoke")
+    def _revoke(
+        grant: Annotated[str, typer.Argument(help="Its id, as `token list` has it.")],
+    ) -> None:
+        """Take access back, from open connections too."""
+        from quarterdeck.cli.deck.tokens import run_token_revoke
+
+        finish(run_token_revoke, grant)

@@ -9,96 +9,170 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from quarterdeck import __version__
+from quarterdeck.cli.deck.place import (
+    HUB_FILE,
+    RUNNER,
+    RUNNER_TOKEN,
+    HubState,
+    agents_in,
+    hub_lock,
+    write_private,
+)
+from quarterdeck.cli.deck.stop import end_runner
+from quarterdeck.cli.text import count
+from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.http import Access, Listen, Role, data_home, login_link, make_app, serve
+from quarterdeck.fronts.http import (
+    Access,
+    Listen,
+    Places,
+    Role,
+    data_home,
+    login_link,
+    make_app,
+    serve,
+)
+from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.runner import spawn_runner
+from quarterdeck.runner import living_runner, spawn_runner
 
-HUB_FILE = "hub.json"
-RUNNER_FOLDER = "runner"
-RUNNER_TOKEN = "runner.token"  # noqa: S105 - a file's name
+CLI_SECRET = "cli.secret"  # noqa: S105 - a file's name
 STARTED_LINE = "Quarterdeck is at"
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
 
-class HubState(Fact):
-    """Where the hub is, for the commands on this machine."""
+class Serving(Fact):
+    """How to serve."""
 
-    pid: int
+    listen: Listen
+    places: Places = Places()
+    runner: bool = True
+
+
+class Deck(Fact):
+    """The service while it runs. `address` leads to it from this machine."""
+
+    home: Path
+    hub: Hub
+    access: Access
     address: str
-    version: str
 
 
-def run_serve(host: str, port: int, certificate: Path | None, key: Path | None) -> int:
+def run_serve(serving: Serving) -> int:
     """Serve until a signal comes; gives the exit code."""
-    listen = Listen(host=host, port=port, certificate=certificate, key=key)
-    anyio.run(_serve, data_home(), listen)
+    anyio.run(_serve, serving)
     return 0
 
 
-async def _serve(home: Path, listen: Listen) -> None:
-    access = Access(home)
-    journal = await SqliteJournal.open(home / "journal.db")
-    try:
-        hub = Hub(journal, access.runner_named)
-        app = make_app(hub, access, runner_endpoint=hub.runners)
-        async with hub.running(), serve(app, listen) as address:
-            token = runner_token(home, access)
-            state = HubState(pid=os.getpid(), address=address, version=__version__)
-            _write_private(home / HUB_FILE, msgspec.json.encode(state))
-            await anyio.to_thread.run_sync(
-                lambda: spawn_runner(home / RUNNER_FOLDER, _socket(address), token, machine=LOCAL)
-            )
-            _say_where(address, access)
-            await _until_signal()
-            going_on = sum(machine.runs for machine in await hub.machines())
-    finally:
-        await journal.close()
-        (home / HUB_FILE).unlink(missing_ok=True)
+async def _serve(serving: Serving) -> None:
+    home = data_home()
+    async with running_deck(home, serving) as deck:
+        _say_where(deck)
+        await until_signal()
+        going_on = sum(machine.runs for machine in await deck.hub.machines())
     _say_goodbye(going_on)
+
+
+@asynccontextmanager
+async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
+    """The service, while the block runs; with the local runner, which goes on after it."""
+    access = Access(home, places=_places(serving))
+    with hub_lock(home):
+        journal = await SqliteJournal.open(home / "journal.db")
+        try:
+            hub = Hub(journal, access.runner_named, cli_secret=cli_secret(home))
+            app = make_app(hub, access, runner_endpoint=hub.runners, cli_endpoint=hub.dialled)
+            async with hub.running(), serve(app, serving.listen) as bound:
+                address = _from_here(bound, serving)
+                token = runner_token(home, access)
+                state = HubState(pid=os.getpid(), address=address, version=__version__)
+                write_private(home / HUB_FILE, msgspec.json.encode(state))
+                if serving.runner:
+                    await anyio.to_thread.run_sync(_have_runner, home, address, token)
+                yield Deck(home=home, hub=hub, access=access, address=address)
+        finally:
+            await journal.close()
+
+
+def cli_secret(home: Path) -> bytes:
+    """What the tokens of CLIs that dial are made of; made when it is not there."""
+    file = home / CLI_SECRET
+    if not file.exists():
+        write_private(file, os.urandom(32))
+    return file.read_bytes()
+
+
+def _places(serving: Serving) -> Places:
+    """The names that were given, and the one that we listen on, which is no less ours."""
+    given, host = serving.places, serving.listen.host
+    hosts = given.hosts if host in _ANYWHERE else (*given.hosts, host)
+    return Places.of(hosts=hosts, origins=given.origins, proxies=given.proxies)
+
+
+def _from_here(bound: str, serving: Serving) -> str:
+    """The address for this machine's commands and runner.
+
+    With a certificate it must be a name that the certificate is for: the first that was given.
+    """
+    host = serving.listen.host
+    name = _ANYWHERE.get(host, "")
+    if serving.listen.certificate is not None and serving.places.hosts:
+        name = serving.places.hosts[0]
+    if not name:
+        return bound
+    scheme, _, rest = bound.partition("://")
+    return f"{scheme}://{name}:{rest.rpartition(':')[2]}"
+
+
+def _have_runner(home: Path, address: str, token: Path) -> None:
+    """See to it that a runner lives here and dials us. Blocks."""
+    folder = home / RUNNER
+    url = "ws" + address.removeprefix("http")
+    living = living_runner(folder)
+    if living is not None and living.hub_url != url:
+        if agents := agents_in(folder):
+            raise Conflict(
+                "runner_dials_elsewhere",
+                f"the local runner has {count(len(agents), 'agent')} and looks for its hub at"
+                f" {living.hub_url}: serve there, or end them first with: quarterdeck stop",
+            )
+        end_runner(folder)
+    spawn_runner(folder, url, token, machine=LOCAL)
 
 
 def runner_token(home: Path, access: Access) -> Path:
     """The file with the local runner's token, made when it is not there."""
     file = home / RUNNER_TOKEN
     if not file.exists() or access.runner_named(file.read_text().strip()) is None:
-        _write_private(file, access.make_token(LOCAL, Role.RUNNER).encode())
+        write_private(file, access.make_token(LOCAL, Role.RUNNER).encode())
     return file
 
 
-def _socket(address: str) -> str:
-    return "ws" + address.removeprefix("http")
-
-
-def _write_private(file: Path, data: bytes) -> None:
-    """Write a file that only its user can read, all of it or nothing."""
-    fresh = file.with_suffix(".new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(data)
-    fresh.replace(file)
-
-
-async def _until_signal() -> None:
+async def until_signal() -> None:
+    """Wait for Ctrl-C, or for somebody who ends us."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             return
 
 
-def _say_where(address: str, access: Access) -> None:
-    sys.stdout.write(f"{STARTED_LINE} {address}\n")
-    if not access.has_owner:
-        sys.stdout.write(
-            f"Log in once, within ten minutes: {login_link(address, access.make_code())}\n"
-        )
+def _say_where(deck: Deck) -> None:
+    sys.stdout.write(f"{STARTED_LINE} {deck.address}\n")
+    if any(grant.kind is Kind.BROWSER for grant in deck.access.grants()):
+        sys.stdout.write("A login link for another browser: quarterdeck token --login\n")
+    else:
+        link = login_link(deck.address, deck.access.make_code())
+        sys.stdout.write(f"Log in once, within ten minutes: {link}\n")
     sys.stdout.write("Ctrl-C stops the hub; agents go on without it.\n")
     sys.stdout.flush()
 

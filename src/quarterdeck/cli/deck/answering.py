@@ -1,0 +1,148 @@
+"""Questions of a hub's session, answered by a person at the keyboard.
+
+Owns the step from an open question, as the hub tells it, to an `Answer` for the hub. The dialogues
+are those of `quarterdeck run` (`cli.keyboard`), but for what only a hub can do: a plan can be
+carried out in a new conversation, and an MCP server's form can be filled in.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Literal, cast
+
+import msgspec
+from msgspec import Raw
+from rich.text import Text
+
+from quarterdeck.agent.asks import Allow, Decision, Deny, PlanAsk, QuestionsAsk, ToolAsk, to_ask
+from quarterdeck.cli.keyboard import NO_ANSWER, Keyboard, inside, menu, plan_card, title
+from quarterdeck.cli.terminal import Area
+from quarterdeck.cli.text import head_lines, plain
+from quarterdeck.domain.commands import (
+    AllowAnswer,
+    Answer,
+    DenyAnswer,
+    ElicitationAnswer,
+    PlanAnswer,
+    QuestionsAnswer,
+    Scope,
+    SkipAnswer,
+)
+from quarterdeck.domain.events import AskOpened
+from quarterdeck.domain.structs import ABSENT
+from quarterdeck.wire.requests import CanUseTool, Elicitation, decode_request
+from quarterdeck.wire.tools import one_line
+
+SCHEMA_LINES = 30
+_PLAN_CHOICES = [
+    ("f", "carry it out in a new conversation, with edits of files accepted"),
+    ("a", "carry it out here, and accept all edits of files"),
+    ("y", "carry it out here, and ask about every call"),
+    ("k", "keep planning; what should be different may follow"),
+    ("r", "reject, and stop the turn"),
+]
+_FORM_CHOICES = [
+    ("y", "accept; the form's values as JSON may follow"),
+    ("n", "decline"),
+    ("c", "cancel"),
+]
+_WORDS: dict[str, Literal["fresh", "auto", "manual"]] = {
+    "f": "fresh",
+    "fresh": "fresh",
+    "a": "auto",
+    "auto": "auto",
+    "y": "manual",
+    "yes": "manual",
+}
+
+
+async def answer_at(keyboard: Keyboard, opened: AskOpened) -> Answer:
+    """Ask the person. Cancelled when somebody else was first, or nobody wants to know any more."""
+    request = decode_request(opened.request)
+    match request:
+        case CanUseTool():
+            ask = to_ask(opened.request_id, request)
+        case Elicitation():
+            return await keyboard.converse(partial(_form, request))
+        case _:
+            return DenyAnswer(message="The question could not be read.")
+    match ask:
+        case PlanAsk():
+            return await keyboard.converse(partial(_plan, ask, opened.plan))
+        case QuestionsAsk():
+            return await keyboard.converse(partial(_questions, keyboard, ask))
+        case ToolAsk():
+            return _of(await keyboard.decide(ask))
+
+
+def _of(decision: Decision) -> Answer:
+    match decision:
+        case Deny(message=message, interrupt=stop):
+            # The hub has the same words for a denial without any.
+            return DenyAnswer(message="" if message == Deny().message else message, stop=stop)
+        case Allow(input=changed, updates=updates):
+            # «always» takes over what the CLI proposes, and that is what the hub does for it.
+            scope = Scope.ALWAYS if updates else Scope.ONCE
+            return AllowAnswer(scope=scope, input=cast("Raw", changed) if changed else ABSENT)
+
+
+async def _plan(ask: PlanAsk, text: str | None, area: Area) -> Answer:
+    plan = msgspec.structs.replace(ask.plan, plan=text or ask.plan.plan)
+    area.print(Text(), *plan_card(plan), *menu(_PLAN_CHOICES))
+    while True:
+        said = await area.ask("? ")
+        if said is None:
+            return PlanAnswer(choice="reject", feedback=NO_ANSWER)
+        word, _, rest = said.partition(" ")
+        if (choice := _WORDS.get(word.lower())) is not None:
+            return PlanAnswer(choice=choice)
+        match word.lower():
+            case "k" | "keep":
+                feedback = rest.strip() or await area.ask("  what should be different: ")
+                if feedback:
+                    return PlanAnswer(choice="revise", feedback=feedback)
+            case "r" | "reject":
+                return PlanAnswer(choice="reject", feedback=rest.strip())
+            case _:
+                area.print(Text("  one of the letters above, then Enter", "dim"))
+
+
+async def _questions(keyboard: Keyboard, ask: QuestionsAsk, area: Area) -> Answer:
+    answers = await keyboard.answers_to(ask.questions, area)
+    if not answers:
+        return SkipAnswer()
+    return QuestionsAnswer(
+        answers={
+            question: given if isinstance(given, str) else tuple(given)
+            for question, given in answers.items()
+        }
+    )
+
+
+async def _form(request: Elicitation, area: Area) -> Answer:
+    area.print(Text(), title("Form", f"of the MCP server {one_line(request.mcp_server_name, 80)}"))
+    area.print(*(inside(Text(line)) for line in plain(request.message).split("\n")))
+    if request.url:
+        area.print(inside(Text(f"to be visited: {one_line(request.url, 2000)}")))
+    if request.requested_schema:
+        schema = msgspec.json.format(bytes(request.requested_schema), indent=2).decode()
+        area.print(*(inside(Text(line, "dim")) for line in head_lines(schema, SCHEMA_LINES)[0]))
+    area.print(*menu(_FORM_CHOICES))
+    while True:
+        said = await area.ask("? ")
+        word, _, rest = (said or "c").partition(" ")
+        match word.lower():
+            case "y" | "yes":
+                values = rest.strip() or (await area.ask("  the values, as JSON: ") or "{}")
+                try:
+                    members = msgspec.json.decode(values, type=dict[str, Raw])
+                except msgspec.DecodeError as error:
+                    area.print(Text(f"  {plain(str(error))}", "red"))
+                    continue
+                return ElicitationAnswer(action="accept", content=Raw(msgspec.json.encode(members)))
+            case "n" | "no":
+                return ElicitationAnswer(action="decline")
+            case "c" | "cancel":
+                return ElicitationAnswer(action="cancel")
+            case _:
+                area.print(Text("  one of the letters above, then Enter", "dim"))

@@ -1,0 +1,139 @@
+"""The data folder, as the commands on this machine see it: who serves, who runs, who may come in.
+
+Owns the names of the files that the commands share, the lock of the hub, and the token of this
+machine's own commands. Above are `serve`, `stop`, `status` and `target`; it starts nothing.
+
+    hub.lock      locked while a hub serves from this folder
+    hub.json      where that is
+    cli.token     how the commands of this user get in
+    runner.token  how the local runner gets in
+    runner/       the local runner's folder
+    far-runner/   the folder of a runner for a hub elsewhere
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.structs import Fact
+from quarterdeck.links.processes import ProcessId, living
+from quarterdeck.runner.home import Home
+
+HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
+CLI_TOKEN, RUNNER_TOKEN = "cli.token", "runner.token"
+RUNNER, FAR_RUNNER = "runner", "far-runner"
+LOCK_SECONDS = 1.0
+
+
+class HubState(Fact):
+    """Where the hub is, for the commands on this machine."""
+
+    pid: int
+    address: str
+    version: str
+
+
+@contextmanager
+def hub_lock(home: Path) -> Iterator[None]:
+    """Serve from this folder. Raises `Conflict` when another hub does."""
+    file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not _lock(file):
+            state = _read_state(home)
+            where = f" at {state.address}, process {state.pid}" if state else ""
+            raise Conflict("hub_is_there", f"a hub serves from {home} already{where}")
+        try:
+            yield
+        finally:
+            (home / HUB_FILE).unlink(missing_ok=True)
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> bool:
+    """Take the lock; whoever only looks at it, as `living_hub` does, holds it for an instant."""
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.05)
+        else:
+            return True
+
+
+def living_hub(home: Path) -> HubState | None:
+    """The hub that serves from this folder just now, if one does and has said where."""
+    try:
+        file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _read_state(home)
+    finally:
+        os.close(file)
+    return None  # what a killed hub left there is of no use
+
+
+def _read_state(home: Path) -> HubState | None:
+    try:
+        return msgspec.json.decode((home / HUB_FILE).read_bytes(), type=HubState)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def agents_in(folder: Path) -> list[ProcessId]:
+    """The CLIs of a runner's folder that live."""
+    left = Home(folder).runs_left()
+    return sorted(
+        living(ProcessId(facts.pid, facts.born) for facts in left if facts.born),
+        key=lambda process: process.pid,
+    )
+
+
+def cli_token(home: Path) -> str:
+    """The token of this machine's commands; made when there is none, or none that is valid."""
+    from quarterdeck.fronts.http import Access, Role
+
+    access = Access(home)
+    file = home / CLI_TOKEN
+    if file.exists():
+        token = file.read_text().strip()
+        # A token says its grant: qd_GRANT_SECRET.
+        if any(f"_{grant.id}_" in token for grant in access.grants()):
+            return token
+    token = access.make_token(_who(), Role.OWNER)
+    write_private(file, token.encode())
+    return token
+
+
+def _who() -> str:
+    """The name under which this user's commands are journalled."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        return "terminal"
+    return name[:40] if name.isprintable() and name.strip() else "terminal"
+
+
+def write_private(file: Path, data: bytes) -> None:
+    """Write a file that only its user can read, all of it or nothing."""
+    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as out:
+        out.write(data)
+    fresh.replace(file)

@@ -1,0 +1,177 @@
+"""The commands about sessions that ask once and print: `new`, `ps`, `send` and the small ones."""
+
+from __future__ import annotations
+
+import time
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.deck.client import HubClient
+from quarterdeck.cli.deck.output import print_json, print_line
+from quarterdeck.cli.deck.spec import checked, read_prompt
+from quarterdeck.cli.deck.target import Target, connect, find_session, short_ids
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.render import cost
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.domain.structs import ABSENT
+from quarterdeck.fronts.http.shapes import (
+    NewFork,
+    NewPrompt,
+    NewSession,
+    SessionChanges,
+    SessionShape,
+)
+from quarterdeck.wire.tools import one_line
+
+STOP_SECONDS = 20.0
+STATE_STYLES = {
+    SessionState.WAITING: "bold yellow",
+    SessionState.WORKING: "green",
+    SessionState.ENDED: "dim",
+    SessionState.DISCONNECTED: "red",
+    SessionState.RETRYING: "red",
+}
+
+
+def run_new(
+    spec: SessionSpec, prompt: str | None, cli_session: str | None, target: Target, *, attach: bool
+) -> int:
+    """Make a session; print its id, or attach to it."""
+    text = None if prompt is None else read_prompt(prompt)
+    client = connect(target)
+    new = NewSession(
+        spec=checked(spec) if target.is_here else spec,
+        prompt=ABSENT if text is None else _json(text),
+        prompt_id=None if text is None else str(uuid4()),
+        cli_session=cli_session,
+    )
+    session = client.create(new).session
+    if attach:
+        from quarterdeck.cli.deck.attach import run_attach
+
+        return run_attach(session, target)
+    print_line(session)
+    return Exit.SUCCESS
+
+
+def run_send(session: str, prompt: str, target: Target) -> int:
+    """Send a prompt; print its id."""
+    content = _json(read_prompt(prompt))
+    client = connect(target)
+    new = NewPrompt(content=content, prompt=str(uuid4()))
+    outcome = client.prompt(find_session(client, session), new)
+    print_line(outcome.prompt or "")
+    return Exit.SUCCESS
+
+
+def run_ps(target: Target, *, everything: bool, json_output: bool) -> int:
+    """List the sessions, newest first."""
+    client = connect(target)
+    shapes = list(client.sessions())
+    if everything:
+        shapes += client.sessions(archived=True)
+    if json_output:
+        print_json(shapes)
+        return Exit.SUCCESS
+    if not shapes:
+        consoles.stderr().print(Text("no sessions"))
+    _print_table(shapes)
+    return Exit.SUCCESS
+
+
+def _print_table(shapes: list[SessionShape]) -> None:
+    console = consoles.stdout()
+    ids = short_ids(shapes)
+    width = max(map(len, ids.values()), default=0)
+    now = time.time() * 1000
+    for shape in shapes:
+        state = shape.state.value + (" (put away)" if shape.archived else "")
+        line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
+        line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
+        line.append(f"  {cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
+        line.append(f"  {one_line(shape.name, 60)}" if shape.name else "")
+        where = shape.directory or shape.spec.directory
+        machine = f"{shape.machine}:" if shape.machine else ""
+        line.append(f"  {one_line(machine + where, 200)}", "dim")
+        if shape.state is SessionState.ENDED and shape.detail:
+            line.append(f"  {one_line(shape.detail, 100)}", "dim")
+        if console.is_terminal:
+            line.truncate(console.width, overflow="ellipsis")
+        console.print(line, soft_wrap=True)
+
+
+def age(milliseconds: float) -> str:
+    """How long ago, for people."""
+    seconds = max(0, int(milliseconds / 1000))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+# --- the small ones --------------------------------------------------------------------------
+
+
+def run_interrupt(session: str, target: Target) -> int:
+    """Stop the running turn."""
+    client = connect(target)
+    client.interrupt(find_session(client, session))
+    return Exit.SUCCESS
+
+
+def run_resume(session: str, target: Target) -> int:
+    """Start its CLI again."""
+    client = connect(target)
+    client.resume(find_session(client, session))
+    return Exit.SUCCESS
+
+
+def run_fork(session: str, at: str | None, name: str | None, target: Target) -> int:
+    """Make a copy; print its id."""
+    client = connect(target)
+    outcome = client.fork(find_session(client, session), NewFork(at=at, name=name))
+    print_line(outcome.session)
+    return Exit.SUCCESS
+
+
+def run_rename(session: str, name: str, target: Target) -> int:
+    """Give it another name."""
+    if not name.strip():
+        raise UsageError("the name is empty")
+    client = connect(target)
+    client.change(find_session(client, session), SessionChanges(name=name))
+    return Exit.SUCCESS
+
+
+def run_archive(session: str, target: Target, *, archived: bool) -> int:
+    """Put it away, or take it out again."""
+    client = connect(target)
+    client.change(find_session(client, session), SessionChanges(archived=archived))
+    return Exit.SUCCESS
+
+
+def run_rm(sessions: list[str], target: Target, *, stop: bool) -> int:
+    """Forget sessions, and all that was said in them."""
+    client = connect(target)
+    for session in [find_session(client, given) for given in sessions]:
+        if stop:
+            client.stop(session)
+            _wait_for_end(client, session)
+        client.delete(session)
+    return Exit.SUCCESS
+
+
+def _wait_for_end(client: HubClient, session: str) -> None:
+    """A stop is done when the machine says so; what comes too late is the hub's to refuse."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while client.session(session).run is not None and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _json(text: str) -> Raw:
+    return Raw(msgspec.json.encode(text))

@@ -1,0 +1,91 @@
+"""From the command line of `new` to the spec of a session.
+
+Owns that step, with an error for each value that cannot be right, before anything is sent.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.sessions import SessionSpec
+
+LARGEST_STDIN = 16 * 1024 * 1024
+
+
+class _McpConfig(msgspec.Struct):
+    servers: dict[str, Raw] = msgspec.field(name="mcpServers")
+
+
+def absolute(directory: str, *, here: bool) -> str:
+    """The folder as the hub takes it. A relative one means something on this machine only."""
+    path = Path(directory).expanduser()
+    if path.is_absolute():
+        return os.path.normpath(path)
+    if not here:
+        raise UsageError(f"{directory!r}: on another machine an absolute path is wanted")
+    return os.path.normpath(path.absolute())
+
+
+def read_prompt(text: str) -> str:
+    """The prompt; `-` reads it from stdin."""
+    if text == "-":
+        data = sys.stdin.buffer.read(LARGEST_STDIN + 1)
+        if len(data) > LARGEST_STDIN:
+            raise UsageError(f"stdin has more than {LARGEST_STDIN >> 20} MB; that is no prompt")
+        text = data.decode("utf-8", "replace")
+    if not text.strip():
+        raise UsageError("the prompt is empty")
+    return text
+
+
+def variables(given: list[str]) -> dict[str, str]:
+    """`--env NAME=VALUE`, all of them."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--env: {name!r} is not of the form NAME=VALUE")
+        found[name] = value
+    return found
+
+
+def mcp_servers(given: list[str]) -> dict[str, Raw]:
+    """`--mcp-config FILE|JSON`, all of them; a later one wins."""
+    found: dict[str, Raw] = {}
+    for each in given:
+        text = file_or_json(each, "--mcp-config")
+        try:
+            found |= msgspec.json.decode(text, type=_McpConfig).servers
+        except msgspec.DecodeError as error:
+            raise UsageError(f"--mcp-config: {error}") from error
+    return {name: Raw(bytes(server)) for name, server in found.items()}
+
+
+def settings(given: str | None, *, here: bool) -> str | None:
+    """`--settings FILE|JSON`. A file of this machine is sent whole: the agent's may be another."""
+    if given is None or (not here and given.startswith("/")):
+        return given
+    return file_or_json(given, "--settings").decode()
+
+
+def file_or_json(given: str, option: str) -> bytes:
+    """JSON that was given as it is, or in a file."""
+    if given.lstrip().startswith(("{", "[")):
+        return given.encode()
+    try:
+        return Path(given).expanduser().read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option}: {given} cannot be read: {error.strerror}") from error
+
+
+def checked(spec: SessionSpec) -> SessionSpec:
+    """Refuse a folder that is not there, where one can look."""
+    if spec.machine is None and not Path(spec.directory).is_dir():
+        raise UsageError(f"{spec.directory} is no folder")
+    return spec

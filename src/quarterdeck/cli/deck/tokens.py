@@ -1,0 +1,58 @@
+"""`quarterdeck token`: who may come in. Works on the data folder: with or without a hub."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.deck.output import print_line
+from quarterdeck.cli.deck.place import living_hub
+from quarterdeck.cli.deck.story import moment
+from quarterdeck.cli.exits import Exit
+from quarterdeck.domain.errors import LinkRefused, UsageError
+from quarterdeck.fronts.http import Access, Role, data_home, login_link
+from quarterdeck.wire.tools import one_line
+
+
+def run_token(role: str, name: str | None, *, login: bool, days: float | None) -> int:
+    """Make a token, or a login link, and print it. It is not shown again."""
+    wanted = _role(role)
+    access = Access(data_home())
+    if login:
+        if wanted is Role.RUNNER:
+            raise UsageError("a runner does not log in; leave out --login")
+        hub = living_hub(data_home())
+        if hub is None:
+            raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
+        print_line(login_link(hub.address, access.make_code(name or wanted.value, wanted)))
+        return Exit.SUCCESS
+    seconds = None if days is None else days * 86400.0
+    print_line(access.make_token(name or wanted.value, wanted, seconds=seconds))
+    return Exit.SUCCESS
+
+
+def run_token_list() -> int:
+    """Print who has access, oldest first; never a token."""
+    console = consoles.stdout()
+    for grant in Access(data_home()).grants():
+        line = Text.assemble((grant.id, "cyan"), f"  {grant.role.value:<8}  {grant.kind.value:<7}")
+        line.append(f"  {one_line(grant.name, 64)}")
+        line.append(f"  made {moment(int(grant.made * 1000))}", "dim")
+        if grant.expires is not None:
+            line.append(f", until {moment(int(grant.expires * 1000))}", "dim")
+        console.print(line, soft_wrap=True)
+    return Exit.SUCCESS
+
+
+def run_token_revoke(grant: str) -> int:
+    """Take access back, from open connections too."""
+    Access(data_home()).revoke(grant)
+    return Exit.SUCCESS
+
+
+def _role(given: str) -> Role:
+    try:
+        return Role(given)
+    except ValueError as error:
+        known = ", ".join(role.value for role in Role)
+        raise UsageError(f"--role: one of {known}") from error
