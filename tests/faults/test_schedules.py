@@ -1,0 +1,62 @@
+"""Random schedules of kills, cuts, stalls, full disks and rubbish: the journal loses nothing.
+
+`QUARTERDECK_FAULT_SEEDS=7,12` plays those seeds, `QUARTERDECK_FAULT_COUNT=1000` so many.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from quarterdeck.journal import SqliteJournal
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.views import fold_all
+from support.fault_schedule import Schedule
+from support.fault_world import world
+from support.processes import Processes
+
+pytestmark = pytest.mark.anyio
+
+IN_A_WORLD = 10
+"""Schedules that share a hub and a runner: starting them takes as long as a schedule."""
+SECONDS = 90.0
+
+
+def worlds() -> list[list[int]]:
+    """The seeds to play, a world's at a time."""
+    if chosen := os.environ.get("QUARTERDECK_FAULT_SEEDS"):
+        seeds = [int(seed) for seed in chosen.split(",")]
+    else:
+        seeds = list(range(1, int(os.environ.get("QUARTERDECK_FAULT_COUNT", "200")) + 1))
+    return [seeds[at : at + IN_A_WORLD] for at in range(0, len(seeds), IN_A_WORLD)]
+
+
+@pytest.mark.parametrize("seeds", worlds(), ids=lambda seeds: f"seeds-{seeds[0]}-{seeds[-1]}")
+async def test_nothing_is_lost_doubled_or_disordered_whatever_is_killed_or_cut(
+    seeds: list[int], tmp_path: Path, processes: Processes
+) -> None:
+    async with world(tmp_path, processes) as one:
+        for seed in seeds:
+            schedule = Schedule(one, seed)
+            with anyio.fail_after(SECONDS):
+                found = await schedule.play()
+            sys.stdout.write(f"seed {seed}: {' '.join(schedule.done)}\n")
+            assert not found, f"QUARTERDECK_FAULT_SEEDS={seed}: {schedule.done}: {found}"
+    await views_are_what_the_events_come_to(tmp_path / "journal.db")
+
+
+async def views_are_what_the_events_come_to(path: Path) -> None:
+    """Read the file that all those hubs left, and fold every session from its first event."""
+    async with await SqliteJournal.open(path) as journal:
+        views = await journal.summaries(limit=1000, archived=None)
+        assert views
+        for view in views:
+            events: list[Stored] = []
+            while page := await journal.read(view.session, after=len(events)):
+                events += page
+            assert fold_all(None, events) == view
+        assert await journal.open_asks() == []

@@ -1,0 +1,202 @@
+"""The journal against what the CLIs really wrote and read: nothing missing, doubled or out of order.
+
+Pure comparing: events on one side, the records of `fault_cli` on the other. Each finding is a
+sentence; no finding is what a schedule wants.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.domain.events import (
+    AnyEvent,
+    AskAnswered,
+    AskOpened,
+    AskWithdrawn,
+    PromptSent,
+    PromptTaken,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Said,
+    SaidBroken,
+    Sent,
+)
+
+
+class Life(msgspec.Struct):
+    """A run, as the journal tells it."""
+
+    run: str
+    pid: int | None = None
+    ended: RunEnded | None = None
+    said: list[tuple[int, str]] = msgspec.field(default_factory=list)
+    sent: list[tuple[int, bytes]] = msgspec.field(default_factory=list)
+
+
+def lives(events: Sequence[AnyEvent]) -> dict[str, Life]:
+    """The runs in these events."""
+    found: dict[str, Life] = {}
+    for event in events:
+        match event:
+            case RunStarting(run=run):
+                found[run] = Life(run)
+            case RunStarted(run=run, pid=pid):
+                found[run].pid = pid
+            case RunEnded(run=run):
+                found[run].ended = event
+            case Said(run=run, number=number, line=line):
+                found[run].said.append((number, bytes(line).decode()))
+            case SaidBroken(run=run, number=number, text=text):
+                found[run].said.append((number, text))
+            case Sent(run=run, number=number, line=line):
+                found[run].sent.append((number, bytes(line)))
+            case _:
+                pass
+    return found
+
+
+def wrote(records: Path, pid: int) -> list[str]:
+    """The durable lines that a CLI wrote."""
+    return [
+        line.decode("utf-8", "replace")
+        for line in _lines(records / f"{pid}.out")
+        if not line.startswith(b'{"type": "stream_event"')
+    ]
+
+
+def read(records: Path, pid: int) -> list[bytes]:
+    """The lines that a CLI read."""
+    return _lines(records / f"{pid}.in")
+
+
+def _lines(path: Path) -> list[bytes]:
+    return path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+
+
+def find(events: Sequence[AnyEvent], records: Path, runner_killed: set[str]) -> list[str]:
+    """What is wrong with a session all of whose runs have ended.
+
+    `runner_killed` are the runs whose runner was killed: what lay unread in their pipes is gone.
+    """
+    found: list[str] = []
+    known = lives(events)
+    for life in known.values():
+        found += _numbers(life)
+        if life.pid is None:
+            continue
+        found += _said(life, wrote(records, life.pid), life.run in runner_killed)
+        found += _sent(life, read(records, life.pid))
+    pids = {life.pid for life in known.values()}
+    for path in records.glob("*.in"):
+        if int(path.stem) not in pids and _lines(path):
+            found.append(f"the CLI {path.stem} was written to, and no run knows it")
+    return found + _asks(events) + _prompts(events, known, records, runner_killed)
+
+
+def _numbers(life: Life) -> list[str]:
+    found: list[str] = []
+    said = [number for number, _ in life.said]
+    if said != sorted(set(said)):
+        found.append(f"run {life.run}: lines are doubled or out of order: {said}")
+    sent = [number for number, _ in life.sent]
+    if sent != list(range(1, len(sent) + 1)):
+        found.append(f"run {life.run}: lines for the CLI are not numbered in a row: {sent}")
+    return found
+
+
+def _said(life: Life, record: list[str], runner_killed: bool) -> list[str]:
+    said = [line for _, line in life.said]
+    same = 0
+    while same < min(len(said), len(record)) and said[same] == record[same]:
+        same += 1
+    rest, missing = said[same:], record[same:]
+    if rest and missing and missing[0].startswith(rest[0].rstrip("\ufffd")) and len(rest) == 1:
+        # Killed in the midst of a line: what it wrote of it is kept.
+        rest, missing = [], missing[1:]
+    elif life.ended is not None and life.ended.signal is not None and len(missing) == 1:
+        missing = []  # killed after it had put the line down, and before it had written it
+    if rest:
+        return [f"run {life.run}: line {same} is {rest[0][:200]!r}, not {missing[:1]!r:.200}"]
+    if missing and not runner_killed:
+        return [f"run {life.run}: {len(missing)} lines are missing, from {missing[0][:200]!r}"]
+    return []
+
+
+def _sent(life: Life, record: list[bytes]) -> list[str]:
+    sent = [line for _, line in life.sent]
+    if record != sent[: len(record)]:
+        at = next(i for i, line in enumerate(record) if sent[i : i + 1] != [line])
+        return [f"run {life.run}: the CLI read {record[at][:200]!r}, not {sent[at : at + 1]!r:.200}"]
+    return []
+
+
+def _asks(events: Sequence[AnyEvent]) -> list[str]:
+    """Every question ended once, while its run was there; after that it may be answered, once."""
+    found: list[str] = []
+    opened: dict[str, str] = {}
+    ended: Counter[str] = Counter()
+    late: Counter[str] = Counter()
+    over: set[str] = set()
+    for event in events:
+        match event:
+            case AskOpened(ask=ask, run=run):
+                if ask in opened:
+                    found.append(f"the question {ask} was opened twice")
+                opened[ask] = run
+            case AskAnswered(ask=ask) | AskWithdrawn(ask=ask):
+                (late if opened.get(ask) in over else ended)[ask] += 1
+                if ask not in opened:
+                    found.append(f"the question {ask} ended before it was asked")
+            case RunEnded(run=run):
+                over.add(run)
+            case _:
+                pass
+    found += [f"the question {ask} ended {ended[ask]} times" for ask in opened if ended[ask] != 1]
+    found += [f"the question {ask} was answered late {n} times" for ask, n in late.items() if n > 1]
+    return found
+
+
+def _prompts(
+    events: Sequence[AnyEvent], known: dict[str, Life], records: Path, runner_killed: set[str]
+) -> list[str]:
+    """No prompt runs twice: it is given again only where the CLI before had not taken it."""
+    found: list[str] = []
+    taken: dict[str, str] = {}
+    given: dict[str, list[PromptSent]] = {}
+    for event in events:
+        match event:
+            case PromptSent(prompt=prompt, run=run):
+                if prompt in taken:
+                    found.append(f"the prompt {prompt} was given again after it had been taken")
+                given.setdefault(prompt, []).append(event)
+            case PromptTaken(prompt=prompt):
+                taken[prompt] = given[prompt][-1].run
+            case _:
+                pass
+    for prompt, times in given.items():
+        runs = [sent.run for sent in times]
+        if len(set(runs)) != len(runs):
+            found.append(f"the prompt {prompt} was given to a run twice: {runs}")
+        # What a CLI echoed it has taken, whatever the journal says. (The last line of its record
+        # may never have been written: it is put down before.)
+        echoed = [
+            sent.run
+            for sent in times
+            if (pid := known[sent.run].pid) is not None
+            and any(_echoes(line, sent.uuid or prompt) for line in wrote(records, pid)[:-1])
+        ]
+        if len([run for run in echoed if run not in runner_killed]) > 1:
+            found.append(f"the prompt {prompt} ran in several runs: {echoed}")
+    return found
+
+
+def _echoes(line: str, uuid: str) -> bool:
+    if '"isReplay"' not in line:
+        return False
+    return bool(json.loads(line)["uuid"] == uuid)

@@ -1,0 +1,106 @@
+"""The network between a runner and its hub, at fault: cut at any byte, stalled, or full of rubbish."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from support.waiting import until
+
+
+class FaultLink:
+    """Carries bytes from `port` to `target`, both on loopback. A hub that is down is a refusal."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.target = 0
+        self.chance: random.Random | None = None
+        """While set, every new connection is cut at a byte that chance chooses, in each way."""
+        self.rubbish: bytes | None = None
+        """While set, it is put into what is carried next, wherever that is; then it is gone."""
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+        self._open: set[asyncio.StreamWriter] = set()
+
+    def cut(self) -> None:
+        """Reset every connection."""
+        for writer in list(self._open):
+            writer.transport.abort()
+
+    def stall(self) -> None:
+        """Carry nothing more, and say nothing of it."""
+        self._flowing.clear()
+
+    def heal(self) -> None:
+        """Be a network without a fault; connections that are doomed are cut now."""
+        self._flowing.set()
+        self.rubbish = None
+        if self.chance is not None:
+            self.chance = None
+            self.cut()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
+        try:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        ends = (writer, far_writer)
+        self._open |= {*ends}
+        try:
+            await asyncio.gather(
+                self._carry(reader, far_writer, self._budget(), ends),
+                self._carry(far_reader, writer, self._budget(), ends),
+            )
+        finally:
+            for end in ends:
+                self._open.discard(end)
+                end.transport.abort()
+
+    def _budget(self) -> int | None:
+        """As often a few bytes, which is in the handshake, as many frames."""
+        return None if self.chance is None else int(10 ** self.chance.uniform(1.5, 5.0))
+
+    async def _carry(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        left: int | None,
+        ends: tuple[asyncio.StreamWriter, ...],
+    ) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65536):
+                await self._flowing.wait()
+                if self.rubbish is not None:
+                    data, self.rubbish = self.rubbish + data, None
+                if left is not None:
+                    data, left = data[:left], left - len(data)
+                writer.write(data)
+                await writer.drain()
+                if left is not None and left <= 0:
+                    break
+        if left is not None and left <= 0:
+            await asyncio.sleep(0.001)  # so that the last bytes arrive before the reset does
+            for end in ends:
+                end.transport.abort()
+        elif not writer.is_closing():
+            writer.close()
+
+
+@asynccontextmanager
+async def fault_link() -> AsyncIterator[FaultLink]:
+    """A network, gone with the block."""
+    link = FaultLink()
+    server = await asyncio.start_server(link.serve, "127.0.0.1", 0)
+    link.port = server.sockets[0].getsockname()[1]
+    try:
+        yield link
+    finally:
+        link.heal()
+        server.close()
+        link.cut()
+        await server.wait_closed()
+        await until(lambda: not link._open)

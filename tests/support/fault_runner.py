@@ -1,0 +1,28 @@
+"""A runner as a process for the tests of faults: the real one, in more of a hurry to dial again.
+
+`python -m support.fault_runner HOME URL TOKEN_FILE`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from quarterdeck.runner import Limits, Runner, Times
+from support.runners import QUICK, STOP
+
+
+async def main(home: Path, url: str, token_file: Path) -> None:
+    times = Times(idle=60.0, retry=0.05, farewell=1.0, stop=STOP)
+    limits = Limits(memory_floor=0)
+    runner = Runner(home, url, token_file, "local", limits=limits, times=times, redial=QUICK)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, runner.stop)
+    await runner.run()
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])))

@@ -1,0 +1,239 @@
+"""A hub, a runner and the network between them, each a process or a socket that can be killed.
+
+The hub is `fault_hub`, the runner `fault_runner`, the CLIs are `fault_cli`: all real code in real
+processes, killed with SIGKILL. A `World` outlives many schedules: what was killed is started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shlex
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+import anyio
+import anyio.abc
+import msgspec
+
+from quarterdeck.domain.commands import AnyCommand, Outcome
+from quarterdeck.domain.events import AnyEvent
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.journal.views import SessionView
+from support.fault_hub import LINE_LIMIT, Question, Reply, Row
+from support.fault_link import FaultLink, fault_link
+from support.processes import Processes
+
+SECONDS = 30.0
+TESTS = Path(__file__).parents[1]
+
+_event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_reply = msgspec.json.Decoder(Reply)
+
+
+class HubGone(Exception):
+    """The hub was killed before it answered."""
+
+
+class Refusal(Exception):
+    """The hub answered with an error; `kind` is its class, `code` its word for programs."""
+
+    def __init__(self, reply: Reply) -> None:
+        self.kind = reply.error
+        self.code = reply.code
+        super().__init__(f"{reply.error}: {reply.text}")
+
+
+class World:
+    """What a schedule plays with."""
+
+    def __init__(self, folder: Path, processes: Processes, link: FaultLink) -> None:
+        self.folder = folder
+        self.link = link
+        self.token_file = folder / "token"
+        self.journal = folder / "journal.db"
+        self.runner: asyncio.subprocess.Process | None = None
+        self._processes = processes
+        self._hub: asyncio.subprocess.Process | None = None
+        self._waiting: dict[int, asyncio.Future[Reply]] = {}
+        self._count = 0
+        self._group: anyio.abc.TaskGroup
+
+    # --- the hub -----------------------------------------------------------------------------
+
+    async def start_hub(self) -> None:
+        """Start a hub on the journal, and wait until it serves."""
+        self._hub = hub = await self._spawn("fault_hub", self.journal, 0, self.token_file)
+        assert hub.stdout is not None
+        with anyio.fail_after(SECONDS):
+            self.link.target = int(await hub.stdout.readline())
+        self._group.start_soon(self._listen, hub)
+
+    async def kill_hub(self, number: int = signal.SIGKILL) -> None:
+        """End the hub at once, whatever it is doing."""
+        await _end(self._hub, number)
+        self._hub = None
+
+    async def _listen(self, hub: asyncio.subprocess.Process) -> None:
+        assert hub.stdout is not None
+        while (line := await hub.stdout.readline()).endswith(b"\n"):
+            reply = _reply.decode(line)
+            future = self._waiting.pop(reply.id, None)
+            if future is not None and not future.done():
+                future.set_result(reply)
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(HubGone())
+        self._waiting.clear()
+
+    async def _ask(self, question: Question) -> Reply:
+        hub = self._hub
+        if hub is None or hub.stdin is None or hub.returncode is not None:
+            raise HubGone
+        self._count += 1
+        question.id = self._count
+        future = self._waiting[question.id] = asyncio.get_running_loop().create_future()
+        try:
+            hub.stdin.write(msgspec.json.encode(question) + b"\n")
+            with anyio.fail_after(SECONDS):
+                reply = await future
+        except ConnectionError:
+            raise HubGone from None
+        finally:
+            self._waiting.pop(question.id, None)
+        if reply.error is not None:
+            raise Refusal(reply)
+        return reply
+
+    async def submit(self, command: AnyCommand) -> Outcome:
+        """Have the hub do something. Raises `HubGone`, or what the hub said as a `Refusal`."""
+        reply = await self._ask(Question(0, submit=command))
+        assert reply.outcome is not None
+        return reply.outcome
+
+    async def view(self, session: str) -> SessionView:
+        """A session as the hub sees it."""
+        reply = await self._ask(Question(0, view=session))
+        assert reply.view is not None
+        return reply.view
+
+    async def events(self, session: str) -> list[tuple[Row, AnyEvent]]:
+        """All events of a session."""
+        found: list[tuple[Row, AnyEvent]] = []
+        while True:
+            after = found[-1][0].seq if found else 0
+            reply = await self._ask(Question(0, events=session, after=after))
+            if not reply.rows:
+                return found
+            found += [(row, _event.decode(row.event)) for row in reply.rows]
+
+    async def disk_full(self, full: bool) -> None:
+        """Leave the hub no room for another byte, or give it room again."""
+        await self._ask(Question(0, disk_full=full))
+
+    # --- the runner --------------------------------------------------------------------------
+
+    async def start_runner(self) -> None:
+        """Start a runner; it dials the hub through the network."""
+        url = f"ws://127.0.0.1:{self.link.port}"
+        self.runner = await self._spawn(
+            "fault_runner", self.folder / "runner", url, self.token_file
+        )
+
+    async def kill_runner(self, number: int = signal.SIGKILL) -> None:
+        """End the runner at once."""
+        await _end(self.runner, number)
+        self.runner = None
+
+    # --- sessions ----------------------------------------------------------------------------
+
+    def spec(self, name: str, seed: int) -> SessionSpec:
+        """A session whose CLI talks by this seed; its records are in `records(name)`."""
+        place = self.records(name)
+        place.mkdir(parents=True)
+        config = place / "config.json"
+        session_id = str(UUID(int=seed, version=4))
+        config.write_text(
+            json.dumps({"seed": seed, "folder": str(place), "session_id": session_id})
+        )
+        program = place / "claude.sh"
+        command = [sys.executable, "-I", str(TESTS / "support" / "fault_cli.py"), str(config)]
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
+        program.chmod(0o755)
+        manifest = {"name": "@anthropic-ai/claude-code", "version": "2.1.325"}
+        (place / "package.json").write_text(json.dumps(manifest))
+        return SessionSpec(directory=str(place), claude=str(program))
+
+    def records(self, name: str) -> Path:
+        """Where the CLIs of a session write down what they write and read."""
+        return self.folder / "cli" / name
+
+    # --- inside ------------------------------------------------------------------------------
+
+    async def _spawn(self, module: str, *arguments: object) -> asyncio.subprocess.Process:
+        log = os.open(self.folder / f"{module}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                f"support.{module}",
+                *map(str, arguments),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": str(TESTS)},
+                limit=LINE_LIMIT,
+                start_new_session=True,
+            )
+        finally:
+            os.close(log)
+        self._processes.started(process.pid)
+        return process
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Hub and runner, ended with the block."""
+        self.token_file.write_text(secrets.token_urlsafe(24))
+        async with anyio.create_task_group() as self._group:
+            try:
+                await self.start_hub()
+                await self.start_runner()
+                yield
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self.kill_runner(signal.SIGTERM)
+                    await self.kill_hub(signal.SIGTERM)
+                self._group.cancel_scope.cancel()
+
+
+async def _end(process: asyncio.subprocess.Process | None, number: int) -> None:
+    if process is None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(number)
+    try:
+        with anyio.fail_after(SECONDS):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        raise
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+@asynccontextmanager
+async def world(folder: Path, processes: Processes) -> AsyncIterator[World]:
+    """A world while the block runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    async with fault_link() as link:
+        one = World(folder, processes, link)
+        async with one.running():
+            yield one
