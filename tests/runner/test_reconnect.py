@@ -22,7 +22,7 @@ from support.runners import QUICK, TIMES, running, small, spec_of
 from support.scripted_hub import TOKEN, HubRun, ScriptedHub, scripted_hub
 from support.waiting import until
 
-SCHEDULES = 60
+SCHEDULES = 50
 
 
 def prompt(number: int) -> bytes:

@@ -238,7 +238,7 @@ async def test_force_kills_at_once_and_leaves_no_child(
 
 async def test_a_stop_gets_through_though_the_spool_is_full(tmp_path: Path) -> None:
     """RUN-11"""
-    flood = fake.say(fake.assistant("x" * 1000), times=20_000)
+    flood = fake.say(fake.assistant("x" * 1000), times=4_000)
     limits = small(disk=512 * 1024)
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url, limits=limits) as runner:
         hub.acknowledging = False
