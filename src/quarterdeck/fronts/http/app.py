@@ -105,6 +105,7 @@ def _api(deck: Deck, access: Access) -> tuple[Litestar, StructNames]:
             description="Run many Claude Code agents, and steer them from anywhere.",
             path=_HIDDEN,
             render_plugins=[],
+            use_handler_docstrings=True,
         ),
         plugins=[names],
         logging_config=None,

@@ -7,6 +7,7 @@ runners and CLIs.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from quarterdeck.fronts.http.access import Access
@@ -23,7 +24,14 @@ from quarterdeck.fronts.http.asgi import (
     respond,
 )
 from quarterdeck.fronts.http.places import Visit
-from quarterdeck.fronts.http.problems import MEDIA_TYPE, Problem, Refused, encode, problem_of
+from quarterdeck.fronts.http.problems import (
+    MEDIA_TYPE,
+    Problem,
+    Refused,
+    encode,
+    problem,
+    problem_of,
+)
 
 POLICY = "; ".join(
     (
@@ -91,15 +99,7 @@ class Gate:
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
             await _refuse(scope, receive, send, problem_of(error), (), visit)
             return
-        secure = visit.secure
-        private = path_of(scope).startswith("/api/")
-
-        async def hardened(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = _harden(message["headers"], secure=secure, private=private)
-            await send(message)
-
-        await app(scope, receive, hardened if scope["type"] == "http" else send)
+        await _pass(app, scope, receive, send, visit)
 
     def _admit(self, scope: Scope, visit: Visit) -> ASGIApp:
         """Where this goes. Raises `Refused`."""
@@ -132,20 +132,41 @@ def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
     return endpoint
 
 
+async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
+    """Have the app answer, with headers that keep browsers from harm."""
+    private = path_of(scope).startswith("/api/")
+    begun = scope["type"] == "websocket"
+
+    async def hardened(message: Message) -> None:
+        nonlocal begun
+        if message["type"] == "http.response.start":
+            begun = True
+            message["headers"] = _harden(message["headers"], secure=visit.secure, private=private)
+        await send(message)
+
+    try:
+        await app(scope, receive, hardened)
+    except asyncio.CancelledError:
+        # The server stops and has waited long enough. This is the end of the request's task: there
+        # is nobody above who needs to know, but a client who does.
+        if not begun:
+            await _refuse(scope, receive, send, problem("stopping"), (), visit)
+
+
 async def _refuse(
     scope: Scope,
     receive: Receive,
     send: Send,
-    problem: Problem,
+    found: Problem,
     headers: Headers,
     visit: Visit | None,
 ) -> None:
     secure = visit is not None and visit.secure
     hard = _harden(headers, secure=secure, private=True)
     if scope["type"] == "websocket":
-        await refuse_upgrade(receive, send, problem.status, encode(problem), MEDIA_TYPE, hard)
+        await refuse_upgrade(receive, send, found.status, encode(found), MEDIA_TYPE, hard)
     else:
-        await respond(send, problem.status, encode(problem), MEDIA_TYPE, hard)
+        await respond(send, found.status, encode(found), MEDIA_TYPE, hard)
 
 
 def _harden(

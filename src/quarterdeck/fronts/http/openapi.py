@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from litestar._openapi.schema_generation import SchemaCreator
     from litestar.typing import FieldDefinition
 
-OPEN_ERRORS = ("bad_request", "host_not_allowed", "origin_not_allowed", "internal")
+OPEN_ERRORS = ("bad_request", "host_not_allowed", "origin_not_allowed", "internal", "stopping")
 LOGIN_ERRORS = (
     *OPEN_ERRORS,
     "bad_code",

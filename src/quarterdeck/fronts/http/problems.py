@@ -54,6 +54,7 @@ CODES: dict[str, tuple[int, str]] = {
     "too_many_failures": (429, "Too many failed logins"),
     "too_many_commands": (429, "Too many commands are under way"),
     "internal": (500, "An error in the server"),
+    "stopping": (503, "The server stops"),
     "journal_unavailable": (503, "The journal cannot be read or written"),
     "cli_timeout": (504, "The CLI did not answer in time"),
 }

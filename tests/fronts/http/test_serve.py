@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+
+from quarterdeck.domain.errors import LinkRefused, UsageError
+from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
+from support.front import Front
+from support.small_deck import SmallDeck
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for localhost, signed by itself, and its key."""
+    folder = tmp_path_factory.mktemp("tls")
+    openssl = shutil.which("openssl")
+    assert openssl is not None
+    subprocess.run(
+        [
+            *(openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"),
+            *("-nodes", "-days", "2", "-subj", "/CN=localhost"),
+            *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+            *("-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=30,
+    )
+    return folder / "cert.pem", folder / "key.pem"
+
+
+async def test_with_a_certificate_everything_goes_over_tls(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
+    cert, key = certificate
+    access = Access(tmp_path)
+    trust = ssl.create_default_context(cafile=str(cert))
+    bearer = {"authorization": f"Bearer {access.make_token('me', Role.OWNER)}"}
+    listen = Listen(port=0, certificate=cert, key=key)
+    async with serve(make_app(SmallDeck(), access), listen) as url:
+        assert url.startswith("https://127.0.0.1:")
+        async with httpx.AsyncClient(base_url=url, verify=trust, headers=bearer) as client:
+            answer = await client.get("/api/whoami", headers={"origin": url})
+            assert answer.status_code == 200
+            assert "strict-transport-security" in answer.headers
+            login = await client.post("/login", json={"code": access.make_code()})
+            assert "; Secure" in login.headers["set-cookie"]
+        stream = url.replace("https", "wss") + "/api/stream"
+        async with connect(stream, additional_headers=bearer, ssl=trust, proxy=None) as talk:
+            assert '"hello"' in str(await talk.recv())
+
+
+async def test_a_certificate_that_cannot_be_read_is_told_before_anything_is_served(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "cert.pem").write_text("not one")
+    app = make_app(SmallDeck(), Access(tmp_path))
+    for file in ("cert.pem", "missing.pem"):
+        with pytest.raises(UsageError, match=file):
+            async with serve(app, Listen(port=0, certificate=tmp_path / file)):
+                pass
+    with pytest.raises(UsageError, match="key"):
+        Listen(key=tmp_path / "key.pem")
+
+
+async def test_an_address_that_is_taken_is_told(tmp_path: Path) -> None:
+    app = make_app(SmallDeck(), Access(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(LinkRefused, match=str(port)):
+            async with serve(app, Listen(port=port)):
+                pass
+
+
+async def test_the_end_is_bounded_whatever_clients_do(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    deck = SmallDeck()
+    deck.hold = anyio.Event()
+    access = Access(tmp_path / "other")
+    bearer = {"authorization": f"Bearer {access.make_token('me', Role.OWNER)}"}
+    with anyio.fail_after(10):
+        async with (
+            anyio.create_task_group() as group,
+            serve(make_app(deck, access), Listen(port=0)) as url,
+        ):
+
+            async def stuck() -> None:
+                body = {"spec": {"directory": "/x"}}
+                async with httpx.AsyncClient(base_url=url, headers=bearer) as client:
+                    answer = await client.post("/api/sessions", json=body)
+                    assert (answer.status_code, answer.json()["code"]) == (503, "stopping")
+
+            async def following() -> None:
+                stream = url.replace("http", "ws") + "/api/stream"
+                async with connect(stream, additional_headers=bearer, proxy=None) as talk:
+                    await talk.wait_closed()
+                    assert talk.close_code == 1012
+
+            group.start_soon(stuck)
+            group.start_soon(following)
+            while not deck.submitted:  # noqa: ASYNC110  (a list has no event to offer)
+                await anyio.sleep(0.01)
+    assert "Traceback" not in caplog.text
+
+
+async def test_the_signals_of_the_program_are_left_alone(hub: Front) -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    async with hub.client() as client:
+        assert (await client.get("/healthz")).status_code == 200
+
+
+async def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:
+    app = make_app(SmallDeck(), Access(tmp_path))
+    with pytest.raises(KeyError, match="mine"):
+        async with serve(app, Listen(port=0)):
+            raise KeyError("mine")
