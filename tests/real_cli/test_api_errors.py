@@ -1,4 +1,4 @@
-"""The API fails: the turn fails or is tried again, and the session lives on."""
+"""API errors: the turn fails or is tried again, and the session lives on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are no longer wanted: the CLI's, which it withdraws, and ours."""
+"""Cancelled requests: the CLI's, which it withdraws, and ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts with more than text in them."""
+"""Content: prompts with more than text in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an agent ends, in the midst of whatever it does: nothing that it started is left."""
+"""Endings: whatever an agent was doing, nothing that it started is left."""
 
 from __future__ import annotations
 

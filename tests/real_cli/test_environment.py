@@ -1,4 +1,4 @@
-"""The environment of a running CLI, and of the tools that it starts."""
+"""Environment: variables for the CLI and for the tools that it starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hooks as Python functions: each kind of answer has the effect that it should have."""
+"""Hooks: Python functions that the CLI calls, and the effect of each kind of answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 from quarterdeck import Hook, ToolAsk
 from quarterdeck.agent.asks import Allow, AnyAsk
 from quarterdeck.agent.hooks import HookOutput
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.testing import ToolUse, play
-from quarterdeck.wire.envelope import ABSENT
 from quarterdeck.wire.hook_outputs import (
     AllowDecision,
     AsyncOutput,

@@ -1,4 +1,4 @@
-"""Limits of a turn, and answers in a shape of one's own."""
+"""Limits and structured output: when a turn must end, and answers in a shape of one's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that came with newer versions: they work there, and are refused before they are sent."""
+"""Newer commands: they work where they are known, and are refused before they are sent elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts that are sent while a turn runs: each query ends with the turn that took its prompt."""
+"""Queued prompts: each query ends with the turn that took its prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A CLI that dialled us loses its connection and dials again: what is kept, and what is lost.
+"""Lost connections: what is kept and what is lost until a CLI has dialled again.
 
 Over stdio there is nothing to lose. There the tests only say so.
 """

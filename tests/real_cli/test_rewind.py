@@ -1,4 +1,4 @@
-"""Files go back to what they were before a prompt."""
+"""Rewinding: files go back to what they were before a prompt."""
 
 from __future__ import annotations
 

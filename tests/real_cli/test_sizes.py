@@ -1,4 +1,4 @@
-"""What is large: an answer, a prompt, the output of a tool."""
+"""Sizes: large answers, large prompts, and tools that print much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts that are commands: they end like any other, with or without an echo or a model."""
+"""Slash commands: they end like any other prompt, with or without an echo or a model."""
 
 from __future__ import annotations
 

@@ -116,14 +116,22 @@ async def test_a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat
                 assert overheard.results[1].failed is False
                 marked = overheard.results[1].origin is not None
                 assert marked is marks_own_turns(seat.version)
+            with anyio.fail_after(30):
+                while not overheard.ended_tasks:
+                    # The oldest tells of it with a prompt, once the task has ended.
+                    assert not own_turns
+                    await agent.query("again").finish()
+            *_, before = overheard.results
             plain = await finish(agent.query("plain"))
             assert plain.result is not None
             assert plain.result.result == "echo: plain"
+            assert overheard.results[-2] is before
+            # What the task's own turn cost is not this turn's.
+            assert plain.cost_usd == pytest.approx(
+                plain.result.total_cost_usd - before.total_cost_usd
+            )
             (ended,) = overheard.ended_tasks
             assert ended.status is TaskEnd.COMPLETED
-            assert len(overheard.results) == (3 if own_turns else 2)
-            # The costs of all turns, that one too, make up the total.
-            assert plain.cost_usd < plain.result.total_cost_usd - first.cost_usd or not own_turns
             command_turn = await finish(agent.query("/cost"))
             assert not command_turn.failed
             await stop_a_task(seat, agent, overheard)

@@ -1,4 +1,4 @@
-"""Prompts are known by their uuids, and turns are told apart without their echoes too."""
+"""Uuids: prompts are known by them, and turns are told apart without echoes too."""
 
 from __future__ import annotations
 
