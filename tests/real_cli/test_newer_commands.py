@@ -1,4 +1,4 @@
-"""Newer commands: they work where they are known, and are refused before they are sent elsewhere."""
+"""Newer commands: they work where they are known, and are refused unsent elsewhere."""
 
 from __future__ import annotations
 

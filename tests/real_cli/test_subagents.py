@@ -10,6 +10,7 @@ from quarterdeck.agent.asks import AnyAsk, Decision
 from quarterdeck.domain.errors import UnsupportedError
 from quarterdeck.testing import Gate, ToolUse, play, reply
 from quarterdeck.wire.base import Message
+from quarterdeck.wire.info import AgentDefinition
 from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import TaskNotification, TaskStarted
@@ -22,12 +23,12 @@ from support.waiting import until
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
-def task(script: str, *, background: bool) -> ToolUse:
+def task(script: str, *, background: bool, kind: str = "general-purpose") -> ToolUse:
     """The model hands work to a subagent."""
     given: dict[str, object] = {
         "description": "some work",
         "prompt": script,
-        "subagent_type": "general-purpose",
+        "subagent_type": kind,
         "run_in_background": background,
     }
     return ToolUse("Task", given, id="toolu_task")
@@ -74,9 +75,11 @@ async def test_a_subagent_in_the_foreground_asks_and_answers_within_the_turn(sea
         ToolUse("Bash", {"command": "touch refused"}),
         "below is done",
     )
-    async with seat.agent(decide=decide) as agent:
+    helper = AgentDefinition(description="Helps.", prompt="You are the helper of this test.")
+    async with seat.agent(decide=decide, subagents={"helper": helper}) as agent:
         with anyio.fail_after(30):
-            query = agent.query(play(task(below, background=False), "above is done"))
+            call = task(below, background=False, kind="helper")
+            query = agent.query(play(call, "above is done"))
             messages = [message async for message in query]
             # Commands are not echoed up to 2.1.120. A task that has ended must not hide their end.
             assert not (await agent.query("/cost").finish()).failed
@@ -95,6 +98,10 @@ async def test_a_subagent_in_the_foreground_asks_and_answers_within_the_turn(sea
     assert parents == {"Assistant", "User"}
     assert "not below" in "".join(request.body.decode() for request in seat.model.turns)
     seat.found("Subagents: messages and questions name their subagent")
+    assert agent.init is not None
+    assert "helper" in agent.init.agents
+    assert any("You are the helper of this test." in each.system for each in seat.model.turns)
+    seat.found("Subagents: kinds of one's own")
 
 
 async def test_a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat: Seat) -> None:
