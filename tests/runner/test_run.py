@@ -102,6 +102,7 @@ async def test_each_number_is_written_once_and_in_order(tmp_path: Path) -> None:
         await hub.write("one", PROMPT.replace(b"hello", b"again"))
         await hub.until(lambda: run.written[-1] == 2)
         await hub.until(lambda: types(hub, "one").count("result") == 2)
+        assert run.connections == 1
         await hub.stop("one")
         assert (await hub.ended("one")).clean
         _flags, *read = record.read_bytes().splitlines()

@@ -58,6 +58,7 @@ class Spool:
         self._segments: list[Segment] = []
         self._serial = itertools.count(1)
         self._recent: dict[int, Record] = {}  # the newest, without a hole
+        self._first_recent = 1  # (a dict that lost its first keys is slow to tell its first)
         self._recent_size = 0
         self._unspooled: list[Record] = []  # of those, what is not on disk
         self._loaded: tuple[Segment, list[Record]] | None = None
@@ -82,6 +83,7 @@ class Spool:
                     spool.written = int.from_bytes(record.data, "big")
                 elif record.kind is Kind.END:
                     spool.ended = msgspec.json.decode(record.data, type=Ended)
+        spool._first_recent = spool.last + 1
         if paths:
             spool._serial = itertools.count(int(paths[-1].stem) + 1)
         return spool
@@ -134,19 +136,18 @@ class Spool:
         """
         if after >= self.last:
             return []
-        first_recent = next(iter(self._recent), self.last + 1)
-        if after + 1 < first_recent:
+        if after + 1 < self._first_recent:
             records = self._from_disk(after + 1)
-            if records and records[0].number < first_recent:
+            if records and records[0].number < self._first_recent:
                 return self._cut(records)
-            after = first_recent - 1
+            after = self._first_recent - 1
         return self._cut(self._from_memory(after + 1))
 
     def has(self, upto: int) -> None:
         """The hub has everything up to this number: let go of it."""
         self.have = max(self.have, upto)
-        for number in list(itertools.takewhile(lambda each: each <= upto, self._recent)):
-            self._drop_recent(number)
+        while self._recent and self._first_recent <= upto:
+            self._drop_oldest()
         if self._unspooled and self._unspooled[0].number <= upto:
             self._unspooled = [each for each in self._unspooled if each.number > upto]
         while self._segments and self._segments[0].last <= upto:
@@ -187,6 +188,8 @@ class Spool:
     # --- within ---
 
     def _keep(self, record: Record) -> None:
+        if not self._recent:
+            self._first_recent = record.number
         self.last = record.number
         self._recent[record.number] = record
         self._recent_size += _in_memory(record)
@@ -222,14 +225,12 @@ class Spool:
     def _forget_recent(self) -> None:
         """Let go of the oldest lines in memory, as far as they are on disk."""
         first_unspooled = self._unspooled[0].number if self._unspooled else self.last + 1
-        while self._recent_size > self._bounds.memory:
-            oldest = next(iter(self._recent))
-            if oldest >= first_unspooled:
-                break
-            self._drop_recent(oldest)
+        while self._recent_size > self._bounds.memory and self._first_recent < first_unspooled:
+            self._drop_oldest()
 
-    def _drop_recent(self, number: int) -> None:
-        self._recent_size -= _in_memory(self._recent.pop(number))
+    def _drop_oldest(self) -> None:
+        self._recent_size -= _in_memory(self._recent.pop(self._first_recent))
+        self._first_recent += 1
 
     def _give_up(self) -> None:
         """Let go of transient lines, the oldest first, until the disk's bound is kept."""
