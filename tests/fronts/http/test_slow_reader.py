@@ -87,6 +87,7 @@ def held_by_the_front() -> int:
     return sum(each.size for each in found.statistics("filename"))
 
 
+# R1
 async def test_a_reader_that_stops_holds_up_nobody_and_gets_everything_later(
     hub: Front,
 ) -> None:
@@ -119,6 +120,7 @@ async def test_a_reader_that_stops_holds_up_nobody_and_gets_everything_later(
     assert set(kinds) == {"following", "events", "live"}
 
 
+# R2
 async def test_live_text_that_a_slow_reader_missed_comes_as_a_whole(hub: Front) -> None:
     session = await hub.deck.have_session()
     async with raw_client(hub) as slow:
@@ -140,6 +142,7 @@ async def test_live_text_that_a_slow_reader_missed_comes_as_a_whole(hub: Front) 
     assert text == "".join(pieces) + "the end"
 
 
+# R3
 async def test_a_reader_that_never_reads_on_is_sent_away(tmp_path: Path) -> None:
     async with front(tmp_path, pace=Pace(send_seconds=0.3)) as hub:
         session = await hub.deck.have_session()

@@ -178,6 +178,23 @@ async def test_secrets_of_a_spec_are_masked_on_the_stream(hub: Front) -> None:
     assert events[0]["event"]["spec"]["env"] == {"KEY": "…"}
 
 
+# E4
+async def test_clients_that_follow_the_same_get_the_same_and_others_their_own(hub: Front) -> None:
+    one, other = await hub.deck.have_session(), await hub.deck.have_session()
+    async with hub.stream() as first, hub.stream() as second, hub.stream() as third:
+        await first.follow(all=True)
+        await second.follow(all=True)
+        await third.follow(sessions={other: 3}, epoch=hub.deck.epoch)
+        for number in range(50):
+            await hub.deck.say(one, f"one {number}")
+            await hub.deck.say(other, f"other {number}", "more")
+        everything = await first.events(150)
+        assert await second.events(150) == everything
+        assert numbers(everything, one) == list(range(4, 54))
+        own = await third.events(100)
+        assert own == [event for event in everything if event["session"] == other]
+
+
 # L1
 async def test_live_text_comes_before_its_message_and_whoever_joins_gets_all(hub: Front) -> None:
     session = await hub.deck.have_session()
