@@ -16,13 +16,13 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.cli.deck.output import print_line
-from quarterdeck.cli.deck.place import RUNNER, write_private
+from quarterdeck.cli.deck.place import RUNNER
 from quarterdeck.cli.deck.serve import Deck, Serving, running_deck, until_signal
 from quarterdeck.cli.deck.stop import end_runner
 from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.fronts.http import Listen, Role, login_link
+from quarterdeck.fronts.http import Listen, login_link
 from quarterdeck.links.locate import find_claude
 from quarterdeck.testing import ScriptedModel, fake, isolated_env
 from quarterdeck.testing.fake import fake_cli_command
@@ -30,6 +30,7 @@ from quarterdeck.testing.script import Reply, Text, ToolUse, reply
 
 PROMPT = "Write a greeting into hello.txt."
 COMMAND = "echo 'Hello from the quarterdeck.' > hello.txt"
+NAME = "demo"
 DAY = 86400.0
 
 
@@ -49,7 +50,7 @@ async def _demo(folder: Path, port: int, use_fake: bool) -> None:
         cli = None if use_fake else _real_cli()
         spec = SessionSpec(
             directory=str(work),
-            name="demo",
+            name=NAME,
             claude=cli or _fake_cli(folder),
             env=isolated_env(folder / "home", model.url),
         )
@@ -57,8 +58,8 @@ async def _demo(folder: Path, port: int, use_fake: bool) -> None:
             async with running_deck(home, Serving(listen=Listen(port=port))) as deck:
                 prompt = Raw(msgspec.json.encode(PROMPT))
                 command = CreateSession(spec=spec, prompt=prompt, by="demo")
-                outcome = await deck.hub.submit(command)
-                _say(deck, outcome.session, cli)
+                await deck.hub.submit(command)
+                _say(deck, cli)
                 await until_signal()
         finally:
             with anyio.CancelScope(shield=True):
@@ -103,17 +104,13 @@ def _fake_cli(folder: Path) -> str:
     return str(program)
 
 
-def _say(deck: Deck, session: str, cli: str | None) -> None:
-    token = deck.home.parent / "token"
-    write_private(token, deck.access.make_token("demo", Role.OWNER).encode())
-    option = f"--hub {deck.address} --token-file {shlex.quote(str(token))}"
+def _say(deck: Deck, cli: str | None) -> None:
     link = login_link(deck.address, deck.access.make_code())
     print_line(
-        f"The demo is at {deck.address}, with a scripted model and"
-        f" {cli or 'a fake CLI, since none was found'}.\n"
+        f"The demo is at {deck.address}, with a scripted model and {cli or 'a fake CLI'}.\n"
         f"Open it: {link}\n"
-        f"The session {session} asks for a permission. From another terminal:\n"
-        f"  quarterdeck attach {option} {session}\n"
-        f"  quarterdeck answer {option} {session} allow\n"
+        "Its session asks for a permission. Answer in the browser, or in another terminal:\n"
+        f"  export QUARTERDECK_HOME={shlex.quote(str(deck.home))}\n"
+        f"  quarterdeck attach {NAME}\n"
         "Ctrl-C ends all of it."
     )

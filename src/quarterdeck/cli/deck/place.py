@@ -26,7 +26,6 @@ import msgspec
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
 from quarterdeck.links.processes import ProcessId, living
-from quarterdeck.runner.home import Home
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, RUNNER_TOKEN = "cli.token", "runner.token"
@@ -97,6 +96,8 @@ def _read_state(home: Path) -> HubState | None:
 
 def agents_in(folder: Path) -> list[ProcessId]:
     """The CLIs of a runner's folder that live."""
+    from quarterdeck.runner.home import Home  # most commands need nothing of the runner
+
     left = Home(folder).runs_left()
     return sorted(
         living(ProcessId(facts.pid, facts.born) for facts in left if facts.born),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ from quarterdeck.cli.deck.place import (
 )
 from quarterdeck.cli.deck.stop import end_runner
 from quarterdeck.cli.text import count
-from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http import (
     Access,
@@ -46,8 +47,11 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import living_runner, spawn_runner
+from quarterdeck.runner.home import LOG
 
 CLI_SECRET = "cli.secret"  # noqa: S105 - a file's name
+RUNNER_SECONDS = 30.0
+"""A runner first ends what an earlier one left behind."""
 STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
@@ -149,6 +153,12 @@ def _have_runner(home: Path, address: str, token: Path) -> None:
             )
         end_runner(folder)
     spawn_runner(folder, url, token, machine=LOCAL)
+    # Until it has moved in nobody could find it to end it.
+    deadline = time.monotonic() + RUNNER_SECONDS
+    while living_runner(folder) is None:
+        if time.monotonic() > deadline:
+            raise LaunchError(f"the runner does not begin; see {folder / LOG}")
+        time.sleep(0.02)
 
 
 def runner_token(home: Path, access: Access) -> Path:

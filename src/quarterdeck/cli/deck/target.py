@@ -78,7 +78,7 @@ def find_ask(client: HubClient, given: str) -> tuple[str, AskView | None]:
     """The id of the open question that begins so, and its card.
 
     An id that is whole is passed on when it is not open: a late answer is the hub's to judge. A
-    session's id will do where one question of it is open.
+    session will do where one question of it is open.
     """
     session, _, rest = given.partition(".")
     cards = {card.opened.ask: card for card in client.asks()}
@@ -86,9 +86,13 @@ def find_ask(client: HubClient, given: str) -> tuple[str, AskView | None]:
         return given, cards[given]
     if rest and is_id(rest) and session:
         return given, None
-    if found := _one_of(given, ((ask, "") for ask in cards)) if given else None:
-        return found, cards[found]
-    raise NotFound("open question", given)
+    named = [(ask, "") for ask in cards] if given else []
+    if not (found := _one_of(given, named)):
+        of_session = find_session(client, given)
+        found = _one_of(of_session, named)
+    if found is None:
+        raise NotFound("open question", given)
+    return found, cards[found]
 
 
 def _one_of(given: str, known: Iterable[tuple[str, str]]) -> str | None:

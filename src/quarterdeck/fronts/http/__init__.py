@@ -3,15 +3,25 @@
 `make_app` makes the ASGI app and `serve` runs it; `Access` decides who gets in and `data_home` says
 where that is kept. Above are the commands of the terminal; below is `hub.deck`, and nothing else
 of the hub.
+
+What needs the web framework is loaded when it is first used: a command that only talks to a hub
+needs the shapes of its answers, and not the third of a second that the framework takes to load.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from quarterdeck.fronts.http.access import Access, login_link
-from quarterdeck.fronts.http.app import make_app
-from quarterdeck.fronts.http.connection import Pace
 from quarterdeck.fronts.http.home import data_home
 from quarterdeck.fronts.http.places import Places
 from quarterdeck.fronts.http.roles import Person, Right, Role
 from quarterdeck.fronts.http.serve import Listen, serve
+
+if TYPE_CHECKING:
+    from quarterdeck.fronts.http.app import make_app
+    from quarterdeck.fronts.http.connection import Pace
 
 __all__ = [
     "Access",
@@ -26,3 +36,11 @@ __all__ = [
     "make_app",
     "serve",
 ]
+
+_LATER = {"make_app": "app", "Pace": "connection"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

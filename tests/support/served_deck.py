@@ -1,0 +1,112 @@
+"""A hub in a process of its own, with a data folder of its own, and the commands around it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Process
+
+from quarterdeck.cli.deck.client import HubClient
+from quarterdeck.cli.deck.place import cli_token, living_hub
+from quarterdeck.fronts.http.shapes import SessionShape
+from quarterdeck.runner import living_runner
+from support.command_line import Done, Quarterdeck
+from support.processes import Processes
+
+SECONDS = 40.0
+
+
+class ServedDeck:
+    """`quarterdeck serve`, started and stopped as a person would; and the other commands."""
+
+    def __init__(self, command: Quarterdeck, processes: Processes) -> None:
+        self.command = command
+        self.data = command.home / "data"
+        self.port = _free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        self.hub: Process | None = None
+        self.said = ""
+        self._processes = processes
+        command.env |= {"QUARTERDECK_HOME": str(self.data), "PYTHONUNBUFFERED": "1"}
+
+    async def __call__(self, *arguments: str, stdin: bytes = b"", code: int = 0) -> Done:
+        """Run a command to its end."""
+        done = await self.command(*arguments, stdin=stdin)
+        assert done.code == code, (arguments, done.out, done.err)
+        assert "Traceback" not in done.err, done.err
+        return done
+
+    async def serve(self, *arguments: str) -> str:
+        """Start the hub; gives what it said until it was there."""
+        self.hub = await self.command.start("serve", "--port", str(self.port), *arguments)
+        self.said = ""
+        await self.hear("Ctrl-C stops the hub")
+        self.adopt()
+        return self.said
+
+    def adopt(self, folder: str = "runner") -> int | None:
+        """Remember the runner of a folder, so that it is ended with the test; gives its pid."""
+        state = living_runner(self.data / folder)
+        return None if state is None else self._processes.started(state.pid)
+
+    async def hear(self, text: str) -> None:
+        """Read what the hub prints, up to this text."""
+        assert self.hub is not None
+        assert self.hub.stdout is not None
+        with anyio.fail_after(SECONDS):
+            while text not in self.said:
+                try:
+                    self.said += (await self.hub.stdout.receive()).decode()
+                except anyio.EndOfStream:
+                    raise AssertionError(f"no {text!r} in {self.said!r}") from None
+
+    async def ends(self) -> int:
+        """Wait for the end of the hub; its last words are in `said`."""
+        assert self.hub is not None
+        assert self.hub.stdout is not None
+        with anyio.fail_after(SECONDS):
+            async for chunk in self.hub.stdout:
+                self.said += chunk.decode()
+            return await self.hub.wait()
+
+    async def new(self, *arguments: str) -> str:
+        """Make a session with the real CLI; gives its id."""
+        done = await self("new", "--api-billing", str(self.command.work), *arguments)
+        return done.out.strip()
+
+    @property
+    def client(self) -> HubClient:
+        """The API, as the commands of this user see it."""
+        state = living_hub(self.data)
+        assert state is not None
+        return HubClient(state.address, cli_token(self.data))
+
+    async def until(self, session: str, wanted: Callable[[SessionShape], bool]) -> SessionShape:
+        """Wait until a session is as wanted; gives it."""
+        client = self.client
+        with anyio.fail_after(SECONDS):
+            while True:
+                shape = await anyio.to_thread.run_sync(client.session, session)
+                if wanted(shape):
+                    return shape
+                await anyio.sleep(0.05)
+
+    async def until_state(self, session: str, state: str) -> SessionShape:
+        """Wait until a session is in a state; gives it."""
+        return await self.until(session, lambda shape: shape.state == state)
+
+
+async def until_true(condition: Callable[[], bool]) -> None:
+    """Look again and again until something has become true."""
+    with anyio.fail_after(SECONDS):
+        while not condition():  # noqa: ASYNC110 - other processes make it true
+            await anyio.sleep(0.02)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+    return port
