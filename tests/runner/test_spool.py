@@ -251,7 +251,7 @@ def test_only_stream_events_are_transient() -> None:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.data())
 def test_whatever_happens_in_whatever_order_no_durable_line_is_lost(
