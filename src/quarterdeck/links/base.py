@@ -11,7 +11,9 @@ and can then ask again for what may have been lost.
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Protocol, Self
 
 import msgspec
 
@@ -37,6 +39,25 @@ class Resumed(msgspec.Struct, frozen=True):
     """
 
     last_request_id: str | None = None
+
+
+class Closing(ABC):
+    """What closes itself at the end of an `async with`, however that ends."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End it. Never raises; safe to call twice."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        await self.close()
 
 
 class Link(Protocol):

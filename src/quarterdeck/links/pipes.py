@@ -173,5 +173,5 @@ def tail_for(
 def _widen(pipe: asyncio.BaseTransport | None) -> None:
     """Make the kernel's buffer larger where that is allowed; slower is no reason to fail."""
     if sys.platform == "linux" and pipe is not None:
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # closed already: the process has ended
             fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)

@@ -18,13 +18,12 @@ from __future__ import annotations
 import base64
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Literal, Self
+from typing import BinaryIO, Literal
 
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Dropped, Link, Resumed
+from quarterdeck.links.base import Closing, Dropped, Link, Resumed
 from quarterdeck.links.lines import check_whole_lines
 
 # A line without an end must not fill the memory: from here on it is recorded in parts.
@@ -49,7 +48,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     close_code: int | None = None
 
 
-class RecordingLink:
+class RecordingLink(Closing):
     """A link that writes down all that passes it, and else is the link inside it.
 
     `file` is a path, which is made anew, or a file open for writing bytes, which stays open. Each
@@ -65,17 +64,6 @@ class RecordingLink:
         self._rest = bytearray()
         self._ended = False
         self._meta("start")
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     @property
     def resumable(self) -> bool:

@@ -19,7 +19,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import anyio
@@ -29,6 +28,7 @@ import msgspec
 
 from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links import processes
+from quarterdeck.links.base import Closing
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.lines import check_whole_lines
@@ -49,7 +49,7 @@ class StopSteps(msgspec.Struct, frozen=True, kw_only=True):
     drain: float = 0.5  # from its exit, when a process of its own still holds the pipe open
 
 
-class SubprocessLink:
+class SubprocessLink(Closing):
     """A CLI process and the pipes to it. Start it with `start`, end it with `close`.
 
     As an async context manager it closes itself. Whatever way it ends, no process that it started
@@ -110,17 +110,6 @@ class SubprocessLink:
             await link.close()
             raise
         return link
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     @property
     def resumable(self) -> bool:

@@ -14,7 +14,6 @@ import ipaddress
 import random
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -24,7 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
-from quarterdeck.links.base import Dropped, Resumed
+from quarterdeck.links.base import Closing, Dropped, Resumed
 from quarterdeck.links.lines import check_whole_lines
 from quarterdeck.links.websocket.codes import PERMANENT, meaning
 from quarterdeck.links.websocket.outbox import Outbox
@@ -56,7 +55,7 @@ class Redial(msgspec.Struct, frozen=True, kw_only=True):
         return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311  (no secret)
 
 
-class DialLink:
+class DialLink(Closing):
     """A resumable link to the WebSocket at `url`. Make it with `DialLink.connect`."""
 
     def __init__(
@@ -110,17 +109,6 @@ class DialLink:
             if link._over is not None:
                 raise LinkRefused(link._over.reason)
         return link
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     @property
     def resumable(self) -> bool:

@@ -14,13 +14,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 import anyio
 
 from quarterdeck.domain.errors import LinkClosed, UsageError
-from quarterdeck.links.base import Dropped, Resumed
+from quarterdeck.links.base import Closing, Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.lines import check_whole_lines
 from quarterdeck.links.websocket.codes import CLOSED, REPLACED, meaning
@@ -55,7 +54,7 @@ class Connection(Protocol):
         """Close it with a code. Never raises."""
 
 
-class WebSocketLink:
+class WebSocketLink(Closing):
     """A resumable link to one CLI; connections are given to it by a `CliEndpoint`.
 
     `first` is how many seconds to wait for the first connection, `grace` how many for the next one
@@ -85,17 +84,6 @@ class WebSocketLink:
         self._post_order = asyncio.Lock()
         self._last_post = b""
         self._farewells = 0
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     @property
     def resumable(self) -> bool:
