@@ -63,6 +63,33 @@ async def test_over_tls_the_cookie_is_for_tls_only(tmp_path: Path) -> None:
     assert "; Secure" in answer.headers["set-cookie"]
 
 
+async def test_cookies_of_other_servers_on_the_host_do_no_harm(hub: Front) -> None:
+    cookie = await log_in(hub, hub.access.make_code())
+    strange = f'theme={{"a": "b, c"}}; x; =y; {cookie}; quarterdeck_other=1; z="'
+    async with hub.client(None, cookie=strange) as client:
+        assert (await client.get("/api/whoami")).status_code == 200
+
+
+async def test_a_stranger_cannot_make_the_server_read_much(hub: Front) -> None:
+    async with hub.client(None) as client:
+        answer = await client.post("/login", json={"code": "x" * 5000})
+    assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
+
+
+async def test_while_the_file_of_tokens_is_damaged_nobody_gets_in(
+    hub: Front, tmp_path: Path
+) -> None:
+    file = tmp_path / "data" / "access.json"
+    async with hub.client() as client:
+        good = file.read_bytes()
+        file.write_bytes(b"{}")
+        answer = await client.get("/api/whoami")
+        assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+        assert str(file) not in answer.text
+        file.write_bytes(good)
+        assert (await client.get("/api/whoami")).status_code == 200
+
+
 async def test_a_code_works_once(hub: Front) -> None:
     code = hub.access.make_code()
     await log_in(hub, code)

@@ -3,35 +3,23 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from quarterdeck.fronts.http import Access, make_app
-from quarterdeck.fronts.http.asgi import Message
+from quarterdeck.fronts.http.app import openapi_document
 from quarterdeck.fronts.http.schema import schemas_of
 from support.front import Front, Json
-from support.small_deck import SmallDeck
 
 
-@pytest.fixture(scope="module")
-async def spec(tmp_path_factory: pytest.TempPathFactory) -> Json:
-    """The document, as the app gives it."""
-    app = make_app(SmallDeck(), Access(tmp_path_factory.mktemp("data")))
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b""}
-
-    scope: Json = {
-        "type": "http",
-        "method": "GET",
-        "path": "/openapi.json",
-        "scheme": "http",
-        "headers": [(b"host", b"localhost")],
-    }
-    await app(scope, receive, send)
-    found: Json = msgspec.json.decode(sent[1]["body"])
+@pytest.fixture
+def spec() -> Json:
+    """The document."""
+    found: Json = msgspec.json.decode(openapi_document())
     return found
+
+
+async def test_the_document_is_served_without_a_token(hub: Front) -> None:
+    async with hub.client(None) as client:
+        answer = await client.get("/openapi.json")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.content == openapi_document()
 
 
 def operations(spec: Json) -> list[tuple[str, Json]]:
@@ -43,7 +31,7 @@ def operations(spec: Json) -> list[tuple[str, Json]]:
     ]
 
 
-async def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
+def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
     assert spec["openapi"].startswith("3.1")
     assert {name for name, _ in operations(spec)} == {
         "GET /healthz",
@@ -72,7 +60,7 @@ async def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
     }
 
 
-async def test_every_operation_says_what_it_does_and_how_it_fails(spec: Json) -> None:
+def test_every_operation_says_what_it_does_and_how_it_fails(spec: Json) -> None:
     for name, operation in operations(spec):
         assert operation["description"], name
         assert "200" in operation["responses"], name
@@ -82,13 +70,13 @@ async def test_every_operation_says_what_it_does_and_how_it_fails(spec: Json) ->
                 assert kind == "application/problem+json", name
 
 
-async def test_every_reference_leads_somewhere(spec: Json) -> None:
+def test_every_reference_leads_somewhere(spec: Json) -> None:
     text = msgspec.json.encode(spec).decode()
     names = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert names <= spec["components"]["schemas"].keys()
 
 
-async def test_bodies_say_that_unknown_members_are_refused(spec: Json) -> None:
+def test_bodies_say_that_unknown_members_are_refused(spec: Json) -> None:
     schemas = spec["components"]["schemas"]
     for name in ("NewSession", "SessionSpec", "AllowAnswer", "NewPrompt", "CreateSession"):
         assert schemas[name]["additionalProperties"] is False

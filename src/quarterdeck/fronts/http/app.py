@@ -6,6 +6,8 @@ endpoints of runners and CLIs as ASGI apps, and knows nothing of what is behind 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -14,6 +16,7 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
+from litestar.plugins import OpenAPISchemaPlugin
 
 from quarterdeck import __version__
 from quarterdeck.fronts.http import deckwide, sessions
@@ -35,9 +38,6 @@ from quarterdeck.fronts.http.problems import (
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.deck import Deck
 
-_HIDDEN = "/-/openapi"
-"""Where the framework would serve its own idea of the document. The switch does not lead there."""
-
 
 def make_app(
     deck: Deck,
@@ -53,9 +53,8 @@ def make_app(
     `runner_endpoint` gets what comes to `/runner`; `cli_endpoint` what comes below `/v1/`, and the
     WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`.
     """
-    api, names = _api(deck, access)
-    pages = Pages(document(api, names), static)
-    switch = _Switch(cast("ASGIApp", api), pages)
+    pages = Pages(openapi_document(), static)
+    switch = _Switch(cast("ASGIApp", _api(deck, access)), pages)
     return Gate(
         access,
         switch,
@@ -86,12 +85,19 @@ class _Switch:
         return path.startswith("/api/") or path == "/healthz"
 
 
-def _api(deck: Deck, access: Access) -> tuple[Litestar, StructNames]:
-    names = StructNames()
-    api = Router(path="/api", route_handlers=sessions.HANDLERS, guards=[reading])
-    for handler in deckwide.HANDLERS:
-        api.register(handler)
-    app = Litestar(
+def _api(
+    deck: Deck | None,
+    access: Access | None,
+    *,
+    openapi: OpenAPIConfig | None = None,
+    plugins: Sequence[OpenAPISchemaPlugin] = (),
+) -> Litestar:
+    api = Router(
+        path="/api",
+        route_handlers=[*sessions.HANDLERS, *deckwide.HANDLERS],
+        guards=[reading],
+    )
+    return Litestar(
         route_handlers=[api, *deckwide.OPEN_HANDLERS],
         dependencies={
             "deck": Provide(lambda: deck, sync_to_thread=False),
@@ -99,18 +105,24 @@ def _api(deck: Deck, access: Access) -> tuple[Litestar, StructNames]:
         },
         exception_handlers={Exception: _answer},
         request_max_body_size=BODY_LIMIT,
-        openapi_config=OpenAPIConfig(
-            title="Quarterdeck",
-            version=__version__,
-            description="Run many Claude Code agents, and steer them from anywhere.",
-            path=_HIDDEN,
-            render_plugins=[],
-            use_handler_docstrings=True,
-        ),
-        plugins=[names],
+        openapi_config=openapi,
+        plugins=plugins,
         logging_config=None,
     )
-    return app, names
+
+
+@cache
+def openapi_document() -> bytes:
+    """The OpenAPI document, as JSON. It is the same for every app, which serves it as a page."""
+    names = StructNames()
+    config = OpenAPIConfig(
+        title="Quarterdeck",
+        version=__version__,
+        description="Run many Claude Code agents, and steer them from anywhere.",
+        render_plugins=[],
+        use_handler_docstrings=True,
+    )
+    return document(_api(None, None, openapi=config, plugins=[names]), names)
 
 
 def _answer(_: Request[object, object, State], error: Exception) -> Response[bytes]:

@@ -53,18 +53,17 @@ async def body_of(request: Asking, kind: type[_T], *, empty_is: _T | None = None
     return decoded(data, kind)
 
 
-def decoded(data: bytes | msgspec.Raw, kind: type[_T], where: str = "body") -> _T:
+def decoded(data: bytes, kind: type[_T]) -> _T:
     """JSON as a struct. Raises `UsageError` with the path of what is wrong."""
     try:
-        if not isinstance(data, msgspec.Raw):
-            data.decode()  # raw members are passed on, and nobody else looks at their letters
+        data.decode()  # raw members are passed on, and nobody else looks at their letters
         return msgspec.json.decode(data, type=kind)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{where}: not UTF-8 at byte {error.start}") from error
+        raise UsageError(f"body: not UTF-8 at byte {error.start}") from error
     except msgspec.DecodeError as error:
-        raise UsageError(f"{where}: {error}") from error
+        raise UsageError(f"body: {error}") from error
     except RecursionError as error:
-        raise UsageError(f"{where}: nested too deeply") from error
+        raise UsageError("body: nested too deeply") from error
 
 
 def decode_command(data: msgspec.Raw) -> AnyCommand:

@@ -171,8 +171,9 @@ class Connection:
         if len(body) > self._pace.frame_bytes:
             raise UsageError(f"frame: more than {self._pace.frame_bytes} bytes")
         try:
-            return _decoder.decode(body)
-        except (msgspec.DecodeError, RecursionError) as error:
+            # A raw command is passed on, and nobody else looks at its letters.
+            return _decoder.decode(body if isinstance(body, str) else body.decode())
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"frame: {error}") from error
 
     async def _change(self, frame: Follow | Unfollow) -> None:

@@ -35,6 +35,9 @@ from quarterdeck.fronts.http.shapes import (
 )
 from quarterdeck.fronts.http.tokens import Kind
 
+LOGIN_LIMIT = 4096
+"""Whoever sends this is not known yet."""
+
 Doors = NamedDependency[SkipValidation[Access]]
 OfSession = Annotated[
     str | None, QueryParameter(description="Of this session only", max_length=128)
@@ -88,7 +91,12 @@ async def logout(request: Asking, access: Doors) -> Response[Me]:
     return Response(me(person), headers=headers)
 
 
-@post("/login", status_code=200, opt=told(LOGIN_ERRORS, takes=LoginCode, open=True))
+@post(
+    "/login",
+    status_code=200,
+    request_max_body_size=LOGIN_LIMIT,
+    opt=told(LOGIN_ERRORS, takes=LoginCode, open=True),
+)
 async def login(request: Asking, access: Doors) -> Response[Me]:
     """Exchange the code of a login link for a cookie. A code works once, for ten minutes."""
     given = await body_of(request, LoginCode)

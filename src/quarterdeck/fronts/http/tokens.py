@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import hashlib
 import hmac
+import logging
 import os
 import secrets
 import threading
@@ -25,6 +26,8 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.home import make_private
 from quarterdeck.fronts.http.roles import Person, Role
+
+logger = logging.getLogger(__name__)
 
 CODE_SECONDS = 600.0  # a login link is opened at once, or is asked for again
 BROWSER_SECONDS = 90 * 86400.0
@@ -165,7 +168,12 @@ class TokenFile:
     def _fresh(self) -> _Contents:
         with self._mutex:
             if self._stat() != self._stamp:
-                self._contents = self._read()
+                try:
+                    self._contents = self._read()
+                except (UsageError, OSError) as error:
+                    # Until somebody has put it right, nobody gets in.
+                    logger.error("%s", error)
+                    self._contents = msgspec.structs.replace(self._contents, grants=())
             return self._contents
 
     @contextlib.contextmanager
