@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -17,6 +20,7 @@ from support.command_line import Done, Quarterdeck
 from support.processes import Processes
 
 SECONDS = 40.0
+TESTS = Path(__file__).parent.parent
 
 
 class ServedDeck:
@@ -30,14 +34,41 @@ class ServedDeck:
         self.hub: Process | None = None
         self.said = ""
         self._processes = processes
+        self._worker: Process | None = None
         command.env |= {"QUARTERDECK_HOME": str(self.data), "PYTHONUNBUFFERED": "1"}
 
-    async def __call__(self, *arguments: str, stdin: bytes = b"", code: int = 0) -> Done:
+    async def __call__(self, *arguments: str, stdin: str = "", code: int = 0) -> Done:
         """Run a command to its end."""
-        done = await self.command(*arguments, stdin=stdin)
-        assert done.code == code, (arguments, done.out, done.err)
-        assert "Traceback" not in done.err, done.err
-        return done
+        if self._worker is None:
+            self._worker = await anyio.open_process(
+                [sys.executable, "-m", "support.command_worker"],
+                env=self.command.env | {"PYTHONPATH": str(TESTS)},
+                cwd=self.command.work,
+                stderr=None,
+            )
+            self._processes.started(self._worker.pid)
+        assert self._worker.stdin is not None
+        assert self._worker.stdout is not None
+        request = json.dumps({"arguments": arguments, "stdin": stdin})
+        answer = b""
+        with anyio.fail_after(SECONDS):
+            await self._worker.stdin.send(request.encode() + b"\n")
+            while not answer.endswith(b"\n"):
+                answer += await self._worker.stdout.receive()
+        found, out, err = json.loads(answer)
+        assert found == code, (arguments, out, err)
+        assert "Traceback" not in err, err
+        return Done(found, out.encode(), err.encode())
+
+    async def leave(self) -> None:
+        """The test is over: nothing of ours goes on."""
+        self.adopt()
+        if self._worker is not None:
+            assert self._worker.stdin is not None
+            await self._worker.stdin.aclose()
+            with anyio.fail_after(SECONDS):
+                await self._worker.wait()
+            await self._worker.aclose()
 
     async def serve(self, *arguments: str) -> str:
         """Start the hub; gives what it said until it was there."""

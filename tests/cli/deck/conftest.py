@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -12,8 +12,8 @@ from support.served_deck import ServedDeck
 
 
 @pytest.fixture
-def deck(quarterdeck: Quarterdeck, processes: Processes) -> Iterator[ServedDeck]:
+async def deck(quarterdeck: Quarterdeck, processes: Processes) -> AsyncIterator[ServedDeck]:
     """The commands, and a hub that is not started yet."""
     made = ServedDeck(quarterdeck, processes)
     yield made
-    made.adopt()
+    await made.leave()

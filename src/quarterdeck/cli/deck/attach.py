@@ -48,7 +48,11 @@ def run_attach(given: str, target: Target) -> int:
         raise UsageError("attach needs a terminal; `quarterdeck log --follow` does not")
     client = connect(target)
     shape = client.session(find_session(client, given))
-    return anyio.run(_Attached(target, shape, client.asks(shape.session)).main)
+    return anyio.run(_attach, target, shape, client.asks(shape.session))
+
+
+async def _attach(target: Target, shape: SessionShape, asks: tuple[AskView, ...]) -> int:
+    return await _Attached(target, shape, asks).main()
 
 
 class _Attached:

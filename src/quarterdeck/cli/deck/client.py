@@ -49,7 +49,11 @@ class HubRefused(QuarterdeckError):
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        super().__init__(problem.detail or problem.title)
+        text = problem.detail or problem.title
+        # An error of the hub's own: its log has more, under this name.
+        super().__init__(
+            f"{problem.title}: {text} ({problem.instance})" if problem.instance else text
+        )
 
 
 class HubClient:

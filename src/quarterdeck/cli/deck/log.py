@@ -32,9 +32,13 @@ def run_log(given: str, target: Target, *, follow: bool, json_output: bool) -> i
         printer.events((shape,))
         seen = shape.seq
     if follow:
-        anyio.run(Feed(target, session, seen, printer).run)
+        anyio.run(_follow, target, session, seen, printer)
     printer.screen.end_line()
     return Exit.SUCCESS
+
+
+async def _follow(target: Target, session: str, seen: int, printer: _Printer) -> None:
+    await Feed(target, session, seen, printer).run()
 
 
 class _Printer:
