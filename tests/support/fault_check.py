@@ -1,4 +1,4 @@
-"""The journal against what the CLIs really wrote and read: nothing missing, doubled or out of order.
+"""The journal against what the CLIs wrote and read: nothing missing, doubled or out of order.
 
 Pure comparing: events on one side, the records of `fault_cli` on the other. Each finding is a
 sentence; no finding is what a schedule wants.
@@ -90,7 +90,7 @@ def find(events: Sequence[AnyEvent], records: Path, runner_killed: set[str]) -> 
         found += _numbers(life)
         if life.pid is None:
             continue
-        found += _said(life, wrote(records, life.pid), life.run in runner_killed)
+        found += _said(life, records, life.run in runner_killed)
         found += _sent(life, read(records, life.pid))
     pids = {life.pid for life in known.values()}
     for path in records.glob("*.in"):
@@ -110,14 +110,17 @@ def _numbers(life: Life) -> list[str]:
     return found
 
 
-def _said(life: Life, record: list[str], runner_killed: bool) -> list[str]:
+def _said(life: Life, records: Path, runner_killed: bool) -> list[str]:
+    pid = life.pid or 0
+    record, last = wrote(records, pid), _lines(records / f"{pid}.out")[-1:]
     said = [line for _, line in life.said]
     same = 0
     while same < min(len(said), len(record)) and said[same] == record[same]:
         same += 1
     rest, missing = said[same:], record[same:]
-    if rest and missing and missing[0].startswith(rest[0].rstrip("\ufffd")) and len(rest) == 1:
-        # Killed in the midst of a line: what it wrote of it is kept.
+    killed = life.ended is not None and not life.ended.clean
+    if killed and len(rest) == 1 and last[0].startswith(rest[0].rstrip("\ufffd").encode()):
+        # Killed in the midst of a line, perhaps of a delta: what it wrote of it is kept.
         rest, missing = [], missing[1:]
     elif life.ended is not None and life.ended.signal is not None and len(missing) == 1:
         missing = []  # killed after it had put the line down, and before it had written it
@@ -132,7 +135,9 @@ def _sent(life: Life, record: list[bytes]) -> list[str]:
     sent = [line for _, line in life.sent]
     if record != sent[: len(record)]:
         at = next(i for i, line in enumerate(record) if sent[i : i + 1] != [line])
-        return [f"run {life.run}: the CLI read {record[at][:200]!r}, not {sent[at : at + 1]!r:.200}"]
+        return [
+            f"run {life.run}: the CLI read {record[at][:200]!r}, not {sent[at : at + 1]!r:.200}"
+        ]
     return []
 
 
@@ -171,7 +176,7 @@ def _prompts(
     given: dict[str, list[PromptSent]] = {}
     for event in events:
         match event:
-            case PromptSent(prompt=prompt, run=run):
+            case PromptSent(prompt=prompt):
                 if prompt in taken:
                     found.append(f"the prompt {prompt} was given again after it had been taken")
                 given.setdefault(prompt, []).append(event)

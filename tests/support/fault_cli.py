@@ -1,4 +1,4 @@
-"""A CLI for the tests of faults: it talks by chance, and writes down what it wrote and what it read.
+"""A CLI for the tests of faults: it talks by chance, and writes down what it wrote and read.
 
 A program of its own that imports the standard library only: `fault_cli.py CONFIG.json [flags]`. It
 takes prompts at any time and answers control requests; a turn is a row of deltas, messages, odd
@@ -94,18 +94,32 @@ class Cli:
         deadline = time.monotonic() + LIFETIME
         while not self.ended and time.monotonic() < deadline:
             waiting = not self.beats or (self.beats[0][0] == "settle" and self.asks)
-            if waiting and not self.beats and self.prompts:
+            if not self.beats and self.prompts:
                 self.begin(self.prompts.popleft())
                 continue
             self.hear(1.0 if waiting else self.chance.choice((0.0, 0.0, 0.001, 0.004)))
-            if not waiting and not self.ended and self.beats:
+            if not waiting and self.goes_on():
                 self.play(*self.beats.popleft())
+
+    def goes_on(self) -> bool:
+        """Whether there is a turn, and somebody to hear of it."""
+        return bool(self.beats) and not self.ended
 
     def begin(self, prompt: dict[str, object]) -> None:
         """Choose what the turn will be."""
         self.beats.append(("init",))
         self.beats.append(("echo", str(prompt.get("uuid", ""))))
-        kinds = ("deltas", "deltas", "assistant", "assistant", "odd", "broken", "big", "hook", "ask")
+        kinds = (
+            "deltas",
+            "deltas",
+            "assistant",
+            "assistant",
+            "odd",
+            "broken",
+            "big",
+            "hook",
+            "ask",
+        )
         weights = (4, 4, 6, 6, 2, 1, 1, 2, 4)
         for kind in self.chance.choices(kinds, weights, k=self.chance.randrange(4, 24)):
             self.beats.append((kind,))

@@ -89,8 +89,7 @@ def fill_disk(journal: Path, *, full: bool) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (size if full else most, most))
 
 
-async def main(journal_file: Path, port: int, token_file: Path) -> None:
-    token = token_file.read_text()
+async def main(journal_file: Path, port: int, token: str) -> None:
     journal = await SqliteJournal.open(journal_file)
     hub = Hub(journal, lambda given: "local" if given == token else None)
     loop = asyncio.get_running_loop()
@@ -126,4 +125,4 @@ def write_all(data: bytes) -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])))
+    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]).read_text()))

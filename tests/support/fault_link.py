@@ -1,4 +1,4 @@
-"""The network between a runner and its hub, at fault: cut at any byte, stalled, or full of rubbish."""
+"""The network between a runner and its hub: cut at any byte, stalled, or full of rubbish."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A schedule of faults: what a seed does to a world, and how the world must come out of it.
 
 A few sessions talk, ask and are prompted; meanwhile chance kills, cuts, stalls, fills the disk and
-talks rubbish. In the end everything heals, all questions are answered, all sessions are stopped, and
-the journal is compared with what the CLIs wrote down. The seed decides what is done and in which
-order; the machine decides at which byte.
+talks rubbish. In the end everything heals, all questions are answered, all sessions are stopped,
+and the journal is compared with what the CLIs wrote down. The seed decides what is done, and in
+which order; the machine decides at which byte.
 """
 
 from __future__ import annotations
@@ -58,7 +58,6 @@ class Schedule:
 
     async def play(self) -> list[str]:
         """Do it all; gives what is wrong in the end."""
-        actions = self._actions()
         async with anyio.create_task_group() as self._hands:
             for n, name in enumerate(self.sessions):
                 spec = self.world.spec(name, self.seed * 10 + n)
@@ -66,14 +65,23 @@ class Schedule:
                     spec=spec, session=name, prompt=Raw(b'"begin"'), prompt_id=self._id(), by="test"
                 )
                 self._hands.start_soon(self._surely, create)
-            for _ in range(self.chance.randrange(5, 10)):
-                await anyio.sleep(self.chance.random() ** 2 * 0.25)
-                action = self.chance.choices(list(actions), list(actions.values()))[0]
+            for pause, chance, action in self._plan():
+                await anyio.sleep(pause)
+                self.chance = chance
                 self.done.append(action.__name__.strip("_"))
                 with suppress(HubGone, Refusal):
                     await action()
             await self._heal()
         return await self._settle()
+
+    def _plan(self) -> list[tuple[float, random.Random, Callable[[], Awaitable[None]]]]:
+        """All from the seed: each action has chances of its own, however many it takes."""
+        actions = self._actions()
+        own = random.Random(self.seed)
+        return [
+            (own.random() ** 2 * 0.25, random.Random(own.random()), action)
+            for action in own.choices(list(actions), list(actions.values()), k=own.randrange(5, 10))
+        ]
 
     def _actions(self) -> dict[Callable[[], Awaitable[None]], int]:
         return {
@@ -227,16 +235,10 @@ class Schedule:
         why: list[str] = []
         try:
             with anyio.fail_after(SETTLE_SECONDS):
-                while why := await self._unrest():
-                    await anyio.sleep(0.02)
+                await self._until_none(self._unrest, why)
                 for name in self.sessions:
                     await self._surely(wish.StopSession(session=name, by="test"))
-                while why := [
-                    f"{name} is still {view.state}"
-                    for name in self.sessions
-                    if (view := await self.world.view(name)).state is not SessionState.ENDED
-                ]:
-                    await anyio.sleep(0.02)
+                await self._until_none(self._running, why)
         except TimeoutError:
             return [f"it did not come to rest: {sentence}" for sentence in why]
         found = [f"{n} people won {ask}" for ask, n in self.wins.items() if n > 1]
@@ -247,6 +249,22 @@ class Schedule:
                 found.append(f"{name}: the events are not numbered in a row")
             found += find(events, self.world.records(name), self.runner_killed)
         return found
+
+    async def _until_none(self, look: Callable[[], Awaitable[list[str]]], why: list[str]) -> None:
+        """Look again until there is nothing to see; `why` has what was seen last."""
+        while True:
+            why[:] = await look()
+            if not why:
+                return
+            await anyio.sleep(0.02)
+
+    async def _running(self) -> list[str]:
+        views = [await self.world.view(name) for name in self.sessions]
+        return [
+            f"{view.session} is still {view.state}"
+            for view in views
+            if view.state is not SessionState.ENDED
+        ]
 
     async def _unrest(self) -> list[str]:
         """What is still going on; questions are answered on the way."""

@@ -99,7 +99,8 @@ class World:
             raise HubGone
         self._count += 1
         question.id = self._count
-        future = self._waiting[question.id] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._waiting[question.id] = future
         try:
             hub.stdin.write(msgspec.json.encode(question) + b"\n")
             with anyio.fail_after(SECONDS):
@@ -232,7 +233,6 @@ async def _end(process: asyncio.subprocess.Process | None, number: int) -> None:
 @asynccontextmanager
 async def world(folder: Path, processes: Processes) -> AsyncIterator[World]:
     """A world while the block runs."""
-    folder.mkdir(parents=True, exist_ok=True)
     async with fault_link() as link:
         one = World(folder, processes, link)
         async with one.running():

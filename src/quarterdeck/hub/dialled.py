@@ -1,8 +1,9 @@
 """CLIs that dial the hub themselves (`--sdk-url`, up to 2.1.120): another way to a run.
 
 Owns the doors that they dial and the ports of their runs. At `/` a CLI is adopted as a new session;
-at a session's own path it belongs to that one. Nobody numbers their lines but us, so a gap is told
-as one: after a reconnect the CLI is asked again for what it still wants to know.
+at a session's own path it belongs to that one, as its first run or its next. Nobody numbers their
+lines but us, so a gap is told as one: after a reconnect the CLI is asked again for what it still
+wants to know.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ class _Port:
 
 
 class Dialled:
-    """All CLIs that dial. `owner` gives a session; `adopt` makes one for a CLI that is new."""
+    """All CLIs that dial. `owner` gives a session; `adopt` begins one, or its next run."""
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class Dialled:
                 return scope
         else:
             return scope
-        if session not in self._ports and self._owner(session) is None:
+        if session not in self._ports:
             await self._adopt(session)
         token = f"Bearer {cli_token(self._secret, session)}".encode()
         headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]

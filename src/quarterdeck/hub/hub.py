@@ -146,44 +146,51 @@ class Hub:
         id_ = command.session or new_id()
         if "." in id_:
             raise UsageError("session: an id has no dot")
-        if id_ in self._sessions or await self._journal.summary(id_) is not None:
+        known = id_ in self._sessions or await self._journal.summary(id_) is not None
+        if known or id_ in self._sessions:  # another task may have been faster while we read
             return Outcome(session=id_, repeated=True)
-        events: list[Event] = [SessionCreated(spec=command.spec, by=command.by)]
+        created = SessionCreated(spec=command.spec, by=command.by)
+        events: list[Event] = []
         prompt = None
         if command.prompt:
             prompt = command.prompt_id or new_id()
             content = content_of(command.prompt)
             events.append(PromptQueued(prompt=prompt, content=content, by=command.by))
-        await self._begin(id_, events, Origin(cli_session=command.cli_session))
+        await self._begin(id_, created, events, Origin(cli_session=command.cli_session))
         return Outcome(session=id_, prompt=prompt)
 
     async def _adopt(self, id_: str) -> None:
-        """A CLI that nobody here started has dialled: it becomes a session."""
-        events: list[Event] = [SessionCreated(spec=SessionSpec(directory="/"), by="cli")]
-        session = self._sessions[id_] = self._make(id_, None)
-        await session.adopt(events, new_id(), DIALLED)
+        """A CLI that nobody here started has dialled: a session begins with it, or goes on."""
+        try:
+            session = await self._find(id_)
+        except NotFound:
+            session = self._sessions.setdefault(id_, self._make(id_, None))
+        created = SessionCreated(spec=SessionSpec(directory="/"), by="cli")
+        await session.adopt(created, new_id(), DIALLED)
 
     async def _fork(self, command: wish.ForkSession) -> Outcome:
         parent = (await self._find(command.session)).view
         if parent.cli_session is None:
             raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
         spec = parent.spec
-        events: list[Event] = [SessionCreated(spec=spec, by=command.by, parent=parent.session)]
+        created = SessionCreated(spec=spec, by=command.by, parent=parent.session)
         id_ = new_id()
         origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)
-        await self._begin(id_, events, origin)
+        await self._begin(id_, created, [], origin)
         if command.name:
             await self._sessions[id_].rename(
                 wish.RenameSession(session=id_, name=command.name, by=command.by)
             )
         return Outcome(session=id_)
 
-    async def _begin(self, id_: str, events: list[Event], origin: Origin) -> None:
+    async def _begin(
+        self, id_: str, created: SessionCreated, more: list[Event], origin: Origin
+    ) -> None:
         if origin.cli_session is not None and not origin.fork:
             self._check_free(origin.cli_session, id_)
         session = self._sessions[id_] = self._make(id_, None)
         try:
-            await session.create(events, origin)
+            await session.create(created, more, origin)
         except QuarterdeckError:
             if session.known:
                 raise
@@ -282,7 +289,10 @@ class Hub:
             await anyio.sleep(CLOCK_SECONDS)
             now = time.time() * 1000
             for session in list(self._sessions.values()):
-                await session.check_greeting()
+                try:
+                    await session.check_greeting()
+                except QuarterdeckError as error:  # the clock must not stop for a full disk
+                    log.error("session %s: %s", session.id, error)
                 limit = session.view.spec.ask_timeout if session.known else None
                 if limit is None:
                     continue

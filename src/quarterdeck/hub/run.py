@@ -30,9 +30,11 @@ from quarterdeck.domain.events import (
     LinkFound,
     PromptSent,
     PromptTaken,
+    RunStarted,
     Said,
     SaidBroken,
     Sent,
+    SpecChanged,
     StateChanged,
     TurnEnded,
 )
@@ -43,20 +45,21 @@ from quarterdeck.hub.answers import Reply, reply_to
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.judge import Judge
 from quarterdeck.policy.decide import Behavior
+from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Command, Initialize
 from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent
-from quarterdeck.wire.outbound import Prompt, PromptBody
+from quarterdeck.wire.outbound import Prompt, PromptBody, Request
 from quarterdeck.wire.peer import Asked, Peer, Recovered, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.rawjson import dump, mend_surrogates
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.states import State
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
-from quarterdeck.wire.system import ApiRetry
+from quarterdeck.wire.system import ApiRetry, Init
 from quarterdeck.wire.tools import one_line
 from quarterdeck.wire.turns import PromptDropped
 from quarterdeck.wire.turns import PromptTaken as WireTaken
@@ -95,12 +98,20 @@ class Run:
     """The protocol's side of one CLI process of a session."""
 
     def __init__(
-        self, session: str, run: str, spec: SessionSpec, version: str | None = None
+        self,
+        session: str,
+        run: str,
+        spec: SessionSpec,
+        version: str | None = None,
+        *,
+        adopted: bool = False,
     ) -> None:
         self.session = session
         self.run = run
         self.said = 0
         self.sent = 0
+        self.greeting = False
+        """Whether `initialize` has been sent. It need not be the first line: people are fast."""
         self._spec = spec
         self._peer = Peer(
             version=Version.parse(version) if version else None,
@@ -113,6 +124,7 @@ class Run:
         self._prompts: dict[str, str] = {}
         self._message = ""
         self._now = 0
+        self._adopted = adopted
         self._judge = Judge(spec)
 
     # --- what it is ----------------------------------------------------------------------------
@@ -162,7 +174,10 @@ class Run:
                     self._prompts[uuid] = prompt
                 case Sent(run=self.run, number=number, line=line):
                     self.sent = max(self.sent, number)
+                    self.greeting = self.greeting or _is_greeting(bytes(line))
                     self._peer.restore_sent(bytes(line))
+                case RunStarted(run=self.run, directory=str()):
+                    self._adopted = False
                 case AskOpened(run=self.run, ask=ask, request_id=request_id):
                     self._asks[request_id] = ask
                 case AskAnswered(answer=answer):
@@ -198,6 +213,8 @@ class Run:
                 endings.append((event.request_id, event.ending))
             elif not isinstance(event, Message):
                 events += self._mean(event)
+        if isinstance(message, Init):
+            events += self._introduced(message)
         events += self._judge.results(message, self._mode)
         return Heard(
             events=(*events, *self._changes(message)),
@@ -246,6 +263,7 @@ class Run:
 
     def greet(self) -> str:
         """Send `initialize`, with a hook that shows us every tool call; returns its id."""
+        self.greeting = True
         watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
         return self._peer.request(Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)}))
 
@@ -398,6 +416,18 @@ class Run:
         ask = self._asks.pop(request_id, None)
         return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
 
+    def _introduced(self, init: Init) -> list[Event]:
+        """A CLI that nobody here started tells where it works: there it is resumed, and forked."""
+        if not self._adopted or not init.cwd.startswith("/"):
+            return []
+        self._adopted = False
+        version = init.claude_code_version or None
+        started = RunStarted(run=self.run, version=version, directory=init.cwd)
+        if init.cwd == self._spec.directory:
+            return [started]
+        self._spec = msgspec.structs.replace(self._spec, directory=init.cwd)
+        return [started, SpecChanged(spec=self._spec, by="cli")]
+
     @property
     def _mode(self) -> str:
         return self._peer.init.permission_mode if self._peer.init else self._spec.mode or "default"
@@ -432,6 +462,8 @@ class Run:
             self._cli_session = self._peer.session_id
             events.append(CliSession(cli_session=self._cli_session))
         state = _STATES[self._peer.state]
+        if state is SessionState.IDLE and not self.greeted:
+            state = SessionState.STARTING  # a link that was lost and is back makes no greeting
         if state is not self._state:
             self._state = state
             detail = ""
@@ -463,6 +495,14 @@ def _flaw(line: bytes) -> str | None:
     if mend_surrogates(line) != line:
         return "it has half a surrogate pair in it"
     return None
+
+
+def _is_greeting(line: bytes) -> bool:
+    match codec.to_cli(line):
+        case Request(request=Initialize()):
+            return True
+        case _:
+            return False
 
 
 def _is_uuid(text: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import anyio
 import msgspec
 
-from quarterdeck.domain.errors import NotFound
+from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.machines import (
     PROTOCOL,
@@ -46,6 +46,8 @@ from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_
 log = logging.getLogger(__name__)
 
 BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
+TRY_AGAIN = 1013
+"""What it said could not be journalled: it keeps that, and says it again."""
 CLOSE_SECONDS = 2.0
 LOCAL = "local"
 """What the hub's own machine is called when nobody gave it another name."""
@@ -65,6 +67,12 @@ class _Wire:
     def close(self, code: int) -> None:
         """Close the socket after what was given before."""
         self._out.put_nowait(code)
+
+    async def end(self, code: int) -> None:
+        """Close the socket, and wait for that a little."""
+        self.close(code)
+        with anyio.move_on_after(CLOSE_SECONDS):
+            await self.closed.wait()
 
     async def pump(self, send: Send) -> None:
         """Send what is given, until told to close."""
@@ -88,10 +96,15 @@ class _Port:
         self.wire: _Wire | None = None
         self.waiting: dict[int, bytes] = {}
         self.lost = False
+        self.stopping: Stop | None = None
         self._runners = runners
         self._synced = False
+        self._given = 0
 
     def write(self, number: int, line: bytes) -> None:
+        if number <= self._given:
+            return
+        self._given = number
         self.waiting[number] = line
         if self.wire is not None and self._synced:
             self.wire.put(Write(number=number), line)
@@ -102,7 +115,8 @@ class _Port:
             self.wire.put(Have(upto=self.upto))
 
     def stop(self, *, force: bool = False) -> None:
-        self._runners.tell(self.machine, Stop(run=self.run, force=force))
+        self.stopping = Stop(run=self.run, force=force)
+        self._runners.tell(self.machine, self.stopping)
 
     def forget(self) -> None:
         self._runners.drop(self)
@@ -225,9 +239,10 @@ class Runners:
                 pass
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 log.warning("a runner sent a frame that is none: %s", error)
-                wire.close(BAD_FRAME)
-                with anyio.move_on_after(CLOSE_SECONDS):
-                    await wire.closed.wait()
+                await wire.end(BAD_FRAME)
+            except JournalError as error:
+                log.error("what a runner said is not journalled, and not acknowledged: %s", error)
+                await wire.end(TRY_AGAIN)
             tasks.cancel_scope.cancel()
 
     async def _serve_machine(self, wire: _Wire, receive: Receive) -> None:
@@ -246,9 +261,9 @@ class Runners:
                 header, _ = await _next(receive)
                 match header:
                     case Refused(run=run, reason=reason):
-                        self._starting.pop(run, None)
                         if (owner := self._owner_of(run)) is not None:
                             await owner.run_ended(run, None, reason)
+                        self._starting.pop(run, None)
                     case Vitals():
                         machine.vitals = header
                     case _:
@@ -260,17 +275,23 @@ class Runners:
     async def _compare(self, hello: Hello) -> None:
         """Set right what the machine has and what we think that it has."""
         theirs = {report.run for report in hello.runs}
-        for run, (machine, wanted) in list(self._starting.items()):
+        mine = [port for port in self._ports.values() if port.machine == hello.machine]
+        # All of this is found before anything is waited for: what comes meanwhile is not gone.
+        gone = [port for port in mine if port.run not in theirs | set(self._starting)]
+        for run, (machine, wanted) in self._starting.items():
             if machine == hello.machine and run not in theirs:
                 self.tell(machine, wanted)
-        for run, port in list(self._ports.items()):
-            if port.machine == hello.machine and run not in theirs | set(self._starting):
-                owner = self._owner_of(run)
-                if owner is not None:
-                    await owner.run_ended(run, None, "Its runner was killed, and the CLI with it.")
+        for port in mine:
+            if port.stopping is not None and port not in gone:
+                self.tell(hello.machine, port.stopping)
         for run in theirs - set(self._ports):
             self.tell(hello.machine, Stop(run=run, force=True))
             self.tell(hello.machine, Forget(run=run))
+        for port in gone:
+            owner = self._owner_of(port.run)
+            if owner is not None:
+                reason = "Its runner was killed, and the CLI with it."
+                await owner.run_ended(port.run, None, reason)
 
     async def _serve_run(self, run: str, wire: _Wire, receive: Receive) -> None:
         port, owner = self._ports.get(run), self._owner_of(run)
@@ -279,10 +300,10 @@ class Runners:
         if port.wire is not None:
             port.wire.close(REPLACED)
         port.connected(wire)
-        if port.lost:
-            port.lost = False
-            await owner.run_found(run)
         try:
+            if port.lost:
+                await owner.run_found(run)
+                port.lost = False
             while True:
                 header, lines = await _next(receive)
                 await self._take(port, owner, header, lines)
@@ -292,7 +313,13 @@ class Runners:
                 if run in self._ports:
                     port.lost = True
                     with anyio.CancelScope(shield=True):
-                        await owner.run_lost(run, "The connection to its machine was lost.")
+                        await self._lost(run, owner)
+
+    async def _lost(self, run: str, owner: RunOwner) -> None:
+        try:
+            await owner.run_lost(run, "The connection to its machine was lost.")
+        except JournalError as error:
+            log.error("run %s: it is not journalled that its machine is away: %s", run, error)
 
     async def _take(
         self, port: _Port, owner: RunOwner, header: RunnerHeader, lines: list[bytes]

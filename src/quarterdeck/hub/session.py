@@ -1,30 +1,28 @@
 """One session: its journal, its process, its people.
 
-Owns the order in which things happen to a session: one at a time, each journalled before it has
-an effect outside. Lines of the CLI come from a `RunPort`, wishes of people as commands; `run` knows
-what they mean. Whoever waits for an answer of the CLI waits here.
+Owns what a session does. Lines of the CLI come from a `RunPort`, wishes of people as commands;
+`run` knows what they mean, and `core` journals each before it has an effect outside. Whoever waits
+for an answer of the CLI waits here.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-import anyio
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.commands import Outcome
 from quarterdeck.domain.errors import (
     Conflict,
+    JournalError,
     NotFound,
-    RequestCancelled,
-    RequestRefused,
+    RequestError,
     RequestTimeout,
     UnsupportedError,
 )
@@ -41,42 +39,34 @@ from quarterdeck.domain.events import (
     RunEnded,
     RunStarted,
     RunStarting,
-    Sent,
     SessionArchived,
+    SessionCreated,
     SessionRenamed,
     SpecChanged,
 )
-from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.sessions import Origin
 from quarterdeck.hub.answers import late_prompt
+from quarterdeck.hub.core import SessionCore
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.live import Live
-from quarterdeck.hub.ports import Machines, RunPort
+from quarterdeck.hub.ports import Machines
 from quarterdeck.hub.run import Run, content_of
-from quarterdeck.journal.base import Journal, Stored
-from quarterdeck.journal.views import SessionView, fold
+from quarterdeck.hub.waiters import Waiters
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
-from quarterdeck.wire.exchange import Abandoned, Answered, Ending, Lost, Refused
+from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.versions import Version
 
 log = logging.getLogger(__name__)
 
 GREETING_SECONDS = 90.0
-"""How long a CLI may take to answer `initialize` before people are told."""
+"""How long a CLI may take to answer `initialize` before it is ended."""
 LEAVE_SECONDS = 5.0
 """How long a CLI may take to go by itself before its machine ends it."""
-PAGE = 2000
-"""Events read at once when a session is restored."""
 
 
-class _Waiter(Struct):
-    """Somebody waits for the answer to a control request."""
-
-    done: anyio.Event
-    ending: Ending | None = None
-
-
-class Session:
+class Session(SessionCore):
     """A session, as long as the hub has it in memory."""
 
     def __init__(
@@ -87,81 +77,41 @@ class Session:
         live: Live,
         view: SessionView | None = None,
     ) -> None:
-        self.id = id_
-        self._journal = journal
-        self._machines = machines
-        self._live = live
-        self._order = asyncio.Lock()
-        self._view = view
-        self._run: Run | None = None
-        self._port: RunPort | None = None
-        self._waiters: dict[str, _Waiter] = {}
+        super().__init__(id_, journal, machines, live, view)
+        self._waiters = Waiters()
         self._next: Origin | None = None
         self._greet_by: float | None = None
 
-    @property
-    def view(self) -> SessionView:
-        """What the journal makes of the session so far."""
-        if self._view is None:
-            raise NotFound("session", self.id)
-        return self._view
-
-    @property
-    def known(self) -> bool:
-        """Whether anything of it is in the journal."""
-        return self._view is not None
-
-    @property
-    def running(self) -> bool:
-        """Whether it has a process, as far as anybody knows."""
-        return self._run is not None
-
-    # --- from the journal ----------------------------------------------------------------------
-
-    async def restore(self) -> None:
-        """Become what the journal says, and take hold again of a process that may still run."""
-        async with self._order:
-            view = self.view
-            if view.run is None:
-                return
-            run_events: list[tuple[int, Event]] = []
-            after = view.run_began - 1
-            while page := await self._journal.read(self.id, after=after, limit=PAGE):
-                after = page[-1].seq
-                run_events += [(stored.at, stored.event) for stored in page]
-            self._run = Run(self.id, view.run, view.spec, view.version)
-            self._run.restore(run_events)
-            port = self._machines.attach(view.run, self.id, view.machine or "", said=self._run.said)
-            self._port = port
-            for _, event in run_events:
-                if isinstance(event, Sent) and event.run == view.run:
-                    port.write(event.number, bytes(event.line))
-
     # --- what people wish ------------------------------------------------------------------------
 
-    async def create(self, events: Sequence[Event], origin: Origin, *, start: bool = True) -> None:
+    async def create(self, created: SessionCreated, more: Sequence[Event], origin: Origin) -> None:
         """Begin: journal what made the session, and start its process."""
-        async with self._order:
-            await self._append(events)
-            if start:
-                await self._start(origin)
+        async with self._in_order():
+            await self._start(origin, created, *more, spec=created.spec)
 
-    async def adopt(self, events: Sequence[Event], run: str, machine: str) -> None:
-        """Begin with a process that is there already, and that nobody asked us for."""
-        async with self._order:
-            await self._append([*events, RunStarting(run=run, machine=machine)])
-            self._run = Run(self.id, run, self.view.spec)
+    async def adopt(self, created: SessionCreated, run: str, machine: str) -> None:
+        """Begin, or go on, with a process that is there already, and that nobody asked us for.
+
+        A session has one process at most: while it has one, nothing is done.
+        """
+        async with self._in_order():
+            if self._run is not None:
+                return
+            new = [] if self.known else [created]
+            await self._append([*new, RunStarting(run=run, machine=machine)])
+            self._run = Run(self.id, run, self.view.spec, adopted=True)
             self._port = self._machines.attach(run, self.id, machine, said=0)
+            self._run_held = run
 
     async def rename(self, command: wish.RenameSession) -> Outcome:
         """Give the session another name."""
-        async with self._order:
+        async with self._in_order():
             await self._append([SessionRenamed(name=command.name, by=command.by)])
         return Outcome(session=self.id)
 
     async def archive(self, command: wish.ArchiveSession) -> Outcome:
         """Put the session away, or take it out again."""
-        async with self._order:
+        async with self._in_order():
             if self.view.archived == command.archived:
                 return Outcome(session=self.id, repeated=True)
             await self._append([SessionArchived(archived=command.archived, by=command.by)])
@@ -169,7 +119,7 @@ class Session:
 
     async def change(self, command: wish.ChangeSession) -> Outcome:
         """Change what holds for the session from now on."""
-        async with self._order:
+        async with self._in_order():
             spec = self.view.spec
             if command.auto_approve is not None:
                 spec = msgspec.structs.replace(spec, auto_approve=command.auto_approve)
@@ -182,22 +132,22 @@ class Session:
 
     async def prompt(self, command: wish.SendPrompt) -> Outcome:
         """Queue a prompt, and send it as soon as no turn runs. An ended session is resumed."""
-        async with self._order:
+        async with self._in_order():
             view = self.view
             if command.prompt in view.prompts:
                 return Outcome(session=self.id, prompt=command.prompt, repeated=True)
             content = content_of(command.content)
             queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
-            await self._append([queued])
             if self._run is None:
-                await self._start(Origin(cli_session=self.view.cli_session))
+                await self._start(Origin(cli_session=view.cli_session), queued)
             else:
+                await self._append([queued])
                 await self._send_next()
         return Outcome(session=self.id, prompt=command.prompt)
 
     async def change_prompt(self, command: wish.ChangePrompt) -> Outcome:
         """Change a prompt that has not been sent yet."""
-        async with self._order:
+        async with self._in_order():
             self._check_queued(command.prompt)
             content = content_of(command.content)
             await self._append(
@@ -207,7 +157,7 @@ class Session:
 
     async def cancel_prompt(self, command: wish.CancelPrompt) -> Outcome:
         """Take back a prompt that has not been sent yet."""
-        async with self._order:
+        async with self._in_order():
             self._check_queued(command.prompt)
             await self._append([PromptCancelled(prompt=command.prompt, by=command.by)])
         return Outcome(session=self.id, prompt=command.prompt)
@@ -220,16 +170,16 @@ class Session:
             if self._run.busy:
                 await self._request(Interrupt(), LEAVE_SECONDS)
             await self._request(EndSession(), LEAVE_SECONDS)
-        except (RequestTimeout, RequestRefused, RequestCancelled, UnsupportedError) as error:
+        except (RequestError, UnsupportedError, Conflict, JournalError) as error:
             log.debug("session %s did not take its leave: %s", self.id, error)
-        async with self._order:
+        async with self._in_order():
             if self._port is not None:
                 self._port.stop()
         return Outcome(session=self.id)
 
     async def resume(self) -> Outcome:
         """Start a process again, where the last one ended."""
-        async with self._order:
+        async with self._in_order():
             if self._run is not None:
                 raise Conflict("running", "the session has a process already")
             await self._start(Origin(cli_session=self.view.cli_session))
@@ -237,7 +187,7 @@ class Session:
 
     async def check_greeting(self) -> None:
         """End a process that does not answer `initialize`: it will not answer anything else."""
-        async with self._order:
+        async with self._in_order():
             run, port = self._run, self._port
             if run is None or port is None or run.greeted or self._greet_by is None:
                 return
@@ -259,7 +209,7 @@ class Session:
 
     async def answer(self, command: wish.AnswerAsk) -> Outcome:
         """Answer a question: the first answer wins."""
-        async with self._order:
+        async with self._in_order():
             card = self.view.asks.get(command.ask)
             if card is None or self._run is None:
                 return await self._answer_late(command)
@@ -282,12 +232,12 @@ class Session:
         match record.settled.event if record.settled else None:
             case AskAnswered(by=by):
                 raise Conflict("already_answered", f"already answered by {by}")
-            case RunEnded() if self._run is None:
-                pass
             case AskWithdrawn(reason=reason) if self._run is not None:
                 raise Conflict("withdrawn", f"the question was withdrawn: {reason}")
             case _ if self._run is not None:
                 raise Conflict("not_open", "the question went away with its process")
+            case _ if record.settled is not None:
+                await self._check_unanswered(command.ask, record.settled.position)
             case _:
                 pass
         opened = record.ask.opened
@@ -299,21 +249,30 @@ class Session:
             allowed=not isinstance(command.answer, wish.DenyAnswer | wish.SkipAnswer),
         )
         prompt = str(uuid4())
-        await self._append([answered, PromptQueued(prompt=prompt, content=content, by=command.by)])
-        await self._start(Origin(cli_session=self.view.cli_session))
+        queued = PromptQueued(prompt=prompt, content=content, by=command.by)
+        await self._start(Origin(cli_session=self.view.cli_session), answered, queued)
         return Outcome(session=self.id, ask=command.ask, prompt=prompt)
+
+    async def _check_unanswered(self, ask: str, position: int) -> None:
+        """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
+        while page := await self._journal.audit(session=self.id, after=position):
+            position = page[-1].position
+            for stored in page:
+                if isinstance(stored.event, AskAnswered) and stored.event.ask == ask:
+                    raise Conflict("already_answered", f"already answered by {stored.event.by}")
 
     async def _begin_afresh(self, plan: str, by: str) -> None:
         """Implement a plan in a new conversation: end this process, start one without a past."""
         await self.stop()
         content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
-        self._next = Origin()
-        async with self._order:
+        async with self._in_order():
             spec = msgspec.structs.replace(self.view.spec, mode="acceptEdits")
             queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
-            await self._append([SpecChanged(spec=spec, by=by), queued])
             if self._run is None:
-                await self._start(Origin())
+                await self._start(Origin(), SpecChanged(spec=spec, by=by), queued, spec=spec)
+            else:
+                await self._append([SpecChanged(spec=spec, by=by), queued])
+                self._next = Origin()
 
     # --- what the process does -----------------------------------------------------------------
 
@@ -321,21 +280,22 @@ class Session:
         self, run: str, pid: int | None, version: str | None, directory: str | None
     ) -> None:
         """It runs: greet it. Told again after each reconnect, which is nothing new."""
-        async with self._order:
+        async with self._in_order():
             if self._run is None or self._run.run != run:
                 return
             self._run.version = Version.parse(version) if version else None
+            if not self._run.greeted:
+                self._greet_by = time.monotonic() + GREETING_SECONDS
             if self.view.pid == pid and pid is not None:
                 return
             started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-            if not self._run.greeted and self._run.sent == 0:
+            if not self._run.greeting:
                 self._run.greet()
-                self._greet_by = time.monotonic() + GREETING_SECONDS
             await self._append([started])
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """It said something: journal it with all that it means, and only then acknowledge it."""
-        async with self._order:
+        async with self._in_order():
             mine = self._run
             if mine is None or mine.run != run:
                 return
@@ -357,7 +317,7 @@ class Session:
                 self._live.add(delta)
             if self._port is not None:
                 self._port.have(mine.said)
-            self._settle(endings)
+            self._waiters.settle(endings)
             await self._send_next()
 
     async def run_ended(
@@ -371,7 +331,7 @@ class Session:
         signal: int | None = None,
     ) -> None:
         """It is gone: what was open is withdrawn, and the session waits to be resumed."""
-        async with self._order:
+        async with self._in_order():
             if self._run is None or self._run.run != run:
                 return
             events, endings = self._run.ended(reason)
@@ -380,102 +340,56 @@ class Session:
             )
             self._run = None
             await self._append([*events, ended])
-            port, self._port = self._port, None
+            self._live.superseded(self.id)
+            port, self._port, self._run_held = self._port, None, None
             if port is not None:
                 if number is not None:
                     port.have(number)
                 port.forget()
-            self._settle(endings)
+            self._waiters.settle(endings)
             if self._next is not None:
                 following, self._next = self._next, None
                 await self._start(following)
 
     async def run_lost(self, run: str, reason: str) -> None:
         """Its machine cannot be reached."""
-        async with self._order:
+        async with self._in_order():
             if self._run is not None and self._run.run == run:
                 await self._append([LinkLost(run=run, reason=reason), *self._run.link_lost()])
 
     async def run_found(self, run: str) -> None:
         """Its machine is there again."""
-        async with self._order:
+        async with self._in_order():
             if self._run is not None and self._run.run == run:
                 await self._append([LinkFound(run=run), *self._run.link_found()])
                 await self._send_next()
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         """It dialled again, and something may be lost."""
-        async with self._order:
+        async with self._in_order():
             if self._run is not None and self._run.run == run:
                 await self._append(self._run.link_resumed(last))
                 await self._send_next()
 
     # --- inside --------------------------------------------------------------------------------
 
-    async def _append(self, events: Sequence[Event]) -> None:
-        """Journal events and the lines that they make necessary; then let the lines go."""
-        sent = self._run.take_sent() if self._run is not None else []
-        stored = await self._journal.append(self.id, [*events, *sent])
-        self._fold(stored)
-        if self._port is not None:
-            for line in sent:
-                self._port.write(line.number, bytes(line.line))
-
-    def _fold(self, stored: Sequence[Stored]) -> None:
-        for one in stored:
-            self._view = fold(self._view, one)
-
-    async def _start(self, origin: Origin, spec: SessionSpec | None = None) -> None:
-        spec = spec or self.view.spec
-        run = new_id()
-        machine = spec.machine or ""
-        await self._append([RunStarting(run=run, machine=machine, origin=origin)])
-        self._run = Run(self.id, run, spec)
-        self._port = self._machines.start(run, self.id, spec, origin)
-
-    async def _send_next(self) -> None:
-        """Send the oldest queued prompt, if the CLI is ready for it."""
-        run = self._run
-        if run is None or not run.idle:
-            return
-        following = next((one for one in self.view.unsent if one.run != run.run), None)
-        if following is not None:
-            again = following.run is not None
-            await self._append(run.prompt(following.prompt, following.content, again=again))
-
     async def _request(self, command: Any, seconds: float) -> Raw:
-        waiter = _Waiter(anyio.Event())
-        async with self._order:
+        async with self._in_order():
             if self._run is None:
                 raise Conflict("not_running", "the session has no process; resume it first")
             request_id = self._run.request(command)
-            self._waiters[request_id] = waiter
             await self._append([])
+            answer = self._waiters.expect(request_id, command.subtype)
         try:
-            with anyio.move_on_after(seconds):
-                await waiter.done.wait()
+            return await answer.wait(seconds)
+        except RequestTimeout:
+            async with self._in_order():
+                if self._run is not None:
+                    self._run.give_up(request_id)
+                    await self._append([])
+            raise
         finally:
-            self._waiters.pop(request_id, None)
-        match waiter.ending:
-            case Answered(json=json):
-                return json if json is not None else Raw(b"{}")
-            case Refused(error=error, code=code):
-                raise RequestRefused(command.subtype, error, code=code)
-            case Lost(reason=reason) | Abandoned(reason=reason):
-                raise RequestCancelled(command.subtype, reason)
-            case None:
-                async with self._order:
-                    if self._run is not None:
-                        self._run.give_up(request_id)
-                        await self._append([])
-                raise RequestTimeout(command.subtype, seconds)
-
-    def _settle(self, endings: Sequence[tuple[str, Ending]]) -> None:
-        for request_id, ending in endings:
-            waiter = self._waiters.pop(request_id, None)
-            if waiter is not None:
-                waiter.ending = ending
-                waiter.done.set()
+            self._waiters.forget(request_id)
 
     def _check_queued(self, prompt: str) -> None:
         if prompt not in self.view.prompts:

@@ -1,0 +1,175 @@
+"""The core of a session: its hold on the journal and on its process.
+
+Owns the order in which things happen to a session, one at a time, and what is in memory of it:
+never anything that the journal does not have. What cannot be journalled has not happened, and what
+is in memory is then read from the journal again. `session` stands above it and knows what people
+and processes want; below it are the journal, the machines, and `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from quarterdeck.domain.errors import NotFound
+from quarterdeck.domain.events import Event, RunEnded, RunStarted, RunStarting, Sent
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.dialled import DIALLED
+from quarterdeck.hub.live import Live
+from quarterdeck.hub.ports import Machines, RunPort
+from quarterdeck.hub.run import Run
+from quarterdeck.journal.base import Journal, Stored
+from quarterdeck.journal.views import SessionView, fold
+
+PAGE = 2000
+"""Events read at once when a session is restored."""
+
+
+class SessionCore:
+    """What a session is in memory, and how that stays what the journal says."""
+
+    def __init__(
+        self,
+        id_: str,
+        journal: Journal,
+        machines: Machines,
+        live: Live,
+        view: SessionView | None = None,
+    ) -> None:
+        self.id = id_
+        self._journal = journal
+        self._machines = machines
+        self._live = live
+        self._order = asyncio.Lock()
+        self._stale = False
+        self._view = view
+        self._run: Run | None = None
+        self._port: RunPort | None = None
+        self._run_held: str | None = None
+
+    @property
+    def view(self) -> SessionView:
+        """What the journal makes of the session so far."""
+        if self._view is None:
+            raise NotFound("session", self.id)
+        return self._view
+
+    @property
+    def known(self) -> bool:
+        """Whether anything of it is in the journal."""
+        return self._view is not None
+
+    @property
+    def running(self) -> bool:
+        """Whether it has a process, as far as anybody knows."""
+        return self._run is not None
+
+    # --- from the journal ----------------------------------------------------------------------
+
+    async def restore(self) -> None:
+        """Become what the journal says, and take hold again of a process that may still run."""
+        async with self._order:
+            await self._reload()
+
+    @asynccontextmanager
+    async def _in_order(self) -> AsyncIterator[None]:
+        """One thing at a time, and each on top of what the journal has."""
+        async with self._order:
+            if self._stale:
+                await self._reload()
+            yield
+
+    async def _reload(self) -> None:
+        """Forget what is in memory for what is in the journal.
+
+        At the start; and after an append that failed, or that nobody waited for any more: what was
+        thought to happen with it has not happened, or has without our knowing.
+        """
+        self._stale = True
+        await self._journal.append(self.id, [])  # what is under way is stored before we read
+        view = self._view = await self._journal.summary(self.id)
+        held, self._run = self._run_held, None
+        if view is None or view.run is None:
+            port, self._port, self._run_held = self._port, None, None
+            if port is not None:
+                port.forget()
+        else:
+            events = await self._events_after(view.run_began - 1)
+            adopted = view.machine == DIALLED
+            self._run = Run(self.id, view.run, view.spec, view.version, adopted=adopted)
+            self._run.restore(events)
+            if self._port is None or held != view.run:
+                self._port, self._run_held = self._hold(view, self._run, events), view.run
+            for _, event in events:
+                if isinstance(event, Sent) and event.run == view.run:
+                    self._port.write(event.number, bytes(event.line))
+        self._stale = False
+
+    async def _events_after(self, seq: int) -> list[tuple[int, Event]]:
+        found: list[tuple[int, Event]] = []
+        while page := await self._journal.read(self.id, after=seq, limit=PAGE):
+            seq = page[-1].seq
+            found += [(stored.at, stored.event) for stored in page]
+        return found
+
+    def _hold(self, view: SessionView, run: Run, events: Sequence[tuple[int, Event]]) -> RunPort:
+        """Take hold of a process; one that its machine may never have heard of is asked for again.
+
+        A machine that has heard of it does not start it twice.
+        """
+        begun = [event for _, event in events if isinstance(event, RunStarting | RunStarted)]
+        match begun:
+            case [RunStarting(origin=origin, machine=machine)] if machine != DIALLED:
+                with suppress(NotFound):  # another machine, which has not come back yet
+                    return self._machines.start(run.run, self.id, view.spec, origin)
+            case _:
+                pass
+        return self._machines.attach(run.run, self.id, view.machine or "", said=run.said)
+
+    # --- what changes it -----------------------------------------------------------------------
+
+    async def _append(self, events: Sequence[Event]) -> None:
+        """Journal events and the lines that they make necessary; then let the lines go."""
+        sent = self._run.take_sent() if self._run is not None else []
+        try:
+            stored = await self._journal.append(self.id, [*events, *sent])
+        except BaseException:
+            # What was heard or said with it is in memory already, and not in the journal; or it
+            # will be there, and nobody has waited for it.
+            self._stale = True
+            raise
+        self._fold(stored)
+        if self._port is not None:
+            for line in sent:
+                self._port.write(line.number, bytes(line.line))
+
+    def _fold(self, stored: Sequence[Stored]) -> None:
+        for one in stored:
+            self._view = fold(self._view, one)
+
+    async def _start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
+        """Have a process started, and journal that with what it is started for."""
+        spec = spec or self.view.spec
+        run = new_id()
+        starting = RunStarting(run=run, machine=spec.machine or "", origin=origin)
+        await self._append([*events, starting])
+        self._run = Run(self.id, run, spec)
+        self._run_held = run
+        try:
+            self._port = self._machines.start(run, self.id, spec, origin)
+        except NotFound as error:
+            self._run = self._port = self._run_held = None
+            await self._append([RunEnded(run=run, reason=f"It was not started: {error}.")])
+            raise
+
+    async def _send_next(self) -> None:
+        """Send the oldest queued prompt, if the CLI is ready for it."""
+        run = self._run
+        if run is None or not run.idle:
+            return
+        following = next((one for one in self.view.unsent if one.run != run.run), None)
+        if following is not None:
+            again = following.run is not None
+            await self._append(run.prompt(following.prompt, following.content, again=again))
