@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, Text, ToolUse, play, reply
 from support.served_deck import ServedDeck
@@ -86,8 +87,10 @@ async def test_ctrl_c_interrupts_the_turn_and_twice_leaves_and_a_hub_that_comes_
 
 
 async def test_a_plan_is_revised_and_then_carried_out_in_a_new_conversation(
-    deck: ServedDeck, model: ScriptedModel
+    deck: ServedDeck, model: ScriptedModel, clis: dict[str, RealCli]
 ) -> None:
+    # This one tells the plan with its question; newer ones read it from a file, if there is one.
+    deck.command.env["QUARTERDECK_CLAUDE"] = clis["2.1.120"].command[-1]
     plan = ToolUse("ExitPlanMode", {"plan": "# The plan\n\n1. Do it."})
     model.enqueue(plan, plan, when="think")
     model.enqueue("done as planned", when="Implement the following plan")

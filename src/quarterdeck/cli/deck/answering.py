@@ -88,7 +88,9 @@ def _of(decision: Decision) -> Answer:
 
 async def _plan(ask: PlanAsk, text: str | None, area: Area) -> Answer:
     plan = msgspec.structs.replace(ask.plan, plan=text or ask.plan.plan)
-    area.print(Text(), *plan_card(plan), *menu(_PLAN_CHOICES))
+    # A new conversation needs the words of the plan, and some versions do not tell them.
+    choices = _PLAN_CHOICES if text else _PLAN_CHOICES[1:]
+    area.print(Text(), *plan_card(plan), *menu(choices))
     while True:
         said = await area.ask("? ")
         if said is None:

@@ -115,7 +115,7 @@ class _Attached:
 
     def lost(self, reason: str) -> None:
         """The hub is away; the agent may well work on."""
-        self._screen.note(f"{reason}; waiting for the hub (Ctrl-C leaves)", "yellow")
+        self._screen.note(f"waiting for the hub (Ctrl-C leaves): {reason}", "yellow")
 
     def found(self) -> None:
         """The hub is there."""
@@ -189,7 +189,9 @@ class _Attached:
             # From here on it is ours: what comes of it is told by its own outcome.
             self._asking = None
             self._open.pop(opened.ask, None)
-            await self._try(AnswerAsk(ask=opened.ask, answer=answer))
+            refusal = await self._try(AnswerAsk(ask=opened.ask, answer=answer))
+            if refusal is not None and refusal.problem.code == "bad_request":
+                self._open[opened.ask] = opened  # the answer did not fit: it is asked once more
         self._asking = None
 
     async def _typed(self) -> str | None:
@@ -218,11 +220,16 @@ class _Attached:
         content = Raw(msgspec.json.encode(text))
         await self._try(SendPrompt(session=self._session, prompt=prompt, content=content))
 
-    async def _try(self, command: SendPrompt | AnswerAsk | Interrupt) -> None:
+    async def _try(self, command: SendPrompt | AnswerAsk | Interrupt) -> HubRefused | None:
+        """Have it done; what the hub has against it is shown, and given."""
         try:
             await self._feed.do(command)
-        except (HubRefused, LinkError) as error:
+        except HubRefused as error:
             self._screen.note(str(error), "red")
+            return error
+        except LinkError as error:
+            self._screen.note(str(error), "red")
+        return None
 
     # --- Ctrl-C --------------------------------------------------------------------------------
 
