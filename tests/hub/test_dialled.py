@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -33,14 +33,26 @@ SECRET = secrets.token_bytes(32)
 
 @asynccontextmanager
 async def dialling(
-    cli: RealCli, model: ScriptedModel, folder: Path, url: str, token: str
+    cli: RealCli,
+    model: ScriptedModel,
+    folder: Path,
+    url: str,
+    token: str,
+    resume: str | None = None,
 ) -> AsyncIterator[SubprocessLink]:
     """A CLI that somebody started to dial."""
     (folder / "home").mkdir(exist_ok=True)
     env = isolated_env(folder / "home", model.url, CLAUDE_CODE_SESSION_ACCESS_TOKEN=token)
-    argv = to_argv(Launch(sdk_url=url))
+    argv = to_argv(Launch(sdk_url=url, resume=resume))
     async with await SubprocessLink.start(cli.command, argv, cwd=folder, env=env) as process:
         yield process
+
+
+async def gone(process: SubprocessLink) -> None:
+    """Wait until a CLI has ended by itself."""
+    with anyio.fail_after(30), suppress(LinkClosed):
+        while True:
+            await process.receive()
 
 
 async def adopted(hub: Hub) -> str:
@@ -58,7 +70,8 @@ async def test_a_cli_at_the_root_is_adopted_and_steered_like_any_other(
     hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
     async with hub.running(), serve_endpoint(hub.dialled) as port:
         url = f"ws://127.0.0.1:{port}/"
-        async with dialling(clis[version], model, tmp_path, url, cli_token(SECRET, "/")):
+        cli = dialling(clis[version], model, tmp_path, url, cli_token(SECRET, "/"))
+        async with cli as process:
             session = await adopted(hub)
             script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
             content = Raw(json.dumps(script).encode())
@@ -72,6 +85,8 @@ async def test_a_cli_at_the_root_is_adopted_and_steered_like_any_other(
             assert (tmp_path / "made.txt").exists()
             await hub.submit(wish.StopSession(session=session))
             await until(hub, session, lambda view: view.state is SessionState.ENDED)
+            await gone(process)  # 2.1.37 has dialled again before, and was not let in
+            assert [view.session for view in await hub.sessions()] == [session]
 
 
 @pytest.mark.parametrize("version", ["2.1.62", "2.1.120"])
@@ -100,6 +115,40 @@ async def test_the_next_hub_finds_a_cli_with_its_question_still_open(
             )
             await until(second, session, lambda view: view.turns == 1)
             assert (tmp_path / "made.txt").exists()
+
+
+@pytest.mark.parametrize("version", ["2.1.37", "2.1.120"])
+async def test_an_ended_session_goes_on_with_a_cli_that_dials_its_path_again(
+    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
+    session = new_id()
+    token = cli_token(SECRET, session)
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        url = f"ws://127.0.0.1:{port}/v1/ws/{session}"
+        async with dialling(clis[version], model, tmp_path, url, token) as process:
+            await adopted(hub)
+            await hub.submit(
+                wish.SendPrompt(session=session, prompt="p", content=Raw(b'"remember me"'))
+            )
+            first = await until(hub, session, lambda view: view.turns == 1)
+            # Only the CLI knew where it works, and what it is.
+            assert first.spec.directory == first.directory == str(tmp_path)
+            assert first.version == version
+            await hub.submit(wish.StopSession(session=session))
+            await until(hub, session, lambda view: view.state is SessionState.ENDED)
+            await gone(process)
+            assert (await hub.session(session)).state is SessionState.ENDED
+        again = dialling(clis[version], model, tmp_path, url, token, resume=first.cli_session)
+        async with again:
+            await until(hub, session, lambda view: view.state is SessionState.IDLE)
+            await hub.submit(wish.SendPrompt(session=session, prompt="q", content=Raw(b'"more"')))
+            second = await until(hub, session, lambda view: view.turns == 2)
+            assert second.run != first.run
+            assert second.created == first.created
+            assert "remember me" in model.turns[-1].body.decode()
+            await hub.submit(wish.StopSession(session=session))
+            await until(hub, session, lambda view: view.state is SessionState.ENDED)
 
 
 async def test_a_wrong_token_opens_nothing(

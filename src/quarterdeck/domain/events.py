@@ -72,7 +72,7 @@ class RunStarting(Event, tag="run.starting"):
 
 
 class RunStarted(Event, tag="run.started"):
-    """The CLI runs."""
+    """The CLI runs. Of one that dialled, more is known when its first turn begins: told again."""
 
     run: str
     pid: int | None = None

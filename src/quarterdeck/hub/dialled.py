@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -31,7 +32,11 @@ DIALLED = "dialled"
 """What the machine of such a run is called: we do not know which it is."""
 OWN_PATH = "/v1/ws/"
 
-Adopt = Callable[[str], Awaitable[None]]
+SENT_AWAY_SECONDS = 15.0
+"""For so long a CLI that was sent away may come back: up to 2.1.37 no word of ours ends it."""
+
+Adopt = Callable[[str, bool], Awaitable[None]]
+"""A CLI is there for a session; the second tells that it had a link before."""
 
 
 def cli_token(secret: bytes, session: str) -> str:
@@ -48,6 +53,7 @@ class _Port:
         self.said = said
         self.link = WebSocketLink()
         self.known = said > 0
+        self.stopped = False
         self._lines: list[bytes] = []
         self._wake = anyio.Event()
 
@@ -60,6 +66,7 @@ class _Port:
         pass  # a CLI keeps what it wants to, and tells nobody
 
     def stop(self, *, force: bool = False) -> None:  # noqa: ARG002 - there is one way only
+        self.stopped = True
         self.link.fail(LinkClosed("The session was ended.", close_code=4001))
 
     def forget(self) -> None:
@@ -90,6 +97,7 @@ class Dialled:
         self._owner = owner
         self._adopt = adopt
         self._ports: dict[str, _Port] = {}
+        self._sent_away: list[float] = []
         self._endpoint = CliEndpoint(self._door)
         self._tasks: TaskGroup | None = None
 
@@ -118,7 +126,10 @@ class Dialled:
         if path == "/":
             if not self._bears(scope, "/"):
                 return scope
-            session = self._back(scope) or new_id()
+            back = self._back(scope)
+            if back is None and _has_been_here(scope) and self._was_sent_away():
+                return scope
+            session = back or new_id()
         elif path.startswith(OWN_PATH) and is_id(path.removeprefix(OWN_PATH)):
             session = path.removeprefix(OWN_PATH)
             if not self._bears(scope, session):
@@ -126,7 +137,7 @@ class Dialled:
         else:
             return scope
         if session not in self._ports:
-            await self._adopt(session)
+            await self._adopt(session, _has_been_here(scope))
         token = f"Bearer {cli_token(self._secret, session)}".encode()
         headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]
         return {
@@ -138,10 +149,16 @@ class Dialled:
 
     def _back(self, scope: Scope) -> str | None:
         """The adopted session whose CLI comes back; it says so, but not which one it is."""
-        if header(scope, b"x-last-request-id") is None:
+        if not _has_been_here(scope):
             return None
         away = (p.session for p in self._ports.values() if not p.link.connected and not p.link.over)
         return next(away, None)
+
+    def _was_sent_away(self) -> bool:
+        """Whether this may be one that was; which one it is nobody can tell."""
+        now = time.monotonic()
+        self._sent_away = [until for until in self._sent_away if until > now]
+        return bool(self._sent_away)
 
     def _bears(self, scope: Scope, session: str) -> bool:
         kind, _, token = (header(scope, b"authorization") or "").partition(" ")
@@ -183,12 +200,21 @@ class Dialled:
                             first, port.said = port.said + 1, port.said + len(lines)
                             await owner.run_said(port.run, first, lines)
         except LinkClosed as closed:
+            # First the CLI is sent away: what is told next may start another for its conversation.
+            await port.link.close()
             owner = self._owner(port.session)
             if owner is not None:
                 await owner.run_ended(port.run, None, closed.reason, clean=closed.clean)
         finally:
+            if port.stopped:
+                self._sent_away.append(time.monotonic() + SENT_AWAY_SECONDS)
             if self._ports.get(port.session) is port:
                 del self._ports[port.session]
+
+
+def _has_been_here(scope: Scope) -> bool:
+    """Whether a CLI had a link before: it names the last message that it wanted to send."""
+    return header(scope, b"x-last-request-id") is not None
 
 
 def _line(line: bytes | OversizedLine) -> bytes:

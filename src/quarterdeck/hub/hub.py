@@ -159,12 +159,17 @@ class Hub:
         await self._begin(id_, created, events, Origin(cli_session=command.cli_session))
         return Outcome(session=id_, prompt=prompt)
 
-    async def _adopt(self, id_: str) -> None:
-        """A CLI that nobody here started has dialled: a session begins with it, or goes on."""
+    async def _adopt(self, id_: str, back: bool) -> None:
+        """A CLI that nobody here started has dialled: a session begins with it, or goes on.
+
+        One that was there before (`back`) and has no run any more was ended, and stays so.
+        """
         try:
             session = await self._find(id_)
         except NotFound:
             session = self._sessions.setdefault(id_, self._make(id_, None))
+        if back and session.known:
+            return
         created = SessionCreated(spec=SessionSpec(directory="/"), by="cli")
         await session.adopt(created, new_id(), DIALLED)
 
