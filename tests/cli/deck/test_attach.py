@@ -6,7 +6,7 @@ import pytest
 
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
-from quarterdeck.testing.script import Gate, Text, ToolUse, play, reply
+from quarterdeck.testing.script import Gate, Text, ToolUse, reply
 from support.served_deck import ServedDeck
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -48,7 +48,6 @@ async def test_prompts_and_permissions_at_the_keyboard_and_what_others_do_meanwh
     here.press("\x04")
     await here.expect("left; the agent is not touched")
     assert await here.end() == 0
-    assert "\n> begin" in (await deck("log", "one")).out.replace("\n\n", "\n") + "\n> begin"
     (shape,) = deck.client.sessions()
     assert shape.pid is not None
     await deck("stop")
@@ -59,7 +58,8 @@ async def test_ctrl_c_interrupts_the_turn_and_twice_leaves_and_a_hub_that_comes_
     deck: ServedDeck, model: ScriptedModel
 ) -> None:
     await deck.serve()
-    session = await deck.new(play(reply(Text("well "), Gate("never")), "fin"))
+    model.enqueue(reply(Text("well "), Gate("never")), when="begin")
+    session = await deck.new("begin")
     here = deck.command.at_terminal("attach", session)
     await here.expect("well ")
     here.interrupt()

@@ -1,0 +1,67 @@
+"""Tokens, a hub reached by its address, and a runner for it as on another machine."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from quarterdeck.testing import fake
+from support.processes import running
+from support.served_deck import ServedDeck, until_true
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_tokens_are_made_listed_used_from_elsewhere_and_revoked(deck: ServedDeck) -> None:
+    await deck.serve("--no-runner")
+    token = deck.command.home / "viewer.token"
+    token.write_text((await deck("token", "--role", "viewer", "--name", "grace")).out)
+    there = ("--hub", deck.address, "--token-file", str(token))
+    assert (await deck("ps", *there)).err == "no sessions\n"
+    refused = await deck("new", "/tmp", "hello", *there, code=1)
+    assert refused.err == "quarterdeck: grace is a viewer and may not manage\n"
+    listed = (await deck("token", "list")).out
+    (line,) = [line for line in listed.splitlines() if "grace" in line]
+    assert "viewer" in line
+    assert token.read_text().strip().split("_")[2] not in listed
+    await deck("token", "revoke", line.split()[0])
+    gone = await deck("ps", *there, code=1)
+    assert gone.err == "quarterdeck: the token or login is not valid\n"
+    link = (await deck("token", "--login", "--role", "operator")).out
+    assert link.startswith(f"{deck.address}/login#qd_")
+    assert (
+        "one of owner, operator, viewer, runner"
+        in (await deck("token", "--role", "king", code=2)).err
+    )
+    await deck("stop")
+    assert await deck.ends() == 0
+
+
+async def test_a_runner_brings_another_machine_and_its_agents_end_with_it(
+    deck: ServedDeck,
+) -> None:
+    deck.command.play_fake(fake.Initialize(), fake.Serve())
+    await deck.serve("--no-runner")
+    token = deck.command.home / "box.token"
+    token.write_text((await deck("token", "--role", "runner", "--name", "box")).out)
+    where = ("--hub", deck.address, "--token-file", str(token))
+    runner = await deck.command.start("runner", *where, "--machine", "box")
+    await until_true(lambda: any(machine.connected for machine in deck.client.machines()))
+    assert "machine  box, 0 agents" in (await deck("status")).out
+
+    relative = await deck("new", "--machine", "box", "work", code=2)
+    assert "on another machine an absolute path is wanted" in relative.err
+    made = await deck("new", "--machine", "box", "--name", "far", str(deck.command.work), "hello")
+    shape = await deck.until(made.out.strip(), lambda shape: shape.turns == 1)
+    assert shape.machine == "box"
+    pid = shape.pid
+    assert pid is not None
+    assert "echo: hello" in (await deck("log", "far")).out
+
+    runner.send_signal(signal.SIGINT)
+    assert await runner.wait() == 0
+    await deck.until_state(shape.session, "ended")
+    await until_true(lambda: not running(pid))
+    await deck("stop")
+    assert await deck.ends() == 0
