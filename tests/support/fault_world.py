@@ -78,8 +78,8 @@ class World:
 
     async def kill_hub(self, number: int = signal.SIGKILL) -> None:
         """End the hub at once, whatever it is doing."""
-        await _end(self._hub, number)
-        self._hub = None
+        hub, self._hub = self._hub, None
+        await _end(hub, number)
 
     async def _listen(self, hub: asyncio.subprocess.Process) -> None:
         assert hub.stdout is not None
@@ -88,6 +88,8 @@ class World:
             future = self._waiting.pop(reply.id, None)
             if future is not None and not future.done():
                 future.set_result(reply)
+        if self._hub is hub:
+            self._hub = None
         for future in self._waiting.values():
             if not future.done():
                 future.set_exception(HubGone())
