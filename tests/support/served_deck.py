@@ -13,7 +13,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from quarterdeck.cli.deck.client import HubClient
-from quarterdeck.cli.deck.place import cli_token, living_hub
+from quarterdeck.cli.deck.place import own_token, living_hub
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.runner import living_runner
 from support.command_line import Done, Quarterdeck
@@ -113,7 +113,7 @@ class ServedDeck:
         """The API, as the commands of this user see it."""
         state = living_hub(self.data)
         assert state is not None
-        return HubClient(state.address, cli_token(self.data))
+        return HubClient(state.address, own_token(self.data))
 
     async def until(self, session: str, wanted: Callable[[SessionShape], bool]) -> SessionShape:
         """Wait until a session is as wanted; gives it."""

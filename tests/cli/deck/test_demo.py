@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.cli.deck.client import HubClient
-from quarterdeck.cli.deck.place import cli_token, living_hub
+from quarterdeck.cli.deck.place import living_hub, own_token
 from quarterdeck.runner import living_runner
 from support.command_line import Quarterdeck
 from support.processes import Processes, running
@@ -39,7 +39,7 @@ async def test_the_demo_asks_for_a_permission_and_leaves_nothing_behind(
     await person.expect("done · $")
     state = living_hub(home)
     assert state is not None
-    (shape,) = HubClient(state.address, cli_token(home)).sessions()
+    (shape,) = HubClient(state.address, own_token(home)).sessions()
     assert (home.parent / "work" / "hello.txt").exists() == (which == "real")
     person.press("\x04")
     assert await person.end() == 0

@@ -1,13 +1,16 @@
-"""Tokens, a hub reached by its address, and a runner for it as on another machine."""
+"""Tokens, a hub reached by its address, a runner as on another machine, and a CLI that dials."""
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
 
+import anyio
 import pytest
 
-from quarterdeck.testing import fake
-from support.processes import running
+from quarterdeck.testing import RealCli, fake
+from support.processes import Processes, running
 from support.served_deck import ServedDeck, until_true
 
 pytestmark = pytest.mark.anyio
@@ -63,5 +66,40 @@ async def test_a_runner_brings_another_machine_and_its_agents_end_with_it(
     assert await runner.wait() == 0
     await deck.until_state(shape.session, "ended")
     await until_true(lambda: not running(pid))
+    await deck("stop")
+    assert await deck.ends() == 0
+
+
+@pytest.mark.real_cli
+async def test_a_cli_dials_the_hub_with_the_command_line_that_token_prints(
+    deck: ServedDeck, clis: dict[str, RealCli], processes: Processes
+) -> None:
+    await deck.serve("--no-runner")
+    line = (await deck("token", "--cli")).out
+    claude = deck.command.home / "claude"
+    claude.write_text(f'#!/bin/sh\nexec {shlex.join(clis["2.1.120"].command)} "$@"\n')
+    claude.chmod(0o755)
+    env = deck.command.env
+    dialled = await anyio.open_process(
+        line.strip(),
+        env=env | {"PATH": f"{deck.command.home}{os.pathsep}{env['PATH']}"},
+        cwd=deck.command.work,
+        start_new_session=True,
+        stdin=None,
+        stdout=None,
+        stderr=None,
+    )
+    processes.started(dialled.pid)
+    await until_true(lambda: any(True for _ in deck.client.sessions()))
+    (shape,) = deck.client.sessions()
+    await deck("send", shape.session, "who is there?")
+    await deck.until(shape.session, lambda shape: shape.turns == 1)
+    assert "echo: who is there?" in (await deck("log", shape.session)).out
+    assert (
+        f"/v1/ws/{shape.session}\n" in (await deck("token", "--cli", "--session", shape.session)).out
+    )
+    await deck("stop", shape.session)
+    with anyio.fail_after(20):
+        await dialled.wait()
     await deck("stop")
     assert await deck.ends() == 0

@@ -169,14 +169,25 @@ def _register_tokens(app: typer.Typer, finish: Callable[..., Any]) -> None:
         login: Annotated[
             bool, typer.Option("--login", help="A link for a browser, once, for ten minutes.")
         ] = False,
+        cli: Annotated[
+            bool,
+            typer.Option(
+                "--cli", help="The command line with which a CLI up to 2.1.120 dials the hub."
+            ),
+        ] = False,
+        session: Annotated[
+            str | None, typer.Option("--session", help="--cli: for this session, not a new one.")
+        ] = None,
         days: Annotated[
             float | None, typer.Option("--days", min=0.001, help="Valid for so long; else always.")
         ] = None,
     ) -> None:
         """Make a token, or a login link, and print it. It is not shown again."""
         if context.invoked_subcommand is None:
-            from quarterdeck.cli.deck.tokens import run_token
+            from quarterdeck.cli.deck.tokens import run_token, run_token_cli
 
+            if cli:
+                finish(run_token_cli, session)
             finish(run_token, role, name, login=login, days=days)
 
     @tokens.command("list")

@@ -6,6 +6,7 @@ machine's own commands. Above are `serve`, `stop`, `status` and `target`; it sta
     hub.lock      locked while a hub serves from this folder
     hub.json      where that is
     cli.token     how the commands of this user get in
+    cli.secret    makes the tokens of CLIs that dial the hub themselves
     runner.token  how the local runner gets in
     runner/       the local runner's folder
     far-runner/   the folder of a runner for a hub elsewhere
@@ -28,7 +29,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.links.processes import ProcessId, living
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
-CLI_TOKEN, RUNNER_TOKEN = "cli.token", "runner.token"
+CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
 LOCK_SECONDS = 1.0
 
@@ -105,7 +106,7 @@ def agents_in(folder: Path) -> list[ProcessId]:
     )
 
 
-def cli_token(home: Path) -> str:
+def own_token(home: Path) -> str:
     """The token of this machine's commands; made when there is none, or none that is valid."""
     from quarterdeck.fronts.http import Access, Role
 

@@ -20,6 +20,7 @@ import msgspec
 
 from quarterdeck import __version__
 from quarterdeck.cli.deck.place import (
+    CLI_SECRET,
     HUB_FILE,
     RUNNER,
     RUNNER_TOKEN,
@@ -49,7 +50,6 @@ from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import living_runner, spawn_runner
 from quarterdeck.runner.home import LOG
 
-CLI_SECRET = "cli.secret"  # noqa: S105 - a file's name
 RUNNER_SECONDS = 30.0
 """A runner first ends what an earlier one left behind."""
 STARTED_LINE = "Quarterdeck is at"

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from quarterdeck.cli.deck.client import HubClient
-from quarterdeck.cli.deck.place import cli_token, living_hub
+from quarterdeck.cli.deck.place import living_hub, own_token
 from quarterdeck.domain.errors import LinkRefused, NotFound, UsageError
 from quarterdeck.domain.ids import is_id
 from quarterdeck.domain.structs import Fact
@@ -45,7 +45,7 @@ def connect(target: Target) -> HubClient:
     state = living_hub(home)
     if state is None:
         raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
-    return HubClient(state.address, cli_token(home))
+    return HubClient(state.address, own_token(home))
 
 
 def _token(target: Target) -> str:

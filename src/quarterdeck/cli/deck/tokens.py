@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+
 from rich.text import Text
 
+from quarterdeck.agent.listen import TOKEN_VARIABLE
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.deck.output import print_line
 from quarterdeck.cli.deck.place import living_hub
 from quarterdeck.cli.deck.story import moment
+from quarterdeck.cli.deck.target import Target, connect, find_session
 from quarterdeck.cli.exits import Exit
 from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.fronts.http import Access, Role, data_home, login_link
+from quarterdeck.hub.dialled import OWN_PATH, cli_token
+from quarterdeck.links.launch import Launch, to_argv
 from quarterdeck.wire.tools import one_line
 
 
@@ -28,6 +34,21 @@ def run_token(role: str, name: str | None, *, login: bool, days: float | None) -
         return Exit.SUCCESS
     seconds = None if days is None else days * 86400.0
     print_line(access.make_token(name or wanted.value, wanted, seconds=seconds))
+    return Exit.SUCCESS
+
+
+def run_token_cli(session: str | None) -> int:
+    """Print the command line with which a CLI up to 2.1.120 dials the hub."""
+    from quarterdeck.cli.deck.serve import cli_secret  # with all that serving needs
+
+    home = data_home()
+    client = connect(Target())
+    token, path = cli_token(cli_secret(home), "/"), "/"
+    if session is not None:
+        found = find_session(client, session)
+        token, path = cli_token(cli_secret(home), found), OWN_PATH + found
+    launch = Launch(sdk_url="ws" + client.address.removeprefix("http") + path)
+    print_line(shlex.join(["env", f"{TOKEN_VARIABLE}={token}", "claude", *to_argv(launch)]))
     return Exit.SUCCESS
 
 
