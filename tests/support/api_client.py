@@ -19,14 +19,14 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from quarterdeck.cli.deck.place import RUNNER
-from quarterdeck.cli.deck.serve import Deck, Serving, cli_secret, running_deck
+from quarterdeck.cli.deck.place import RUNNER, cli_secret
+from quarterdeck.cli.deck.serve import Deck, Serving, running_deck
 from quarterdeck.cli.deck.stop import end_runner
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.hub.dialled import cli_token
 from quarterdeck.links.launch import Launch, to_argv
-from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.processes import Processes
@@ -92,6 +92,12 @@ class Stream:
         """Hear everything, until somebody cancels it."""
         async for data in socket:
             self.hear(msgspec.json.decode(data, type=Json))
+
+
+async def _beat(socket: ClientConnection, seconds: float) -> None:
+    while True:
+        await anyio.sleep(seconds)
+        await socket.send('{"t":"beat"}')
 
 
 class Person:
@@ -162,14 +168,16 @@ class ApiSeat:
     # --- sessions ------------------------------------------------------------------------------
 
     async def create(self, *replies: Said) -> str:
-        """A session, with a first turn that says this."""
+        """A session, with a first turn that says this, or without one."""
         if self.dials:
             session = await self.dial(new_id())
-            await self.send(session, *replies)
+            if replies:
+                await self.send(session, *replies)
             return session
         env = isolated_env(self.home, self.model.url)
         spec = {"directory": str(self.work), "claude": self._cli.command[-1], "env": env}
-        made = await self.ada.post("sessions", spec=spec, prompt=play(*replies))
+        prompt = {"prompt": play(*replies)} if replies else {}
+        made = await self.ada.post("sessions", spec=spec, **prompt)
         return str(made["session"])
 
     async def dial(self, session: str | None, resume: str | None = None) -> str:
@@ -185,7 +193,9 @@ class ApiSeat:
         )
         known = set(self.stream.events)
         argv = to_argv(Launch(sdk_url=url, resume=resume))
-        process = await SubprocessLink.start(self._cli.command, argv, cwd=self.work, env=env)
+        process = await SubprocessLink.start(
+            self._cli.command, argv, cwd=self.work, env=env, steps=StopSteps(input=0.2)
+        )
         await self._stack.enter_async_context(process)
         if session in known:
             return str(session)
@@ -197,13 +207,23 @@ class ApiSeat:
         """Wait until a session is in a state; gives the session."""
         with anyio.fail_after(SECONDS):
             while (found := await self.ada.get(f"sessions/{session}"))["state"] != state:
-                head = found["head"]
-                await self.stream.until(lambda: self._beyond(session, head))
+                await self._told(session, found["head"] + 1)
         return found
 
-    def _beyond(self, session: str, head: int) -> bool | None:
-        rows = self.stream.events.get(session, [])
-        return True if rows and rows[-1]["seq"] > head else None
+    async def _told(self, session: str, seq: int) -> None:
+        """Wait until the stream has told the event of this number."""
+
+        def there() -> bool | None:
+            rows = self.stream.events.get(session, [])
+            return True if rows and rows[-1]["seq"] >= seq else None
+
+        await self.stream.until(there)
+
+    async def stop(self, session: str) -> Json:
+        """End its CLI, and wait until it is gone."""
+        before = await self.ada.get(f"sessions/{session}")
+        await self.ada.post(f"sessions/{session}/stop")
+        return {**await self.state(session, "ended"), "run": before["run"]}
 
     async def control(self, session: str, subtype: str, **more: object) -> Json:
         """Send a control request; gives the CLI's answer."""
@@ -272,8 +292,7 @@ class ApiSeat:
             page = await self.ada.get(f"sessions/{session}/events", after=after, limit=50)
             pages += page["events"]
             after = page["next"]
-        head = pages[-1]["seq"]
-        await self.stream.until(lambda: self._beyond(session, head - 1))
+        await self._told(session, pages[-1]["seq"])
         told = self.stream.events[session]
         assert [row["seq"] for row in told] == list(range(1, len(told) + 1))
         assert told[: len(pages)] == pages
@@ -358,12 +377,14 @@ async def _following(deck: Deck, stream: Stream) -> AsyncIterator[None]:
     url = "ws" + deck.address.removeprefix("http") + "/api/stream"
     headers = {"authorization": f"Bearer {token}"}
     async with connect(url, additional_headers=headers, max_size=None) as socket:
-        assert msgspec.json.decode(await socket.recv(), type=Json)["t"] == "hello"
+        hello = msgspec.json.decode(await socket.recv(), type=Json)
+        assert hello["t"] == "hello"
         follow = {"t": "follow", "id": "1", "all": True}
         await socket.send(msgspec.json.encode(follow).decode())
         assert msgspec.json.decode(await socket.recv(), type=Json)["t"] == "following"
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stream.read, socket)
+            tasks.start_soon(_beat, socket, hello["beat_seconds"])
             try:
                 yield
             finally:

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from quarterdeck.testing import Gate, RealCli, ScriptedModel, Text, ToolUse
+from quarterdeck.testing import Gate, RealCli, ScriptedModel, Text, ToolUse, play, reply
 from support.api_client import ApiSeat, Json, Refusal, api_seat
 from support.clis import DIALLING, VERSIONS
 from support.processes import Processes
@@ -74,6 +74,7 @@ async def test_a_person_decides_about_every_call(seat: ApiSeat) -> None:
         ("ada", "deny"),
         ("ada", "allow"),
     ]
+    await seat.stop(session)
     await seat.check_history(session)
 
 
@@ -100,8 +101,8 @@ async def questions_are_answered(seat: ApiSeat, session: str) -> None:
 
 
 async def test_a_plan_is_revised_and_done_here_or_in_a_fresh_conversation(seat: ApiSeat) -> None:
-    session = await seat.create("hello")
-    await seat.turn_ended(session)
+    session = await seat.create()
+    await seat.state(session, "idle")
     await seat.control(session, "set_permission_mode", mode="plan")
     await seat.turn(session, "I look")
     told = re.search(rb"/[^\s\"`\\]+/plans/[\w-]+\.md", seat.model.turns[-1].body)
@@ -147,6 +148,7 @@ async def test_a_plan_is_revised_and_done_here_or_in_a_fresh_conversation(seat: 
     after = await seat.ada.get(f"sessions/{session}")
     assert after["run"] != before["run"]
     assert after["cli_session"] != before["cli_session"]
+    assert after["directory"] == str(seat.work)
     assert PLAN.strip() in seat.model.turns[-1].first_prompt
     assert "and the tests?" not in seat.model.turns[-1].body.decode()
 
@@ -159,4 +161,147 @@ async def test_a_plan_is_revised_and_done_here_or_in_a_fresh_conversation(seat: 
         ("cli", "allow"),
         ("cli", "allow"),
     ]
+    await seat.stop(session)
     await seat.check_history(session)
+
+
+async def test_a_session_is_steered_rewound_resumed_and_forked(seat: ApiSeat) -> None:
+    session = await seat.create("remember ALPHA")
+    await seat.turn_ended(session)
+    await prompts_wait_and_a_turn_is_interrupted(seat, session)
+    await the_model_and_the_mode_are_switched(seat, session)
+    await the_cli_tells_about_itself_or_why_not(seat, session)
+    await files_are_rewound(seat, session)
+
+    first = await seat.stop(session)
+    with pytest.raises(Refusal, match="resume it first") as refused:
+        await seat.control(session, "mcp_status")
+    assert refused.value.code == "not_running"
+    if seat.dials:
+        await seat.dial(session, resume=first["cli_session"])
+    else:
+        await seat.ada.post(f"sessions/{session}/resume")
+    again = await seat.state(session, "idle")
+    assert again["run"] != first["run"]
+    assert (await seat.turn(session, "I am back"))["text"] == "I am back"
+    assert "remember ALPHA" in seat.model.turns[-1].body.decode()
+
+    await a_fork_goes_its_own_way(seat, session)
+    await seat.stop(session)
+    await seat.check_history(session)
+    await seat.ada.delete(f"sessions/{session}")
+    with pytest.raises(Refusal) as refused:
+        await seat.ada.get(f"sessions/{session}")
+    assert refused.value.code == "not_found"
+
+
+async def prompts_wait_and_a_turn_is_interrupted(seat: ApiSeat, session: str) -> None:
+    await seat.send(session, reply(Gate("first"), "at last"))
+    await seat.model.wait_at_gate("first")
+    changed = await seat.send(session, "never said")
+    content = play("what it was changed to")
+    await seat.bob.patch(f"sessions/{session}/prompts/{changed}", content=content)
+    taken_back = await seat.send(session, "never said either")
+    queued = (await seat.bob.get(f"sessions/{session}/prompts"))["prompts"]
+    assert [each["prompt"] for each in queued] == [changed, taken_back]
+    await seat.bob.delete(f"sessions/{session}/prompts/{taken_back}")
+    seat.model.release("first")
+    assert (await seat.turn_ended(session))["text"] == "at last"
+    assert (await seat.turn_ended(session))["text"] == "what it was changed to"
+
+    # Live text is told while its block is made, and no event has it yet.
+    await seat.send(session, Text("word ", times=10_000, delay=0.02))
+    await seat.stream.until(lambda: "word word" in seat.stream.live_text(session) or None)
+    lines = [said["line"] for said in seat.stream.of(session, "said")]
+    assert not any("word " in str(line) for line in lines if line["type"] == "assistant")
+    waiting = await seat.send(session, "next, please")
+    await seat.ada.post(f"sessions/{session}/interrupt")
+    assert (await seat.turn_ended(session))["failed"]
+    following = await seat.turn_ended(session)
+    assert following["prompts"] == [waiting]
+    assert following["text"] == "next, please"
+
+
+async def the_model_and_the_mode_are_switched(seat: ApiSeat, session: str) -> None:
+    assert "haiku" not in seat.model.turns[-1].model
+    await seat.control(session, "set_model", model="haiku")
+    await seat.turn(session, "who am I?")
+    assert "haiku" in seat.model.turns[-1].model
+
+    made = seat.work / "made"
+    await seat.control(session, "set_permission_mode", mode="acceptEdits")
+    await seat.turn(session, write(made), "written")
+    assert made.exists()
+    assert seat.asked(session) == 0
+    await seat.control(session, "set_permission_mode", mode="default")
+    await seat.send(session, write(seat.work / "more"), "a pity")
+    await seat.answer(await seat.ask(session), "deny")
+    await seat.turn_ended(session)
+    assert not (seat.work / "more").exists()
+    assert await seat.verdicts(session, "Write") == [("cli", "allow"), ("ada", "deny")]
+
+    with pytest.raises(Refusal) as refused:
+        await seat.control(session, "set_permission_mode", mode="bypassPermissions")
+    assert refused.value.code == "bad_request"
+
+
+async def the_cli_tells_about_itself_or_why_not(seat: ApiSeat, session: str) -> None:
+    assert (await seat.control(session, "mcp_status"))["mcpServers"] == []
+    newer = {
+        "get_context_usage": (92, {}, "totalTokens"),
+        "get_settings": (92, {}, "effective"),
+        "generate_session_title": (92, {"description": "a test of titles"}, "title"),
+        "list_models": (200, {}, "models"),
+    }
+    for subtype, (since, more, member) in newer.items():
+        if seat.has(since):
+            assert (await seat.control(session, subtype, **more))[member]
+            continue
+        with pytest.raises(Refusal, match=subtype) as refused:
+            await seat.control(session, subtype, **more)
+        assert refused.value.code == "unsupported"
+        assert refused.value.problem["status"] == 422
+
+
+async def files_are_rewound(seat: ApiSeat, session: str) -> None:
+    await seat.control(session, "set_permission_mode", mode="acceptEdits")
+    kept, extra = seat.work / "kept", seat.work / "extra"
+    kept.write_text("old\n")
+    edit = ToolUse("Edit", {"file_path": str(kept), "old_string": "old", "new_string": "new"})
+    read = ToolUse("Read", {"file_path": str(kept)})
+    prompt = str(uuid4())
+    await seat.turn(session, read, edit, write(extra), "changed", prompt=prompt)
+    assert kept.read_text() == "new\n"
+    assert extra.exists()
+
+    would = await seat.control(session, "rewind_files", user_message_id=prompt, dry_run=True)
+    assert would["canRewind"]
+    assert set(would["filesChanged"]) == {str(kept), str(extra)}
+    assert extra.exists()
+    assert (await seat.control(session, "rewind_files", user_message_id=prompt))["canRewind"]
+    assert kept.read_text() == "old\n"
+    assert not extra.exists()
+    with pytest.raises(Refusal, match="No file checkpoint found") as refused:
+        await seat.control(session, "rewind_files", user_message_id=str(uuid4()))
+    assert refused.value.code == "cli_refused"
+
+
+async def a_fork_goes_its_own_way(seat: ApiSeat, session: str) -> None:
+    parent = await seat.ada.get(f"sessions/{session}")
+    body: Json = {"name": "another"}
+    if not seat.dials:  # there a copy up to its first answer, here of the whole
+        lines = [said["line"] for said in seat.stream.of(session, "said")]
+        body["at"] = next(line["uuid"] for line in lines if line["type"] == "assistant")
+    fork = str((await seat.ada.post(f"sessions/{session}/fork", **body))["session"])
+    assert (await seat.turn(fork, "I am a fork"))["text"] == "I am a fork"
+    told = await seat.ada.get(f"sessions/{fork}")
+    assert (told["name"], told["parent"]) == ("another", session)
+    assert told["directory"] == str(seat.work)
+    assert told["cli_session"] != parent["cli_session"]
+    known = seat.model.turns[-1].body.decode()
+    assert "remember ALPHA" in known
+    assert ("I am back" in known) is seat.dials
+    await seat.turn(session, "I am not")
+    assert "I am a fork" not in seat.model.turns[-1].body.decode()
+    await seat.stop(fork)
+    await seat.check_history(fork)
