@@ -19,8 +19,8 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from quarterdeck.cli.deck.place import RUNNER, cli_secret
-from quarterdeck.cli.deck.serve import Deck, Serving, running_deck
+from quarterdeck.cli.deck.place import RUNNER
+from quarterdeck.cli.deck.serve import Deck, Serving, cli_secret, running_deck
 from quarterdeck.cli.deck.stop import end_runner
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http import Listen, Role
