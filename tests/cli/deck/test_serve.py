@@ -33,7 +33,7 @@ async def test_ctrl_c_stops_the_hub_and_the_agent_goes_on_and_stop_ends_everythi
     assert deck.hub is not None
     deck.hub.send_signal(signal.SIGINT)
     assert await deck.ends() == 0
-    assert "1 agent goes on; `quarterdeck stop` ends them." in deck.said
+    assert "1 agent goes on; `quarterdeck stop` ends it." in deck.said
     assert agent is not None
     assert running(agent)
     refused = await deck("ps", code=3)

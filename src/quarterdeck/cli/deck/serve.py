@@ -188,7 +188,9 @@ def _say_where(deck: Deck) -> None:
 
 
 def _say_goodbye(going_on: int) -> None:
-    agents = "agent goes" if going_on == 1 else "agents go"
-    text = f"The hub has stopped. {going_on} {agents} on; `quarterdeck stop` ends them.\n"
-    sys.stdout.write(text if going_on else "The hub has stopped. No agent runs.\n")
+    rest = "No agent runs."
+    if going_on:
+        agents, them = ("agent goes", "it") if going_on == 1 else ("agents go", "them")
+        rest = f"{going_on} {agents} on; `quarterdeck stop` ends {them}."
+    sys.stdout.write(f"The hub has stopped. {rest}\n")
     sys.stdout.flush()
