@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.text import count
 from quarterdeck.domain import events as fact
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.fronts.http.words import Live
@@ -111,7 +112,7 @@ def _text(content: Raw) -> str:
     """What a prompt says; images and the like are named, not shown."""
     body = decode_user_body(Raw(b'{"role":"user","content":%b}' % bytes(content)))
     others = sum(1 for block in body.blocks if not hasattr(block, "text"))
-    return body.text + (f"\n[and {others} that are no text]" if others else "")
+    return body.text + (f"\n[and {count(others, 'block')} without text]" if others else "")
 
 
 def _as_stream_event(delta: Deltas, text: str) -> StreamEvent:

@@ -1,0 +1,68 @@
+"""Live text, and the message that supersedes it."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from msgspec import Raw
+from rich.console import Console
+
+from quarterdeck.cli.deck.story import Story
+from quarterdeck.cli.screen import Screen
+from quarterdeck.domain import events as fact
+from quarterdeck.fronts.http.shapes import EventShape
+from quarterdeck.fronts.http.words import Live
+from quarterdeck.hub.deck import Deltas
+from quarterdeck.testing import fake
+
+
+class Shown:
+    def __init__(self) -> None:
+        self._file = io.StringIO()
+        self.story = Story(Screen(Console(file=self._file, width=80)))
+        self._seq = 0
+
+    def live(self, text: str, *, whole: bool = False, message: str = "m1") -> None:
+        delta = Deltas(session="s", message=message, text=text)
+        self.story.live(Live(deltas=(delta,), whole=whole))
+
+    def event(self, event: fact.AnyEvent) -> None:
+        self._seq += 1
+        self.story.show(EventShape(session="s", seq=self._seq, position=1, at=0, event=event))
+
+    def said(self, line: dict[str, object]) -> None:
+        self.event(fact.Said(run="r", number=1, line=Raw(json.dumps(line).encode())))
+
+    @property
+    def text(self) -> str:
+        return self._file.getvalue()
+
+
+def test_live_text_is_shown_once_whatever_way_it_comes() -> None:
+    shown = Shown()
+    shown.live("one ", whole=True)
+    shown.live("two ")
+    shown.live("one two three ", whole=True)  # pieces were lost, and this replaces them
+    shown.said(fake.assistant("one two three four"))
+    assert shown.text == "one two three four\n"
+
+
+def test_the_text_of_a_subagent_is_shown_when_it_is_whole() -> None:
+    shown = Shown()
+    shown.said(fake.assistant(fake.tool_use("Task", {"description": "look"}, "toolu_1")))
+    shown.live("half", message="toolu_1")
+    assert "half" not in shown.text
+
+
+def test_prompts_and_notes_of_others_are_shown_and_ours_are_not_repeated() -> None:
+    shown = Shown()
+    shown.story.typed_here.add("mine")
+    shown.event(fact.PromptQueued(prompt="mine", content=Raw(b'"typed here"'), by="ada"))
+    blocks = b'[{"type":"text","text":"look"},{"type":"image","source":{}}]'
+    shown.event(fact.PromptQueued(prompt="other", content=Raw(blocks), by="grace"))
+    shown.event(fact.RunEnded(run="r", reason="It crashed.\x1b[2J"))
+    assert "typed here" not in shown.text
+    assert "> look\n  [and 1 block without text]" in shown.text
+    assert "~ the agent has ended: It crashed.␛[2J" in shown.text
+    assert "\x1b[2J" not in shown.text
