@@ -13,11 +13,12 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
 
-from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.domain.errors import JournalError, LinkClosed
 from quarterdeck.domain.ids import is_id, new_id
 from quarterdeck.hub.ports import RunOwner
 from quarterdeck.links.base import Dropped, Resumed
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 DIALLED = "dialled"
 """What the machine of such a run is called: we do not know which it is."""
 OWN_PATH = "/v1/ws/"
+RETRY_SECONDS = 0.5
+"""Until a journal that could not be written is tried again."""
 
 SENT_AWAY_SECONDS = 15.0
 """For so long a CLI that was sent away may come back: up to 2.1.37 no word of ours ends it."""
@@ -184,32 +187,51 @@ class Dialled:
             if owner is None:
                 return
             if known:
-                await owner.run_resumed(port.run, None)
+                await _tell(partial(owner.run_resumed, port.run, None))
             else:
-                await owner.run_started(port.run, None, None, None)
+                await _tell(partial(owner.run_started, port.run, None, None, None))
             while True:
-                match await port.link.receive():
-                    case Dropped(reason=reason):
-                        await owner.run_lost(port.run, reason)
-                    case Resumed(last_request_id=last):
-                        reader = LineReader()
-                        await owner.run_resumed(port.run, last)
-                    case bytes() as data:
-                        lines = [_line(line) for line in reader.feed(data)]
-                        if lines:
-                            first, port.said = port.said + 1, port.said + len(lines)
-                            await owner.run_said(port.run, first, lines)
+                heard = await port.link.receive()
+                if isinstance(heard, Resumed):
+                    reader = LineReader()
+                await self._pass_on(port, owner, reader, heard)
         except LinkClosed as closed:
             # First the CLI is sent away: what is told next may start another for its conversation.
             await port.link.close()
             owner = self._owner(port.session)
             if owner is not None:
-                await owner.run_ended(port.run, None, closed.reason, clean=closed.clean)
+                await _tell(
+                    partial(owner.run_ended, port.run, None, closed.reason, clean=closed.clean)
+                )
         finally:
             if port.stopped:
                 self._sent_away.append(time.monotonic() + SENT_AWAY_SECONDS)
             if self._ports.get(port.session) is port:
                 del self._ports[port.session]
+
+    async def _pass_on(
+        self, port: _Port, owner: RunOwner, reader: LineReader, heard: bytes | Dropped | Resumed
+    ) -> None:
+        match heard:
+            case Dropped(reason=reason):
+                await _tell(partial(owner.run_lost, port.run, reason))
+            case Resumed(last_request_id=last):
+                await _tell(partial(owner.run_resumed, port.run, last))
+            case bytes() as data:
+                lines = [_line(line) for line in reader.feed(data)]
+                if lines:
+                    first, port.said = port.said + 1, port.said + len(lines)
+                    await _tell(partial(owner.run_said, port.run, first, lines))
+
+
+async def _tell(tell: Callable[[], Awaitable[None]]) -> None:
+    """Tell a session what its CLI did; again, while that cannot be journalled: only we have it."""
+    while True:
+        try:
+            return await tell()
+        except JournalError as error:
+            log.error("what a CLI did is not journalled yet: %s", error)
+        await anyio.sleep(RETRY_SECONDS)
 
 
 def _has_been_here(scope: Scope) -> bool:

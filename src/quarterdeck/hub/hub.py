@@ -24,9 +24,9 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.deck import Deltas, MachineView
 from quarterdeck.hub.dialled import DIALLED, Dialled
+from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.ports import Machines, RunPort
-from quarterdeck.hub.run import content_of
 from quarterdeck.hub.runners import Runners
 from quarterdeck.hub.session import Session
 from quarterdeck.journal.base import Follower, Journal, Stored

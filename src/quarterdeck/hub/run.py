@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
@@ -44,18 +44,19 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.answers import Reply, reply_to
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.judge import Judge
+from quarterdeck.hub.kept import is_greeting, is_uuid, kept, mended
 from quarterdeck.policy.decide import Behavior
 from quarterdeck.wire import codec
-from quarterdeck.wire.base import Malformed, Message
+from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Command, Initialize
+from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent
-from quarterdeck.wire.outbound import Prompt, PromptBody, Request
+from quarterdeck.wire.outbound import Prompt, PromptBody
 from quarterdeck.wire.peer import Asked, Peer, Recovered, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
-from quarterdeck.wire.rawjson import dump, mend_surrogates
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.states import State
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
@@ -125,6 +126,7 @@ class Run:
         self._message = ""
         self._now = 0
         self._adopted = adopted
+        self._repeats = adopted
         self._judge = Judge(spec)
 
     # --- what it is ----------------------------------------------------------------------------
@@ -166,15 +168,15 @@ class Run:
             match event:
                 case Said(run=self.run, number=number, line=line):
                     self.said = max(self.said, number)
-                    self._peer.receive_data(bytes(line) + b"\n")
+                    self._recall(bytes(line), at)
                 case SaidBroken(run=self.run, number=number, text=text):
                     self.said = max(self.said, number)
-                    self._peer.receive_data(text.encode() + b"\n")
+                    self._recall(text.encode(), at)
                 case PromptSent(prompt=prompt, uuid=str(uuid)):
                     self._prompts[uuid] = prompt
                 case Sent(run=self.run, number=number, line=line):
                     self.sent = max(self.sent, number)
-                    self.greeting = self.greeting or _is_greeting(bytes(line))
+                    self.greeting = self.greeting or is_greeting(bytes(line))
                     self._peer.restore_sent(bytes(line))
                 case RunStarted(run=self.run, directory=str()):
                     self._adopted = False
@@ -182,6 +184,8 @@ class Run:
                     self._asks[request_id] = ask
                 case AskAnswered(answer=answer):
                     self._judge.answered(answer, at)
+                case SpecChanged(spec=spec):
+                    self.change(spec)
                 case StateChanged(state=state):
                     self._state = state
                 case CliSession(cli_session=cli_session):
@@ -192,6 +196,19 @@ class Run:
         still_open = {ask.request_id for ask in self._peer.asks}
         self._asks = {id_: ask for id_, ask in self._asks.items() if id_ in still_open}
 
+    def _recall(self, line: bytes, at: int) -> None:
+        """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
+        for event in self._peer.receive_data(line + b"\n"):
+            match event:
+                case Asked(request=ControlRequest(request=CanUseTool() as request)):
+                    self._judge.asked(request, self._mode, at)
+                case Asked(request=ControlRequest(request=HookCallback() as request)):
+                    self._judge.watched(request.hook_input, self._mode)
+                case Message():
+                    self._judge.results(event, self._mode)
+                case _:
+                    pass
+
     # --- what comes ----------------------------------------------------------------------------
 
     def hear(self, number: int, line: bytes, at: int) -> Heard:
@@ -200,13 +217,14 @@ class Run:
             return Heard()
         self._now = at
         self.said = number
+        line, flaw = mended(line)
         peer_events = self._peer.receive_data(line + b"\n")
         message = peer_events[0] if peer_events else None
         if not isinstance(message, Message):
-            return Heard()  # the same message has come before: a CLI that dialled again repeats it
+            return self._heard_before(number, line, flaw)
         if isinstance(message, StreamEvent):
             return Heard(deltas=self._deltas(message))
-        events: list[Event] = [_said(self.run, number, line, message)]
+        events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
         for event in peer_events:
             if isinstance(event, RequestEnded):
@@ -221,6 +239,13 @@ class Run:
             endings=tuple(endings),
             whole=isinstance(message, Assistant | Result),
         )
+
+    def _heard_before(self, number: int, line: bytes, flaw: str | None) -> Heard:
+        """The same message by its uuid: repeated after a dial, or (numbered) really said twice."""
+        message = codec.from_cli(line)
+        if self._repeats or isinstance(message, StreamEvent):
+            return Heard()
+        return Heard(events=(kept(self.run, number, line, message, flaw),))
 
     def link_lost(self) -> list[Event]:
         """The machine cannot be reached."""
@@ -269,7 +294,7 @@ class Run:
 
     def prompt(self, prompt: str, content: Raw, *, again: bool = False) -> list[Event]:
         """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
-        uuid = str(uuid4()) if again or not _is_uuid(prompt) else prompt
+        uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
         self._prompts[uuid] = prompt
         self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=uuid))
         sent = PromptSent(prompt=prompt, run=self.run, uuid=None if uuid == prompt else uuid)
@@ -471,43 +496,3 @@ class Run:
                 detail = f"{message.error} ({message.attempt} of {message.max_retries})"
             events.append(StateChanged(state=state, detail=detail))
         return events
-
-
-def content_of(content: Raw) -> Raw:
-    """What a prompt says, in a form that every version takes. Raises `UsageError` otherwise."""
-    return PromptBody(content=dump(content)).content
-
-
-def _said(run: str, number: int, line: bytes, message: Message) -> Event:
-    error = message.error if isinstance(message, Malformed) else _flaw(line)
-    if error is None:
-        return Said(run=run, number=number, line=Raw(line))
-    text = line.decode("utf-8", "replace")
-    return SaidBroken(run=run, number=number, text=text, error=error)
-
-
-def _flaw(line: bytes) -> str | None:
-    """Why a line that a CLI may write cannot be kept as JSON, if it cannot."""
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return str(error)
-    if mend_surrogates(line) != line:
-        return "it has half a surrogate pair in it"
-    return None
-
-
-def _is_greeting(line: bytes) -> bool:
-    match codec.to_cli(line):
-        case Request(request=Initialize()):
-            return True
-        case _:
-            return False
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

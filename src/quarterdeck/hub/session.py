@@ -48,9 +48,10 @@ from quarterdeck.domain.sessions import Origin
 from quarterdeck.hub.answers import late_prompt
 from quarterdeck.hub.core import SessionCore
 from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.ports import Machines
-from quarterdeck.hub.run import Run, content_of
+from quarterdeck.hub.run import Run
 from quarterdeck.hub.waiters import Waiters
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.views import SessionView

@@ -1,0 +1,60 @@
+"""Lines, as the journal keeps them and as the CLI takes them. Pure; below `run`.
+
+What means something to us is what the journal has: a line that is no UTF-8 is mended first, so that
+a hub which reads it from the journal understands it as the one did that heard it.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from msgspec import Raw
+
+from quarterdeck.domain.events import Event, Said, SaidBroken
+from quarterdeck.wire import codec
+from quarterdeck.wire.base import Malformed, Message
+from quarterdeck.wire.commands import Initialize
+from quarterdeck.wire.outbound import PromptBody, Request
+from quarterdeck.wire.rawjson import dump, mend_surrogates
+
+
+def mended(line: bytes) -> tuple[bytes, str | None]:
+    """The line as UTF-8, and why it cannot be kept as JSON, if it cannot."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return line.decode("utf-8", "replace").encode(), str(error)
+    if mend_surrogates(line) != line:
+        return line, "it has half a surrogate pair in it"
+    return line, None
+
+
+def kept(run: str, number: int, line: bytes, message: Message, flaw: str | None) -> Event:
+    """The event that keeps a line, which is UTF-8, whatever it means."""
+    error = message.error if isinstance(message, Malformed) else flaw
+    if error is None:
+        return Said(run=run, number=number, line=Raw(line))
+    return SaidBroken(run=run, number=number, text=line.decode(), error=error)
+
+
+def content_of(content: Raw) -> Raw:
+    """What a prompt says, in a form that every version takes. Raises `UsageError` otherwise."""
+    return PromptBody(content=dump(content)).content
+
+
+def is_greeting(line: bytes) -> bool:
+    """Whether a line that was sent is `initialize`."""
+    match codec.to_cli(line):
+        case Request(request=Initialize()):
+            return True
+        case _:
+            return False
+
+
+def is_uuid(text: str) -> bool:
+    """Whether this can be the uuid of a prompt on every version."""
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
