@@ -230,9 +230,9 @@ class Runners:
             try:
                 match parts[1:]:
                     case []:
-                        await self._serve_machine(wire, receive)
+                        await self._serve_machine(machine, wire, receive)
                     case ["runs", run]:
-                        await self._serve_run(run, wire, receive)
+                        await self._serve_run(machine, run, wire, receive)
                     case _:
                         raise msgspec.DecodeError(f"nothing is at {path_of(scope)}")
             except _Gone:
@@ -245,10 +245,13 @@ class Runners:
                 await wire.end(TRY_AGAIN)
             tasks.cancel_scope.cancel()
 
-    async def _serve_machine(self, wire: _Wire, receive: Receive) -> None:
+    async def _serve_machine(self, name: str, wire: _Wire, receive: Receive) -> None:
         hello, _ = await _next(receive)
         if not isinstance(hello, Hello):
             raise msgspec.DecodeError("the first frame of a runner is hello")
+        if hello.machine != name:
+            # A token is for one machine: with it nobody poses as another one.
+            raise msgspec.DecodeError(f"a token for {name!r}, and a runner of {hello.machine!r}")
         machine = self._machines.setdefault(hello.machine, _Machine(hello.machine))
         if machine.wire is not None:
             machine.wire.close(REPLACED)
@@ -293,9 +296,9 @@ class Runners:
                 reason = "Its runner was killed, and the CLI with it."
                 await owner.run_ended(port.run, None, reason)
 
-    async def _serve_run(self, run: str, wire: _Wire, receive: Receive) -> None:
+    async def _serve_run(self, name: str, run: str, wire: _Wire, receive: Receive) -> None:
         port, owner = self._ports.get(run), self._owner_of(run)
-        if port is None or owner is None:
+        if port is None or owner is None or port.machine != name:
             raise msgspec.DecodeError(f"nobody knows the run {run}")
         if port.wire is not None:
             port.wire.close(REPLACED)

@@ -1,0 +1,58 @@
+"""The runners' end at the hub: who may speak there, and as whom."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from quarterdeck.domain.machines import PROTOCOL, Hello, Welcome, frame, read_hub_frame
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.runners import BAD_FRAME
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.links.websocket.serve import serve_endpoint
+
+pytestmark = pytest.mark.anyio
+TOKENS = {"for-box": "box"}
+
+
+def hello(machine: str) -> bytes:
+    return frame(Hello(machine=machine, runner="r", protocol=PROTOCOL, version="0", pid=1))
+
+
+async def answer(url: str, said: bytes, token: str = "for-box") -> bytes:
+    """The first frame that the hub answers with."""
+    headers = {"Authorization": f"Bearer {token}"}
+    with anyio.fail_after(10):
+        async with connect(url, additional_headers=headers) as socket:
+            await socket.send(said)
+            received = await socket.recv()
+            return received if isinstance(received, bytes) else received.encode()
+
+
+async def test_a_token_is_for_one_machine_and_for_no_other() -> None:
+    hub = Hub(MemoryJournal(), TOKENS.get)
+    async with hub.running(), serve_endpoint(hub.runners) as port:
+        url = f"ws://127.0.0.1:{port}/runner"
+        header, _ = read_hub_frame(await answer(url, hello("box")))
+        assert isinstance(header, Welcome)
+        with pytest.raises(ConnectionClosed) as closed:
+            await answer(url, hello("local"))
+        assert closed.value.rcvd is not None
+        assert closed.value.rcvd.code == BAD_FRAME
+        assert [machine.name for machine in await hub.machines()] == ["box"]
+
+
+async def test_garbage_and_strangers_are_turned_away() -> None:
+    hub = Hub(MemoryJournal(), TOKENS.get)
+    async with hub.running(), serve_endpoint(hub.runners) as port:
+        url = f"ws://127.0.0.1:{port}/runner"
+        for said in (b"\xff\xfe", b"{}", b'{"t":"vitals","runs":1,"memory_available":1,"load":0}'):
+            with pytest.raises(ConnectionClosed):
+                await answer(url, said)
+        with pytest.raises((ConnectionClosed, InvalidStatus)):
+            await answer(url, hello("box"), token="wrong")
+        with pytest.raises(ConnectionClosed):
+            await answer(f"{url}/runs/nobody", hello("box"))
+        assert await hub.machines() == []
