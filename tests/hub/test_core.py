@@ -274,3 +274,19 @@ async def test_lines_for_the_cli_are_numbered_in_a_row_after_a_failure(
     numbers = [event.number for event in events if isinstance(event, Sent)]
     assert numbers == list(range(1, len(numbers) + 1))
     assert [line["response"]["request_id"] for line in run.read()] == ["h0", "h1", "h2"]
+
+
+async def test_a_run_that_was_lost_before_it_had_started_is_found_when_it_starts(
+    journal: FullJournal,
+) -> None:
+    first, machines = hub_with(journal)
+    async with first.running():
+        await first.submit(CREATE)
+        (run,) = machines.runs
+        await run.owner.run_lost(run.run, "The connection to its machine was lost.")
+        assert (await first.session("mine")).state is SessionState.DISCONNECTED
+    second, machines = hub_with(journal)
+    async with second.running():
+        await machines.runs[0].greet()
+        assert await machines.runs[0].take_prompt() == P1
+        assert (await second.session("mine")).state is SessionState.WORKING

@@ -108,16 +108,19 @@ class Schedule:
 
     async def _surely(self, command: AnyCommand) -> Outcome | None:
         """Do it again until somebody has done it: that is what the ids are for."""
-        with anyio.fail_after(SETTLE_SECONDS):
+        why: Exception | None = None
+        with anyio.move_on_after(SETTLE_SECONDS):
             while True:
                 try:
                     return await self.world.submit(command)
-                except HubGone:
-                    pass
+                except HubGone as gone:
+                    why = gone
                 except Refusal as refusal:
                     if refusal.kind not in {"JournalError", "NotFound"}:
                         return None
+                    why = refusal
                 await anyio.sleep(0.05)
+        raise AssertionError(f"nobody did {command}: {why!r}")
 
     async def _prompt(self) -> None:
         prompt = wish.SendPrompt(

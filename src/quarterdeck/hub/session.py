@@ -287,12 +287,17 @@ class Session(SessionCore):
             self._run.version = Version.parse(version) if version else None
             if not self._run.greeted:
                 self._greet_by = time.monotonic() + GREETING_SECONDS
-            if self.view.pid == pid and pid is not None:
-                return
-            started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-            if not self._run.greeting:
-                self._run.greet()
-            await self._append([started])
+            events: list[Event] = []
+            if self.view.link_lost is not None:
+                # Whoever was there before was not it, or not for long.
+                events += [LinkFound(run=run), *self._run.link_found()]
+            if pid is None or self.view.pid != pid:
+                started = RunStarted(run=run, pid=pid, version=version, directory=directory)
+                events.append(started)
+                if not self._run.greeting:
+                    self._run.greet()
+            if events:
+                await self._append(events)
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """It said something: journal it with all that it means, and only then acknowledge it."""
