@@ -1,0 +1,233 @@
+"""The runners' end at the hub, with sockets in the hand of the test: machines that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+from quarterdeck.domain.errors import JournalError
+from quarterdeck.domain.machines import (
+    PROTOCOL,
+    Forget,
+    Have,
+    Header,
+    Hello,
+    HubHeader,
+    Lines,
+    RunReport,
+    Start,
+    Started,
+    Stop,
+    Welcome,
+    Write,
+    Written,
+    frame,
+    read_hub_frame,
+)
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, TRY_AGAIN, Runners
+from support.waiting import until
+
+pytestmark = pytest.mark.anyio
+
+SPEC = SessionSpec(directory="/work")
+SECONDS = 10.0
+
+
+class Owner:
+    """A session that writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.full = False
+        self.ending: anyio.Event | None = None
+        """While set, an end takes until then to be journalled."""
+
+    async def run_started(
+        self, run: str, pid: int | None, version: str | None, directory: str | None
+    ) -> None:
+        self.told.append(("started", run))
+
+    async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
+        if self.full:
+            raise JournalError("there is no room", code="full")
+        self.told += [("said", line.decode()) for line in lines]
+
+    async def run_ended(self, run: str, number: int | None, reason: str, **_: object) -> None:
+        if self.ending is not None:
+            await self.ending.wait()
+        self.told.append(("ended", run))
+
+    async def run_lost(self, run: str, reason: str) -> None:
+        if self.full:
+            raise JournalError("there is no room", code="full")
+        self.told.append(("lost", run))
+
+    async def run_found(self, run: str) -> None:
+        self.told.append(("found", run))
+
+    async def run_resumed(self, run: str, last: str | None) -> None:
+        self.told.append(("resumed", run))
+
+
+class Socket:
+    """A runner's end of a socket."""
+
+    def __init__(self) -> None:
+        self._in: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._out: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    def say(self, header: Header, *lines: bytes) -> None:
+        """Send a frame."""
+        self.say_bytes(frame(header, lines))
+
+    def say_bytes(self, data: bytes) -> None:
+        """Send anything."""
+        self._in.put_nowait({"type": "websocket.receive", "bytes": data})
+
+    async def hear(self) -> HubHeader:
+        """The next frame's header."""
+        with anyio.fail_after(SECONDS):
+            message = await self._out.get()
+        return read_hub_frame(message["bytes"])[0]
+
+    async def closed(self) -> int:
+        """The code with which the hub closes; passes over what it said before."""
+        with anyio.fail_after(SECONDS):
+            while (message := await self._out.get())["type"] != "websocket.close":
+                pass
+        code: int = message["code"]
+        return code
+
+    @asynccontextmanager
+    async def on(self, runners: Runners, path: str, token: str = "right") -> AsyncIterator[None]:
+        """Be connected while the block runs."""
+        self._in.put_nowait({"type": "websocket.connect"})
+        scope: dict[str, Any] = {
+            "type": "websocket",
+            "path": path,
+            "headers": [(b"authorization", f"Bearer {token}".encode())],
+        }
+
+        async def send(message: Any) -> None:
+            if message["type"] != "websocket.accept":
+                self._out.put_nowait(message)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runners, scope, self._in.get, send)
+            yield
+            self._in.put_nowait({"type": "websocket.disconnect"})
+
+
+def hello(*runs: str) -> Hello:
+    """What a runner says first."""
+    reports = tuple(RunReport(run=run, session="mine", said=0, written=0) for run in runs)
+    return Hello(machine="local", runner="r", protocol=PROTOCOL, version="1", pid=1, runs=reports)
+
+
+@pytest.fixture
+def owner() -> Owner:
+    return Owner()
+
+
+@pytest.fixture
+def runners(owner: Owner) -> Runners:
+    return Runners(lambda session: owner, lambda token: "local" if token == "right" else None)
+
+
+async def test_a_wrong_token_and_a_wrong_frame_are_refused(runners: Runners) -> None:
+    stranger, clumsy = Socket(), Socket()
+    async with stranger.on(runners, "/runner", token="wrong"):
+        assert await stranger.closed() == FORBIDDEN
+    async with clumsy.on(runners, "/runner"):
+        clumsy.say_bytes(b"\xff{")
+        assert await clumsy.closed() == BAD_FRAME
+
+
+async def test_a_stop_that_a_machine_could_not_hear_is_told_when_it_is_back(
+    runners: Runners,
+) -> None:
+    port = runners.attach("run1", "mine", "local", said=0)
+    port.stop()
+    machine = Socket()
+    async with machine.on(runners, "/runner"):
+        machine.say(hello("run1"))
+        assert isinstance(await machine.hear(), Welcome)
+        assert await machine.hear() == Stop(run="run1")
+
+
+async def test_a_run_that_starts_while_another_is_found_dead_is_not_dead(
+    runners: Runners, owner: Owner
+) -> None:
+    runners.attach("dead", "mine", "local", said=0)
+    runners.start("young", "mine", SPEC, Origin())
+    owner.ending = anyio.Event()
+    machine, young = Socket(), Socket()
+    async with machine.on(runners, "/runner"), young.on(runners, "/runner/runs/young"):
+        machine.say(hello())
+        assert isinstance(await machine.hear(), Welcome)
+        assert isinstance(await machine.hear(), Start)
+        # It is started, and says so, while the end of the other is still being journalled.
+        young.say(Started(pid=2))
+        young.say(Lines(first=1), b"{}")
+        with anyio.fail_after(SECONDS):
+            await until(lambda: ("said", "{}") in owner.told)
+        owner.ending.set()
+        with anyio.fail_after(SECONDS):
+            await until(lambda: ("ended", "dead") in owner.told)
+        assert ("ended", "young") not in owner.told
+
+
+async def test_runs_that_nobody_wants_are_ended_and_forgotten(runners: Runners) -> None:
+    machine = Socket()
+    async with machine.on(runners, "/runner"):
+        machine.say(hello("old"))
+        assert isinstance(await machine.hear(), Welcome)
+        assert await machine.hear() == Stop(run="old", force=True)
+        assert await machine.hear() == Forget(run="old")
+
+
+async def test_what_cannot_be_journalled_is_not_acknowledged_and_the_runner_comes_again(
+    runners: Runners, owner: Owner
+) -> None:
+    port = runners.attach("run1", "mine", "local", said=3)
+    owner.full = True
+    first, second = Socket(), Socket()
+    async with first.on(runners, "/runner/runs/run1"):
+        assert await first.hear() == Have(upto=3)
+        first.say(Lines(first=4), b"{}")
+        assert await first.closed() == TRY_AGAIN
+    owner.full = False
+    async with second.on(runners, "/runner/runs/run1"):
+        assert await second.hear() == Have(upto=3)
+        second.say(Lines(first=4), b"{}")
+        with anyio.fail_after(SECONDS):
+            await until(lambda: ("said", "{}") in owner.told)
+    assert port.upto == 3  # that is the session's to say
+
+
+async def test_lines_for_a_cli_go_once_and_again_only_when_they_were_not_written(
+    runners: Runners,
+) -> None:
+    port = runners.attach("run1", "mine", "local", said=0)
+    for number in (1, 2, 3, 2, 1):
+        port.write(number, b'{"n":%d}' % number)
+    first, second = Socket(), Socket()
+    async with first.on(runners, "/runner/runs/run1"):
+        assert await first.hear() == Have(upto=0)
+        first.say(Started(pid=2))
+        first.say(Written(upto=1))
+        assert [await first.hear() for _ in range(2)] == [Write(number=2), Write(number=3)]
+        first.say(Written(upto=2))
+        port.write(4, b"{}")
+        assert await first.hear() == Write(number=4)
+    async with second.on(runners, "/runner/runs/run1"):
+        assert await second.hear() == Have(upto=0)
+        second.say(Started(pid=2))
+        second.say(Written(upto=3))
+        assert await second.hear() == Write(number=4)
