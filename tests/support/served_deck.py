@@ -13,7 +13,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from quarterdeck.cli.deck.client import HubClient
-from quarterdeck.cli.deck.place import own_token, living_hub
+from quarterdeck.cli.deck.place import living_hub, own_token
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.runner import living_runner
 from support.command_line import Done, Quarterdeck
