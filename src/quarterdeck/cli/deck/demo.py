@@ -109,7 +109,7 @@ def _say(deck: Deck, cli: str | None) -> None:
     print_line(
         f"The demo is at {deck.address}, with a scripted model and {cli or 'a fake CLI'}.\n"
         f"Open it: {link}\n"
-        "Its session asks for a permission. Answer in the browser, or in another terminal:\n"
+        "Its session asks for a permission. Answer it in another terminal:\n"
         f"  export QUARTERDECK_HOME={shlex.quote(str(deck.home))}\n"
         f"  quarterdeck attach {NAME}\n"
         "Ctrl-C ends all of it."
