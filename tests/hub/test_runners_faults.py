@@ -199,11 +199,13 @@ async def test_what_cannot_be_journalled_is_not_acknowledged_and_the_runner_come
     owner.full = True
     first, second = Socket(), Socket()
     async with first.on(runners, "/runner/runs/run1"):
+        first.say(Started(pid=2))
         assert await first.hear() == Have(upto=3)
         first.say(Lines(first=4), b"{}")
         assert await first.closed() == TRY_AGAIN
     owner.full = False
     async with second.on(runners, "/runner/runs/run1"):
+        second.say(Started(pid=2))
         assert await second.hear() == Have(upto=3)
         second.say(Lines(first=4), b"{}")
         with anyio.fail_after(SECONDS):
@@ -219,15 +221,32 @@ async def test_lines_for_a_cli_go_once_and_again_only_when_they_were_not_written
         port.write(number, b'{"n":%d}' % number)
     first, second = Socket(), Socket()
     async with first.on(runners, "/runner/runs/run1"):
-        assert await first.hear() == Have(upto=0)
         first.say(Started(pid=2))
+        assert await first.hear() == Have(upto=0)
         first.say(Written(upto=1))
         assert [await first.hear() for _ in range(2)] == [Write(number=2), Write(number=3)]
         first.say(Written(upto=2))
         port.write(4, b"{}")
         assert await first.hear() == Write(number=4)
     async with second.on(runners, "/runner/runs/run1"):
-        assert await second.hear() == Have(upto=0)
         second.say(Started(pid=2))
+        assert await second.hear() == Have(upto=0)
         second.say(Written(upto=3))
         assert await second.hear() == Write(number=4)
+
+
+async def test_who_does_not_begin_as_a_run_does_takes_nobodys_place(
+    runners: Runners, owner: Owner
+) -> None:
+    port = runners.attach("run1", "mine", "local", said=0)
+    run, stranger = Socket(), Socket()
+    async with run.on(runners, "/runner/runs/run1"):
+        run.say(Started(pid=2))
+        assert await run.hear() == Have(upto=0)
+        async with stranger.on(runners, "/runner/runs/run1"):
+            stranger.say(Lines(first=1), b"no line of this run")
+            assert await stranger.closed() == BAD_FRAME
+        run.say(Written(upto=0))
+        port.write(1, b"{}")
+        assert await run.hear() == Write(number=1)
+    assert owner.told == [("found", "run1"), ("started", "run1"), ("lost", "run1")]

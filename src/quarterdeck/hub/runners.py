@@ -76,13 +76,17 @@ class _Wire:
 
     async def pump(self, send: Send) -> None:
         """Send what is given, until told to close."""
-        while True:
-            item = await self._out.get()
-            if isinstance(item, int):
-                await send({"type": "websocket.close", "code": item})
-                self.closed.set()
-                return
-            await send({"type": "websocket.send", "bytes": item})
+        try:
+            while True:
+                item = await self._out.get()
+                if isinstance(item, int):
+                    await send({"type": "websocket.close", "code": item})
+                    return
+                await send({"type": "websocket.send", "bytes": item})
+        except OSError:
+            pass  # nobody is there any more; who reads hears of it
+        finally:
+            self.closed.set()
 
 
 class _Port:
@@ -297,9 +301,11 @@ class Runners:
                 await owner.run_ended(port.run, None, reason)
 
     async def _serve_run(self, name: str, run: str, wire: _Wire, receive: Receive) -> None:
-        port, owner = self._ports.get(run), self._owner_of(run)
-        if port is None or owner is None or port.machine != name:
-            raise msgspec.DecodeError(f"nobody knows the run {run}")
+        self._port_of(name, run)
+        started, _ = await _next(receive)
+        if not isinstance(started, Started):  # before that it takes nobody's place
+            raise msgspec.DecodeError("the first frame of a run is started")
+        port, owner = self._port_of(name, run)
         if port.wire is not None:
             port.wire.close(REPLACED)
         port.connected(wire)
@@ -307,6 +313,7 @@ class Runners:
             if port.lost:
                 await owner.run_found(run)
                 port.lost = False
+            await self._take(port, owner, started, [])
             while True:
                 header, lines = await _next(receive)
                 await self._take(port, owner, header, lines)
@@ -317,6 +324,12 @@ class Runners:
                     port.lost = True
                     with anyio.CancelScope(shield=True):
                         await self._lost(run, owner)
+
+    def _port_of(self, name: str, run: str) -> tuple[_Port, RunOwner]:
+        port, owner = self._ports.get(run), self._owner_of(run)
+        if port is None or owner is None or port.machine != name:
+            raise msgspec.DecodeError(f"nobody knows the run {run}")
+        return port, owner
 
     async def _lost(self, run: str, owner: RunOwner) -> None:
         try:
