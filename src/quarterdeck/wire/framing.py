@@ -42,6 +42,10 @@ class LineReader:
 
     def feed(self, chunk: bytes) -> list[Line]:
         """Take the next bytes; return the lines that they complete, in order."""
+        if b"\n" not in chunk:  # the midst of a long line: one look, and no more work than that
+            if chunk:
+                self._keep(chunk)
+            return []
         lines = chunk.split(b"\n")
         rest = lines.pop()
         odd = len(chunk) > self.max_line or b"\r" in chunk
