@@ -13,11 +13,14 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.events import (
+    Alarmed,
+    AlarmEnded,
     AnyEvent,
     AskAnswered,
     AskKind,
     AskOpened,
     AskWithdrawn,
+    BudgetReached,
     CliSession,
     Decided,
     Event,
@@ -29,6 +32,8 @@ from quarterdeck.domain.events import (
     PromptQueued,
     PromptSent,
     PromptTaken,
+    RateLimited,
+    Recalled,
     RunEnded,
     RunStarted,
     RunStarting,
@@ -109,6 +114,13 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
         outcome=words,
         cost_usd=costs,
     ),
+    Recalled: st.builds(Recalled, run=runs, uuid=words, line=raw),
+    RateLimited: st.builds(RateLimited, status=words),
+    BudgetReached: st.builds(
+        BudgetReached, scope=words, unit=words, limit=st.floats(), spent=st.floats()
+    ),
+    Alarmed: st.builds(Alarmed, alarm=words, text=words),
+    AlarmEnded: st.builds(AlarmEnded, alarm=words),
     Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
     Noted: st.builds(Noted, level=words, text=words),
 }

@@ -134,6 +134,17 @@ class SaidBroken(Event, tag="said.broken"):
     error: str
 
 
+class Recalled(Event, tag="said.recalled"):
+    """A message that nobody heard: read from the transcript that the CLI keeps on its own disk.
+
+    `line` is in the form in which the CLI would have said it.
+    """
+
+    run: str
+    uuid: str
+    line: Raw
+
+
 class Sent(Event, tag="sent"):
     """A line for the CLI. It is journalled before it is written, and written exactly once."""
 
@@ -185,6 +196,17 @@ class PromptTaken(Event, tag="prompt.taken"):
     prompt: str
 
 
+class ModelTokens(Fact):
+    """What a turn used of one model."""
+
+    model: str
+    cost_usd: float = 0.0
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
 class TurnEnded(Event, tag="turn.ended"):
     """A turn is over. `prompts` is empty for one that a background task began."""
 
@@ -193,6 +215,8 @@ class TurnEnded(Event, tag="turn.ended"):
     outcome: str
     cost_usd: float
     text: str = ""
+    models: tuple[ModelTokens, ...] = ()
+    duration_ms: int | None = None
 
 
 # --- questions -----------------------------------------------------------------------------------
@@ -255,6 +279,44 @@ class Decided(Event, tag="decided"):
     ask: str | None = None
 
 
+class RateLimited(Event, tag="rate_limited"):
+    """The account's limit, as the CLI tells it: `allowed`, `allowed_warning` or `rejected`."""
+
+    status: str
+    limit: str | None = None
+    """Which of the account's limits it is."""
+    resets_at: int | None = None
+    """In ms since 1970."""
+    used: float | None = None
+    """How much of it is used, from 0 to 1."""
+
+
+class BudgetReached(Event, tag="budget.reached"):
+    """So much was spent that the turn was interrupted, or is not begun."""
+
+    scope: str
+    """`run`, `session`, `day` or `project`."""
+    unit: str
+    """`usd` or `tokens`."""
+    limit: float
+    spent: float
+
+
+class Alarmed(Event, tag="alarm"):
+    """Something is wrong with the run; what was done about it is in `action`."""
+
+    alarm: str
+    """Which of the watchdog's alarms."""
+    text: str
+    action: str = ""
+
+
+class AlarmEnded(Event, tag="alarm.ended"):
+    """It has gone on by itself after all."""
+
+    alarm: str
+
+
 class Noted(Event, tag="noted"):
     """Something that people should know: a refused request, lost lines, a full disk."""
 
@@ -277,6 +339,7 @@ AnyEvent = (
     | CliSession
     | Said
     | SaidBroken
+    | Recalled
     | Sent
     | PromptQueued
     | PromptChanged
@@ -288,5 +351,9 @@ AnyEvent = (
     | AskAnswered
     | AskWithdrawn
     | Decided
+    | RateLimited
+    | BudgetReached
+    | Alarmed
+    | AlarmEnded
     | Noted
 )

@@ -23,8 +23,25 @@ class SessionState(StrEnum):
     WAITING = "waiting for you"
     COMPACTING = "compacting"
     RETRYING = "retrying"
+    LIMITED = "rate limited"
     DISCONNECTED = "disconnected"
     ENDED = "ended"
+
+
+class Budget(Fact, forbid_unknown_fields=True):
+    """How much may be spent, in US dollars and in tokens. What is left out has no limit."""
+
+    run_usd: float | None = None
+    run_tokens: int | None = None
+    session_usd: float | None = None
+    session_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that nothing could keep."""
+        for name in self.__struct_fields__:
+            limit = getattr(self, name)
+            if limit is not None and not 0 < limit < float("inf"):
+                raise UsageError(f"budget: {name}: a number above 0 is wanted")
 
 
 class SessionSpec(Fact, forbid_unknown_fields=True):
@@ -34,6 +51,8 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
     machine: str | None = None
     """A machine by name; None is the one that the hub runs on."""
     name: str | None = None
+    project: str | None = None
+    """A project of the configuration: its defaults hold for what is left out here."""
     worktree: str | None = None
     """Work in a git worktree of the directory's repository, on a branch of this name."""
     claude: str | None = None
@@ -50,6 +69,10 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
     settings: str | None = None
     max_turns: int | None = None
     max_budget_usd: float | None = None
+    """The CLI's own limit for one run; `budget` is ours."""
+    budget: Budget | None = None
+    policy: str | None = None
+    """A policy by name, on top of the one that holds for all sessions."""
     env: dict[str, str] = field(default_factory=dict)
     api_billing: bool = False
     skip_permissions: bool = False
