@@ -58,6 +58,7 @@ asks = st.sampled_from(["q1", "q2", "q3"])
 prompts = st.sampled_from(["p1", "p2", "p3"])
 people = st.sampled_from(["ann", "bob"])
 words = st.text(alphabet="abc ä", max_size=4)
+money = st.floats(allow_nan=False, allow_infinity=False)
 numbers = st.integers(0, 2**40)
 raw = st.sampled_from([Raw(b'"do it"'), Raw(b'{"type":"x"}'), Raw(b"[1, 2]")])
 specs = st.builds(SessionSpec, directory=st.just("/work"), name=st.none() | words)
@@ -116,9 +117,7 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     ),
     Recalled: st.builds(Recalled, run=runs, uuid=words, line=raw),
     RateLimited: st.builds(RateLimited, status=words),
-    BudgetReached: st.builds(
-        BudgetReached, scope=words, unit=words, limit=st.floats(), spent=st.floats()
-    ),
+    BudgetReached: st.builds(BudgetReached, scope=words, unit=words, limit=money, spent=money),
     Alarmed: st.builds(Alarmed, alarm=words, text=words),
     AlarmEnded: st.builds(AlarmEnded, alarm=words),
     Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
