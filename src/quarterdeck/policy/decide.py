@@ -7,22 +7,13 @@ reasons, for the card that a person sees and for the audit log.
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.behavior import Behavior as Behavior
 
 FOR_PEOPLE = frozenset({"AskUserQuestion", "ExitPlanMode"})
 """Tools that ask a person something. No rule can answer in a person's place."""
-
-
-class Behavior(StrEnum):
-    """What becomes of a call."""
-
-    ALLOW = "allow"
-    DENY = "deny"
-    ASK = "ask"
 
 
 class Call(Fact):

@@ -1,0 +1,150 @@
+"""What a shell command does, in plain values: `Script` and what it is made of.
+
+These are the words in which the rest of policy speaks about a command. `reader` makes them from a
+text. Nothing here knows bash's grammar, a rule, or the machine that the command would run on.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from quarterdeck.domain.structs import Fact
+
+
+class Word(Fact):
+    """One word of a command, as far as it is known before the command runs."""
+
+    source: str
+    """As it was written, quotes and all."""
+
+    text: str | None = None
+    """What the shell makes of it; None where only running it can tell (`$x`, `$(…)`)."""
+
+    prefix: str = ""
+    """What it surely begins with: all of it when `text` is known."""
+
+    glob: bool = False
+    """Unquoted `*`, `?`, `[` or braces: the shell may put other words, or several, in its place."""
+
+    tilde: bool = False
+    """Begins with an unquoted `~`: a home folder stands there."""
+
+    quoted: bool = False
+
+    @property
+    def literal(self) -> str | None:
+        """The text, where it is exactly the word that the command gets."""
+        return None if self.glob or self.tilde else self.text
+
+
+class Assignment(Fact):
+    """`NAME=value`, before a command or alone."""
+
+    name: str
+    value: Word
+
+
+class Target(Fact):
+    """A file that is read or written."""
+
+    source: str
+    paths: tuple[str, ...] = ()
+    """Every path it may mean: absolute (or from `~/`, or relative when the folder was not told),
+    and normalised by its text. Several after a `cd` that may fail; none when it is not known."""
+
+    sure: bool = True
+    """False where a link could lead elsewhere (`name/../x`): good enough to deny, not to allow."""
+
+    glob: bool = False
+    """The paths are patterns: any file that fits them may be meant."""
+
+
+class EffectKind(StrEnum):
+    """What an option or a word makes a command do beyond its name."""
+
+    WRITES = "writes"
+    """Writes, moves or removes a file: an edit of that path."""
+
+    READS = "reads"
+
+    RUNS = "runs"
+    """Runs code that is not a part of its own here: an interpreter's text, a build's recipe."""
+
+    ALTERS = "alters"
+    """Changes what later commands do: PATH, an alias, a trap, a shell option."""
+
+
+class Effect(Fact):
+    """Something that a part does beyond what its name says."""
+
+    kind: EffectKind
+    why: str
+    """For people: `tar --checkpoint-action runs a program`."""
+
+    token: str = ""
+    """What a rule must write out for its pattern to name this effect: `--checkpoint-action`."""
+
+    target: Target | None = None
+
+
+class Form(Fact):
+    """A text by which a rule may know a part: with its wrappers, or without."""
+
+    text: str
+    named: int
+    """So many characters from the start must be written out in a rule that is to allow the part.
+    They reach to the end of the name of the command that really runs."""
+
+
+class Part(Fact):
+    """One simple command as it would run, wherever it stands in the script.
+
+    A wrapper that only changes how its command runs (`timeout`, `nice`) gives one part, with the
+    wrapper in `via`. One that changes what it means (`sudo`, `ssh`, `bash -c`, `xargs -I`) gives a
+    part for itself, and one for each command that it runs.
+    """
+
+    words: tuple[Word, ...]
+    text: str
+    """The command without wrappers and assignments, words joined by one space, as written."""
+
+    forms: tuple[Form, ...]
+    """`text` first, then the same with the wrappers around it, the outermost last."""
+
+    span: tuple[int, int]
+    """Where it stands in the script, in characters. A part of a quoted script has the quote's."""
+
+    assignments: tuple[Assignment, ...] = ()
+    reads: tuple[Target, ...] = ()
+    writes: tuple[Target, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    via: tuple[str, ...] = ()
+    """Names of the wrappers around it, the outermost first."""
+
+    open_ended: bool = False
+    """More words are added when it runs (`xargs rm`, `find -exec rm {} +`)."""
+
+    @property
+    def name(self) -> str | None:
+        """The command's name, without the folder it is in; None if it is not known."""
+        if not self.words or (literal := self.words[0].literal) is None:
+            return None
+        return literal.rpartition("/")[2]
+
+
+class Problem(Fact):
+    """Something that cannot be known before the command runs: to be asked about."""
+
+    source: str
+    why: str
+    span: tuple[int, int]
+
+
+class Script(Fact):
+    """A whole command, understood as far as it can be."""
+
+    source: str
+    parts: tuple[Part, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    steps: int = 0
+    """How much work it was to read: it grows with the length of the text, and no faster."""
