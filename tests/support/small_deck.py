@@ -195,6 +195,10 @@ class SmallDeck:
     def epoch(self) -> str:
         return self.journal.epoch
 
+    @property
+    def position(self) -> int:
+        return self.journal.position
+
     async def sessions(
         self, *, after: str | None = None, limit: int = 100, archived: bool = False
     ) -> list[SessionView]:
@@ -222,8 +226,10 @@ class SmallDeck:
     async def machines(self) -> list[MachineView]:
         return [MachineView(name="here", connected=True)]
 
-    def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
-        return self.journal.follow(cursors)
+    def follow(
+        self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
+    ) -> Follower:
+        return self.journal.follow(cursors, after=after)
 
     def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
         self._listeners.append(listener)

@@ -45,6 +45,10 @@ class Deck(Protocol):
     def epoch(self) -> str:
         """Names the journal: sequence numbers of another epoch mean nothing."""
 
+    @property
+    def position(self) -> int:
+        """The position of the last event; 0 when there is none."""
+
     async def submit(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for.
 
@@ -74,8 +78,13 @@ class Deck(Protocol):
     async def machines(self) -> list[MachineView]:
         """The machines."""
 
-    def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
-        """Events as they happen, of these sessions after these numbers, or of all from now on."""
+    def follow(
+        self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
+    ) -> Follower:
+        """Events as they happen, of these sessions after these numbers.
+
+        Without `cursors`: of all sessions, after the position `after`, or from now on.
+        """
 
     def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
         """Have `listener` called, in the loop and at once, with each delta from now on.

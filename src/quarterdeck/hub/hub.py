@@ -217,6 +217,11 @@ class Hub:
         """Names the journal."""
         return self._journal.epoch
 
+    @property
+    def position(self) -> int:
+        """The position of the last event."""
+        return self._journal.position
+
     async def sessions(
         self, *, after: str | None = None, limit: int = 100, archived: bool = False
     ) -> list[SessionView]:
@@ -250,9 +255,11 @@ class Hub:
         """The machines."""
         return self.runners.machines()
 
-    def follow(self, cursors: Mapping[str, int] | None = None) -> Follower:
+    def follow(
+        self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
+    ) -> Follower:
         """Events as they happen."""
-        return self._journal.follow(cursors)
+        return self._journal.follow(cursors, after=after)
 
     def live(self, listener: Callable[[Deltas], None]) -> Callable[[], None]:
         """Deltas as they come."""
