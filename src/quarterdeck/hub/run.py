@@ -10,42 +10,36 @@ Nothing here is lost with the hub: `restore` makes a run what it was, from the j
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
-from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
 from quarterdeck.domain.commands import Answer
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.events import (
     AskAnswered,
-    AskKind,
     AskOpened,
-    AskWithdrawn,
     CliSession,
-    Decided,
     Event,
     LinkFound,
     PromptSent,
-    PromptTaken,
     RunStarted,
     Said,
     SaidBroken,
     Sent,
     SpecChanged,
     StateChanged,
-    TurnEnded,
 )
-from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.answers import Reply, reply_to
+from quarterdeck.hub.cards import Cards
 from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.deltas import DeltaReader
 from quarterdeck.hub.judge import Judge
-from quarterdeck.hub.kept import is_greeting, is_uuid, kept, mended
-from quarterdeck.policy.decide import Behavior
+from quarterdeck.hub.kept import is_greeting, kept, mended
+from quarterdeck.hub.standing import Standing
+from quarterdeck.hub.turns import Turns
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Command, Initialize
@@ -59,10 +53,7 @@ from quarterdeck.wire.peer import Asked, Peer, Recovered, RequestEnded, Withdraw
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.states import State
-from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
-from quarterdeck.wire.system import ApiRetry, Init
-from quarterdeck.wire.tools import one_line
-from quarterdeck.wire.turns import PromptDropped
+from quarterdeck.wire.system import Init
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import TurnEnded as WireEnded
 from quarterdeck.wire.versions import Version
@@ -71,18 +62,6 @@ WATCHING_HOOK = "quarterdeck-watch"
 WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
-
-_STATES = {
-    State.NEW: SessionState.STARTING,
-    State.INITIALIZING: SessionState.STARTING,
-    State.READY: SessionState.IDLE,
-    State.WORKING: SessionState.WORKING,
-    State.WAITING: SessionState.WAITING,
-    State.COMPACTING: SessionState.COMPACTING,
-    State.RETRYING: SessionState.RETRYING,
-    State.DOWN: SessionState.DISCONNECTED,
-    State.CLOSED: SessionState.ENDED,
-}
 
 
 class Heard(Fact):
@@ -119,11 +98,10 @@ class Run:
             bypass_allowed=spec.skip_permissions,
             resumable=True,
         )
-        self._asks: dict[str, str] = {}
-        self._state: SessionState | None = None
-        self._cli_session: str | None = None
-        self._prompts: dict[str, str] = {}
-        self._message = ""
+        self._cards = Cards(session, run)
+        self._standing = Standing()
+        self._turns = Turns(run)
+        self._reader = DeltaReader(session)
         self._now = 0
         self._adopted = adopted
         self._repeats = adopted
@@ -172,29 +150,26 @@ class Run:
                 case SaidBroken(run=self.run, number=number, text=text):
                     self.said = max(self.said, number)
                     self._recall(text.encode(), at)
-                case PromptSent(prompt=prompt, uuid=str(uuid)):
-                    self._prompts[uuid] = prompt
+                case PromptSent():
+                    self._turns.restore(event)
                 case Sent(run=self.run, number=number, line=line):
                     self.sent = max(self.sent, number)
                     self.greeting = self.greeting or is_greeting(bytes(line))
                     self._peer.restore_sent(bytes(line))
                 case RunStarted(run=self.run, directory=str()):
                     self._adopted = False
-                case AskOpened(run=self.run, ask=ask, request_id=request_id):
-                    self._asks[request_id] = ask
+                case AskOpened(run=self.run):
+                    self._cards.restore(event)
                 case AskAnswered(answer=answer):
                     self._judge.answered(answer, at)
                 case SpecChanged(spec=spec):
                     self.change(spec)
-                case StateChanged(state=state):
-                    self._state = state
-                case CliSession(cli_session=cli_session):
-                    self._cli_session = cli_session
+                case StateChanged() | CliSession():
+                    self._standing.restore(event)
                 case _:
                     pass
         self._peer.data_to_send()
-        still_open = {ask.request_id for ask in self._peer.asks}
-        self._asks = {id_: ask for id_, ask in self._asks.items() if id_ in still_open}
+        self._cards.keep_only(ask.request_id for ask in self._peer.asks)
 
     def _recall(self, line: bytes, at: int) -> None:
         """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
@@ -223,7 +198,7 @@ class Run:
         if not isinstance(message, Message):
             return self._heard_before(number, line, flaw)
         if isinstance(message, StreamEvent):
-            return Heard(deltas=self._deltas(message))
+            return Heard(deltas=self._reader.read(message))
         events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
         for event in peer_events:
@@ -279,7 +254,7 @@ class Run:
                 case RequestEnded(request_id=request_id, ending=ending):
                     endings.append((request_id, ending))
                 case Withdrawn(request_id=request_id, reason=why):
-                    events += self._withdrawn(request_id, why)
+                    events += self._cards.withdrawn(request_id, why)
                 case _:
                     pass
         return [*events, *self._changes(None)], endings
@@ -294,10 +269,8 @@ class Run:
 
     def prompt(self, prompt: str, content: Raw, *, again: bool = False) -> list[Event]:
         """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
-        uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
-        self._prompts[uuid] = prompt
+        uuid, sent = self._turns.send(prompt, again=again)
         self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=uuid))
-        sent = PromptSent(prompt=prompt, run=self.run, uuid=None if uuid == prompt else uuid)
         return [sent, *self._changes(None)]
 
     def request(self, command: Command[object]) -> str:
@@ -312,21 +285,8 @@ class Run:
         """Answer a question, at a time in ms. Raises `Conflict` if it is not open any more."""
         if not self._peer.answer(opened.request_id, reply.body):
             raise Conflict("not_open", "the question is not open any more")
-        self._asks.pop(opened.request_id, None)
         self._judge.answered(answer, at)
-        return [
-            AskAnswered(ask=opened.ask, by=by, answer=answer, allowed=reply.allowed),
-            Decided(
-                tool=opened.tool,
-                title=opened.title,
-                verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
-                by=by,
-                reasons=reply.reasons,
-                tool_use_id=opened.tool_use_id,
-                ask=opened.ask,
-            ),
-            *self._changes(None),
-        ]
+        return [*self._cards.answered(opened, reply, by, answer), *self._changes(None)]
 
     def reply_to(self, opened: AskOpened, answer: Answer) -> Reply:
         """What the CLI of this version takes for a person's answer."""
@@ -355,29 +315,16 @@ class Run:
                     ):
                         return self._watched(message.request_id, request)
                     case Elicitation() as request:
-                        return self._elicited(message.request_id, request)
+                        return [self._cards.elicitation(message.request_id, request)]
                     case request:
                         self._peer.refuse(
                             message.request_id, f"the hub does not do {type(request).__name__}"
                         )
                         return []
             case Withdrawn(request_id=request_id, reason=reason):
-                return self._withdrawn(request_id, reason)
-            case WireTaken(uuid=uuid):
-                return [PromptTaken(prompt=self._prompts.get(uuid, uuid))]
-            case WireEnded(turn=turn):
-                result = turn.result
-                return [
-                    TurnEnded(
-                        prompts=tuple(self._prompts.get(uuid, uuid) for uuid in turn.prompts),
-                        failed=turn.failed,
-                        outcome=result.outcome if result else "no result",
-                        cost_usd=turn.cost_usd,
-                        text=(result.result or "") if result else "",
-                    )
-                ]
-            case PromptDropped():
-                return []
+                return self._cards.withdrawn(request_id, reason)
+            case WireTaken() | WireEnded():
+                return self._turns.mean(event)
             case _:
                 return []
 
@@ -386,60 +333,13 @@ class Run:
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
             return [*judgement.events]
-        ask = to_ask(request_id, request)
-        kind, plan = AskKind.TOOL, None
-        if isinstance(ask, PlanAsk):
-            kind, plan = AskKind.PLAN, ask.plan.plan
-        elif isinstance(ask, QuestionsAsk):
-            kind = AskKind.QUESTIONS
-        return [
-            self._opened(
-                request_id,
-                kind,
-                tool=request.tool_name,
-                title=ask.action.title,
-                request=Raw(msgspec.json.encode(request)),
-                tool_use_id=request.tool_use_id or None,
-                agent=request.agent_id,
-                plan=plan,
-            )
-        ]
+        return [self._cards.tool(request_id, request)]
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
         judgement = self._judge.watched(request.hook_input, self._mode)
         self._peer.answer(request_id, judgement.body or SyncOutput())
         return [*judgement.events]
-
-    def _elicited(self, request_id: str, request: Elicitation) -> list[Event]:
-        return [
-            self._opened(
-                request_id,
-                AskKind.ELICITATION,
-                tool=request.mcp_server_name,
-                title=one_line(request.message),
-                request=Raw(msgspec.json.encode(request)),
-            )
-        ]
-
-    def _opened(
-        self, request_id: str, kind: AskKind, *, tool: str, title: str, request: Raw, **more: Any
-    ) -> AskOpened:
-        ask = self._asks[request_id] = f"{self.session}.{new_id()}"
-        return AskOpened(
-            ask=ask,
-            run=self.run,
-            request_id=request_id,
-            ask_kind=kind,
-            tool=tool,
-            title=title,
-            request=request,
-            **more,
-        )
-
-    def _withdrawn(self, request_id: str, reason: str) -> list[Event]:
-        ask = self._asks.pop(request_id, None)
-        return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
 
     def _introduced(self, init: Init) -> list[Event]:
         """A CLI that nobody here started tells where it works: there it is resumed, and forked."""
@@ -457,42 +357,6 @@ class Run:
     def _mode(self) -> str:
         return self._peer.init.permission_mode if self._peer.init else self._spec.mode or "default"
 
-    def _deltas(self, message: StreamEvent) -> tuple[Deltas, ...]:
-        match message.event:
-            case MessageStart(message=started):
-                self._message = started.id or ""
-            case ContentBlockDelta(index=index, delta=TextDelta(text=text)):
-                return (self._delta(message, index, text),)
-            case ContentBlockDelta(index=index, delta=ThinkingDelta(thinking=text)):
-                return (self._delta(message, index, text, thinking=True),)
-            case _:
-                pass
-        return ()
-
-    def _delta(
-        self, message: StreamEvent, block: int, text: str, *, thinking: bool = False
-    ) -> Deltas:
-        return Deltas(
-            session=self.session,
-            message=message.parent_tool_use_id or self._message,
-            text=text,
-            block=block,
-            thinking=thinking,
-        )
-
     def _changes(self, message: Message | None) -> list[Event]:
         """What has changed about the session as a whole."""
-        events: list[Event] = []
-        if self._peer.session_id and self._peer.session_id != self._cli_session:
-            self._cli_session = self._peer.session_id
-            events.append(CliSession(cli_session=self._cli_session))
-        state = _STATES[self._peer.state]
-        if state is SessionState.IDLE and not self.greeted:
-            state = SessionState.STARTING  # a link that was lost and is back makes no greeting
-        if state is not self._state:
-            self._state = state
-            detail = ""
-            if isinstance(message, ApiRetry):
-                detail = f"{message.error} ({message.attempt} of {message.max_retries})"
-            events.append(StateChanged(state=state, detail=detail))
-        return events
+        return self._standing.changes(self._peer, message)

@@ -1,0 +1,96 @@
+"""The open questions of a run: from the CLI's request to a card, and to its end. Pure; below `run`.
+
+Owns which question of ours belongs to which request of the CLI, as long as it is open. Who answers
+a request without a person is `judge`'s business, and what the answer says is `answers`'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
+from quarterdeck.domain.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided, Event
+from quarterdeck.domain.ids import new_id
+from quarterdeck.hub.answers import Reply
+from quarterdeck.policy.decide import Behavior
+from quarterdeck.wire.requests import CanUseTool, Elicitation
+from quarterdeck.wire.tools import one_line
+
+
+class Cards:
+    """The questions of one run that are open, by the id of the CLI's request."""
+
+    def __init__(self, session: str, run: str) -> None:
+        self._session = session
+        self._run = run
+        self._open: dict[str, str] = {}
+
+    def restore(self, opened: AskOpened) -> None:
+        """A question was opened before."""
+        self._open[opened.request_id] = opened.ask
+
+    def keep_only(self, request_ids: Iterable[str]) -> None:
+        """These requests are open at the CLI: the other questions have ended."""
+        still = set(request_ids)
+        self._open = {id_: ask for id_, ask in self._open.items() if id_ in still}
+
+    def tool(self, request_id: str, request: CanUseTool) -> AskOpened:
+        """The card for a tool, a plan, or questions of the model."""
+        ask = to_ask(request_id, request)
+        kind, plan = AskKind.TOOL, None
+        if isinstance(ask, PlanAsk):
+            kind, plan = AskKind.PLAN, ask.plan.plan
+        elif isinstance(ask, QuestionsAsk):
+            kind = AskKind.QUESTIONS
+        return AskOpened(
+            ask=self._new(request_id),
+            run=self._run,
+            request_id=request_id,
+            ask_kind=kind,
+            tool=request.tool_name,
+            title=ask.action.title,
+            request=Raw(msgspec.json.encode(request)),
+            tool_use_id=request.tool_use_id or None,
+            agent=request.agent_id,
+            plan=plan,
+        )
+
+    def elicitation(self, request_id: str, request: Elicitation) -> AskOpened:
+        """The card for what an MCP server wants to know."""
+        return AskOpened(
+            ask=self._new(request_id),
+            run=self._run,
+            request_id=request_id,
+            ask_kind=AskKind.ELICITATION,
+            tool=request.mcp_server_name,
+            title=one_line(request.message),
+            request=Raw(msgspec.json.encode(request)),
+        )
+
+    def answered(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
+        """A person has answered: what is written down of it."""
+        self._open.pop(opened.request_id, None)
+        return [
+            AskAnswered(ask=opened.ask, by=by, answer=answer, allowed=reply.allowed),
+            Decided(
+                tool=opened.tool,
+                title=opened.title,
+                verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
+                by=by,
+                reasons=reply.reasons,
+                tool_use_id=opened.tool_use_id,
+                ask=opened.ask,
+            ),
+        ]
+
+    def withdrawn(self, request_id: str, reason: str) -> list[Event]:
+        """The CLI wants no answer any more."""
+        ask = self._open.pop(request_id, None)
+        return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
+
+    def _new(self, request_id: str) -> str:
+        ask = self._open[request_id] = f"{self._session}.{new_id()}"
+        return ask

@@ -1,0 +1,56 @@
+"""The prompts and turns of a run, in our words. Pure; below `run`.
+
+Owns under which uuid a prompt went to the CLI: one that an earlier run did not take goes under
+another, for a CLI takes each uuid only once. Which turn took which prompt is known in `wire.turns`.
+"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+from quarterdeck.domain.events import Event, PromptSent, PromptTaken, TurnEnded
+from quarterdeck.hub.kept import is_uuid
+from quarterdeck.wire.turns import PromptTaken as WireTaken
+from quarterdeck.wire.turns import Turn
+from quarterdeck.wire.turns import TurnEnded as WireEnded
+
+
+class Turns:
+    """What a run was asked to do, and what it has done."""
+
+    def __init__(self, run: str) -> None:
+        self._run = run
+        self._prompts: dict[str, str] = {}
+
+    def restore(self, sent: PromptSent) -> None:
+        """A prompt was sent before."""
+        if sent.uuid is not None:
+            self._prompts[sent.uuid] = sent.prompt
+
+    def send(self, prompt: str, *, again: bool) -> tuple[str, PromptSent]:
+        """A prompt is to be sent: under which uuid, and what is written down of it."""
+        uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
+        self._prompts[uuid] = prompt
+        sent = PromptSent(prompt=prompt, run=self._run, uuid=None if uuid == prompt else uuid)
+        return uuid, sent
+
+    def mean(self, event: WireTaken | WireEnded) -> list[Event]:
+        """What a turn of the CLI means to us."""
+        match event:
+            case WireTaken(uuid=uuid):
+                return [PromptTaken(prompt=self._prompt(uuid))]
+            case WireEnded(turn=turn):
+                return [self._ended(turn)]
+
+    def _ended(self, turn: Turn) -> TurnEnded:
+        result = turn.result
+        return TurnEnded(
+            prompts=tuple(self._prompt(uuid) for uuid in turn.prompts),
+            failed=turn.failed,
+            outcome=result.outcome if result else "no result",
+            cost_usd=turn.cost_usd,
+            text=(result.result or "") if result else "",
+        )
+
+    def _prompt(self, uuid: str) -> str:
+        return self._prompts.get(uuid, uuid)
