@@ -20,12 +20,15 @@ from quarterdeck.domain.events import (
     AskKind,
     AskOpened,
     AskWithdrawn,
+    BudgetFreed,
     BudgetReached,
     CliSession,
     Decided,
     Event,
     LinkFound,
     LinkLost,
+    Metered,
+    ModelTokens,
     Noted,
     PromptCancelled,
     PromptChanged,
@@ -37,6 +40,7 @@ from quarterdeck.domain.events import (
     RunEnded,
     RunStarted,
     RunStarting,
+    RunStopping,
     Said,
     SaidBroken,
     Sent,
@@ -47,6 +51,7 @@ from quarterdeck.domain.events import (
     SpecChanged,
     StateChanged,
     TurnEnded,
+    WorktreeSettled,
 )
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
@@ -63,6 +68,17 @@ numbers = st.integers(0, 2**40)
 raw = st.sampled_from([Raw(b'"do it"'), Raw(b'{"type":"x"}'), Raw(b"[1, 2]")])
 specs = st.builds(SessionSpec, directory=st.just("/work"), name=st.none() | words)
 costs = st.floats(0, 1e308, allow_nan=False)
+tokens = st.integers(0, 2**40)
+models = st.lists(
+    st.builds(
+        ModelTokens,
+        model=st.sampled_from(["opus", "haiku"]),
+        cost_usd=costs,
+        input=tokens,
+        output=tokens,
+    ),
+    max_size=2,
+).map(tuple)
 
 RUN_OF = {"q1": "r1", "q2": "r2", "q3": "r1"}
 """A question is asked by one run."""
@@ -114,13 +130,18 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
         failed=st.booleans(),
         outcome=words,
         cost_usd=costs,
+        models=models,
     ),
     Recalled: st.builds(Recalled, run=runs, uuid=words, line=raw),
     RateLimited: st.builds(RateLimited, status=words),
     BudgetReached: st.builds(BudgetReached, scope=words, unit=words, limit=money, spent=money),
+    BudgetFreed: st.builds(BudgetFreed, scope=words, unit=words),
+    RunStopping: st.builds(RunStopping, run=runs, by=people),
+    Metered: st.builds(Metered, run=runs, models=models),
     Alarmed: st.builds(Alarmed, alarm=words, text=words),
     AlarmEnded: st.builds(AlarmEnded, alarm=words),
     Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
+    WorktreeSettled: st.builds(WorktreeSettled, action=words, branch=words, by=people),
     Noted: st.builds(Noted, level=words, text=words),
 }
 events = st.one_of(*ALL.values())

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Raw
 
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.sessions import Budget, SessionSpec
 from quarterdeck.domain.structs import ABSENT, Fact
 
 
@@ -57,11 +57,13 @@ class DeleteSession(Command, tag="session.delete"):
 
 
 class ChangeSession(Command, tag="session.change"):
-    """Change what it is auto-approved, or how long a question waits."""
+    """Change what it is auto-approved, how long a question waits, how much may be spent."""
 
     session: str
     auto_approve: tuple[str, ...] | None = None
     ask_timeout: float | None = None
+    budget: Budget | None = None
+    """Takes the place of the old one, whole. One without limits lifts them."""
 
 
 class StopSession(Command, tag="session.stop"):

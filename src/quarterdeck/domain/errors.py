@@ -4,7 +4,8 @@ Each says whose fault it is and what to do about it, and carries its facts as fi
 
     QuarterdeckError
     ├── UsageError               the caller's: a call that cannot be right
-    │   └── UnsupportedError     … for the version of the CLI at the other end
+    │   ├── UnsupportedError     … for the version of the CLI at the other end
+    │   └── ConfigError          … in the configuration, with all its problems
     ├── LaunchError              the machine's: the CLI could not be found or started
     ├── LinkError                the pipe's: no more bytes will come, or go
     │   ├── LinkClosed           … it ended, and this says how
@@ -46,6 +47,14 @@ class UnsupportedError(UsageError):
         if since:
             text += f"; it needs {since} or newer"
         super().__init__(text)
+
+
+class ConfigError(UsageError):
+    """The configuration cannot be right. `problems` has a line for each thing that is wrong."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
 
 
 class LaunchError(QuarterdeckError):

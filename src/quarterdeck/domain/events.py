@@ -80,6 +80,13 @@ class RunStarted(Event, tag="run.started"):
     directory: str | None = None
 
 
+class RunStopping(Event, tag="run.stopping"):
+    """Somebody wants the CLI to end."""
+
+    run: str
+    by: str
+
+
 class RunEnded(Event, tag="run.ended"):
     """The CLI has ended, or never began; `reason` is a sentence for a person."""
 
@@ -88,6 +95,8 @@ class RunEnded(Event, tag="run.ended"):
     clean: bool = False
     exit_code: int | None = None
     signal: int | None = None
+    fault: str = ""
+    """What its machine had to do about it: `output_closed` or `no_exit`."""
 
 
 class LinkLost(Event, tag="run.link_lost"):
@@ -217,6 +226,19 @@ class TurnEnded(Event, tag="turn.ended"):
     text: str = ""
     models: tuple[ModelTokens, ...] = ()
     duration_ms: int | None = None
+    tool_calls: int = 0
+
+
+class Metered(Event, tag="turn.metered"):
+    """What the open turn has used so far, by what the CLI's messages say; its end supersedes it.
+
+    The CLI tells costs with a turn's end only. Until then they are estimated, from the prices that
+    its earlier totals come to.
+    """
+
+    run: str
+    models: tuple[ModelTokens, ...]
+    tool_calls: int = 0
 
 
 # --- questions -----------------------------------------------------------------------------------
@@ -302,6 +324,13 @@ class BudgetReached(Event, tag="budget.reached"):
     spent: float
 
 
+class BudgetFreed(Event, tag="budget.freed"):
+    """There is room again: the limit was raised, or another day or run began."""
+
+    scope: str
+    unit: str
+
+
 class Alarmed(Event, tag="alarm"):
     """Something is wrong with the run; what was done about it is in `action`."""
 
@@ -315,6 +344,19 @@ class AlarmEnded(Event, tag="alarm.ended"):
     """It has gone on by itself after all."""
 
     alarm: str
+
+
+class WorktreeSettled(Event, tag="worktree.settled"):
+    """Its worktree was merged, kept or discarded; `text` says it to a person."""
+
+    action: str
+    """`merge`, `keep` or `discard`."""
+    branch: str
+    by: str
+    text: str = ""
+    commit: str | None = None
+    saved: str | None = None
+    """The ref under which discarded work can be found again."""
 
 
 class Noted(Event, tag="noted"):
@@ -332,6 +374,7 @@ AnyEvent = (
     | SessionDeleted
     | RunStarting
     | RunStarted
+    | RunStopping
     | RunEnded
     | LinkLost
     | LinkFound
@@ -346,6 +389,7 @@ AnyEvent = (
     | PromptCancelled
     | PromptSent
     | PromptTaken
+    | Metered
     | TurnEnded
     | AskOpened
     | AskAnswered
@@ -353,7 +397,9 @@ AnyEvent = (
     | Decided
     | RateLimited
     | BudgetReached
+    | BudgetFreed
     | Alarmed
     | AlarmEnded
+    | WorktreeSettled
     | Noted
 )

@@ -45,6 +45,8 @@ class Hello(Header, tag="hello"):
     version: str
     pid: int
     runs: tuple[RunReport, ...] = ()
+    can: tuple[str, ...] = ()
+    """What it can do beyond the first version of this protocol."""
 
 
 class Refused(Header, tag="refused"):
@@ -60,6 +62,15 @@ class Vitals(Header, tag="vitals"):
     runs: int
     memory_available: int
     load: float
+    at: int = 0
+    """What its clock says, in ms since 1970."""
+
+
+class Reply(Header, tag="reply"):
+    """What came of an errand: its result follows as one line, or (`refused`) why there is none."""
+
+    errand: str
+    refused: bool = False
 
 
 # --- the machine's socket: hub to runner ---
@@ -94,6 +105,15 @@ class Forget(Header, tag="forget"):
     """
 
     run: str
+
+
+class Errand(Header, tag="errand"):
+    """Do or look up something outside of a run. It follows as one line; see `domain.errands`.
+
+    Only for a runner that says in its hello that it `can`.
+    """
+
+    errand: str
 
 
 # --- a run's socket: runner to hub ---
@@ -161,8 +181,8 @@ class Write(Header, tag="write"):
     number: int
 
 
-RunnerHeader = Hello | Refused | Vitals | Lines | Started | Ended | Written | Gap
-HubHeader = Welcome | Start | Stop | Forget | Have | Write
+RunnerHeader = Hello | Refused | Vitals | Reply | Lines | Started | Ended | Written | Gap
+HubHeader = Welcome | Start | Stop | Forget | Errand | Have | Write
 
 _runner = msgspec.json.Decoder(RunnerHeader)
 _hub = msgspec.json.Decoder(HubHeader)

@@ -75,6 +75,8 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
     """A policy by name, on top of the one that holds for all sessions."""
     env: dict[str, str] = field(default_factory=dict)
     api_billing: bool = False
+    restart: bool = False
+    """Resume by itself after a crash of the CLI; a few times, if it does not stay up."""
     skip_permissions: bool = False
     """Nothing is asked. A person must have wanted it: it is never a default."""
     auto_approve: tuple[str, ...] = ()
