@@ -15,8 +15,10 @@ from quarterdeck.agent.sessions.history import list_subagents, session_messages,
 from quarterdeck.agent.sessions.layout import project_folder_name, project_path, projects_dir
 from quarterdeck.agent.sessions.listing import list_sessions, session_info
 from quarterdeck.agent.sessions.model import SessionInfo, SessionMessage, SubagentInfo
+from quarterdeck.agent.sessions.recall import Recollection, recall, said_line
 
 __all__ = [
+    "Recollection",
     "SessionInfo",
     "SessionMessage",
     "SubagentInfo",
@@ -27,7 +29,9 @@ __all__ = [
     "project_folder_name",
     "project_path",
     "projects_dir",
+    "recall",
     "rename_session",
+    "said_line",
     "session_info",
     "session_messages",
     "subagent_messages",
