@@ -6,8 +6,8 @@ gaps, and in one order over all. The hub appends; every front follows. Engines a
 
 A journal knows events, and never what a line of the CLI means.
 
-Two protocols, since most users need one of them: `Log` is the events, `Overview` what they come to.
-A `Journal` is both.
+Three protocols, since most users need one of them: `Log` is the events, `Overview` what they come
+to, `Chain` what shows that nobody has changed the audit log. A `Journal` is all of them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Protocol, Self
 
 from quarterdeck.domain.events import Event
 from quarterdeck.domain.structs import Fact
+from quarterdeck.journal.chain import Link
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import AskView, SessionView
 
-__all__ = ["AskRecord", "Follower", "Journal", "Log", "Overview", "Stored"]
+__all__ = ["AskRecord", "Chain", "Follower", "Journal", "Log", "Overview", "Stored"]
 
 PAGE_EVENTS = 1000
 """How many events a page has when nobody says otherwise."""
@@ -107,7 +108,17 @@ class Overview(Protocol):
         """`Decided` and `AskAnswered` after the position `after`, in the order of all events."""
 
 
-class Journal(Log, Overview, Protocol):
+class Chain(Protocol):
+    """The chain of the audit log; `journal.chain` knows what makes it good."""
+
+    async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
+        """The links after the position `after`: of `Decided`, `AskAnswered` and `SessionDeleted`.
+
+        Those of deleted sessions are among them, without their entries. An empty page is the end.
+        """
+
+
+class Journal(Log, Overview, Chain, Protocol):
     """The truth about all sessions."""
 
     @property

@@ -9,11 +9,13 @@ from itertools import islice
 
 import anyio.lowlevel
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.events import AskAnswered, Decided, Event, SessionDeleted
 from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
+from quarterdeck.journal.chain import Link, digest_of, genesis, is_chained, seal_of
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.stored import (
     Encoded,
@@ -42,6 +44,7 @@ class MemoryJournal:
         self._sessions: dict[str, _Session] = {}
         self._events: list[Stored] = []
         self._asks: dict[str, AskRecord] = {}
+        self._links: list[Link] = []
         self._tail = Tail(0, {})
 
     @property
@@ -131,6 +134,13 @@ class MemoryJournal:
         )
         return page(found, limit, stored_size)
 
+    async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
+        """A page of the audit log's chain."""
+        limit = check_page(after, limit)
+        await self._open()
+        start = bisect_right(self._links, after, key=lambda link: link.position)
+        return self._links[start : start + limit]
+
     async def delete(self, session: str, *, by: str) -> Stored:
         """Forget a session."""
         check_session(session)
@@ -142,6 +152,10 @@ class MemoryJournal:
         known.events.clear()
         self._events = [stored for stored in self._events if stored.session != session]
         self._asks = {id_: r for id_, r in self._asks.items() if r.ask.session != session}
+        self._links = [
+            replace(link, entry=None, deleted=True) if link.session == session else link
+            for link in self._links
+        ]
         self._tail.forget()
         return self._add(session, [last])[0]
 
@@ -183,12 +197,27 @@ class MemoryJournal:
             known = self._sessions[stored.session] = _Session(view)
         known.view = view
         known.events.append(stored)
+        if is_chained(stored.event):
+            self._chain(stored, deleted=view.deleted)
         if view.asks is before or view.deleted:
             return
         for ask in view.asks.keys() - before.keys():
             self._asks[ask] = AskRecord(ask=view.asks[ask])
         for ask in before.keys() - view.asks.keys():
             self._asks[ask] = AskRecord(ask=before[ask], settled=stored)
+
+    def _chain(self, stored: Stored, *, deleted: bool) -> None:
+        before = self._links[-1].seal if self._links else genesis(self._epoch)
+        digest = digest_of(stored)
+        link = Link(
+            position=stored.position,
+            session=stored.session,
+            digest=digest,
+            seal=seal_of(before, digest),
+            entry=stored,
+            deleted=deleted,
+        )
+        self._links.append(link)
 
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self.read(session, after=after, limit=limit)

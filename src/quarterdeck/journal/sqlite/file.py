@@ -61,6 +61,15 @@ MIGRATIONS = (
     CREATE TABLE audit (position INTEGER PRIMARY KEY, session INTEGER NOT NULL) STRICT;
     CREATE INDEX audit_of_session ON audit (session, position);
     """,
+    """
+    -- The seals of the audit log. They stay when their session is deleted.
+    CREATE TABLE chain (
+      position INTEGER PRIMARY KEY,
+      session INTEGER NOT NULL,
+      digest BLOB NOT NULL,
+      seal BLOB NOT NULL
+    ) STRICT;
+    """,
 )
 """What makes each version of the schema out of the one before. Those that were released stay."""
 

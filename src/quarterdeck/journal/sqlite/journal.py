@@ -20,6 +20,7 @@ from anyio import CapacityLimiter, to_thread
 from quarterdeck.domain.errors import JournalError, QuarterdeckError
 from quarterdeck.domain.events import Event, SessionDeleted
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
+from quarterdeck.journal.chain import Link
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.sqlite.file import Lock, complaints, prepare
 from quarterdeck.journal.sqlite.reader import Reader
@@ -145,6 +146,11 @@ class SqliteJournal:
         """Who or what let each call pass."""
         limit = check_page(after, limit)
         return await self._ask(lambda reader: reader.audit(after, limit, session))
+
+    async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
+        """A page of the audit log's chain."""
+        limit = check_page(after, limit)
+        return await self._ask(lambda reader: reader.links(after, limit))
 
     # --- the end -------------------------------------------------------------------------------
 

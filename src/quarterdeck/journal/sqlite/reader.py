@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.events import AskOpened
 from quarterdeck.journal.base import AskRecord
+from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.stored import Stored, decode, page, stored_size
 from quarterdeck.journal.views import AskView, SessionView, ask_view
@@ -63,6 +64,45 @@ class Reader:
             (after, limit) if session is None else (after, limit, session),
             limit,
         )
+
+    def links(self, after: int, limit: int) -> list[Link]:
+        """A page of the audit log's chain; what is in the log only is given with an empty seal."""
+        rows = self._connection.execute(
+            "SELECT c.position, c.session, c.digest, c.seal FROM chain c WHERE c.position > ?1"
+            " UNION ALL SELECT a.position, a.session, x'', x'' FROM audit a"
+            " WHERE a.position > ?1 AND a.position NOT IN (SELECT position FROM chain)"
+            " ORDER BY 1 LIMIT ?2",
+            (after, limit),
+        ).fetchall()
+        if not rows:
+            return []
+        upto = rows[-1][0]
+        entries = self._events(
+            "events e JOIN sessions s ON s.number = e.session"
+            " LEFT JOIN audit a ON a.position = e.position"
+            " JOIN chain c ON c.position = e.position"
+            " WHERE e.position > ?1 AND e.position <= ?2"
+            " AND (a.position IS NOT NULL OR s.deleted) ORDER BY e.position",
+            (after, upto),
+        )
+        found = {entry.position: entry for entry in entries}
+        names = self._connection.execute(
+            "SELECT number, session, deleted FROM sessions WHERE number IN"
+            " (SELECT session FROM chain WHERE position > ?1 AND position <= ?2)",
+            (after, upto),
+        ).fetchall()
+        known = {number: (session, bool(deleted)) for number, session, deleted in names}
+        return [
+            Link(
+                position=position,
+                session=known.get(number, ("", False))[0],
+                digest=digest,
+                seal=seal,
+                entry=found.get(position),
+                deleted=known.get(number, ("", False))[1],
+            )
+            for position, number, digest, seal in rows
+        ]
 
     def views(self, after: str | None, limit: int, archived: bool | None) -> list[SessionView]:
         """A page of sessions, newest first."""

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
 from quarterdeck.domain.events import AskAnswered, Decided
+from quarterdeck.journal.chain import digest_of, genesis, is_chained, seal_of
 from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.stored import Encoded, Stored
@@ -73,6 +74,8 @@ class _Group(Struct):
     """What a transaction is about to change; it is forgotten when that fails."""
 
     position: int
+    seal: bytes
+    """The seal of the audit log's last entry."""
     sessions: dict[str, _Known] = field(default_factory=dict)
     rewrite: set[str] = field(default_factory=set)
     """Sessions whose view has changed in more than its counters."""
@@ -80,6 +83,7 @@ class _Group(Struct):
     opened: list[tuple[int, int, str]] = field(default_factory=list)
     settled: list[tuple[int, int, str]] = field(default_factory=list)
     audit: list[tuple[int, int]] = field(default_factory=list)
+    chain: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     forgotten: list[tuple[int]] = field(default_factory=list)
 
 
@@ -109,9 +113,26 @@ class Writer:
             "SELECT session, number, head, deleted FROM sessions"
         ):
             self._sessions[session] = _Known(number, head, bool(deleted))
+        self._seal = self._chained()
         stale = ask("SELECT session FROM sessions WHERE folded <> ?", (VIEW_VERSION,)).fetchall()
         for (session,) in stale:
             self._refold(session)
+
+    def _chained(self) -> bytes:
+        """The seal of the last entry; what was written before there was a chain is chained now."""
+        last = self._connection.execute("SELECT seal FROM chain ORDER BY position DESC LIMIT 1")
+        row = last.fetchone()
+        if row is not None:
+            return bytes(row[0])
+        group = _Group(self.position, genesis(self.epoch))
+        with transaction(self._connection):
+            after = 0
+            while old := self._reader.audit(after, REFOLD_EVENTS, None):
+                after = old[-1].position
+                for stored in old:
+                    self._seal_event(group, self._sessions[stored.session].number, stored)
+                self._flush(group)
+        return group.seal
 
     def _refold(self, session: str) -> None:
         """Make a view anew that another version of the program made."""
@@ -188,13 +209,13 @@ class Writer:
             return [Result(job, failure) for job in jobs]
 
     def _commit(self, jobs: list[Job]) -> list[Result]:
-        group = _Group(self.position)
+        group = _Group(self.position, self._seal)
         with complaints(self._path), transaction(self._connection):
             results = [self._stage(group, job) for job in jobs]
             self._flush(group)
         # The file has it: from here on nothing can fail.
         self._sessions |= group.sessions
-        self.position = group.position
+        self.position, self._seal = group.position, group.seal
         return results
 
     def _stage(self, group: _Group, job: Job) -> Result:
@@ -239,12 +260,19 @@ class Writer:
             group.rewrite.add(stored.session)
         if isinstance(stored.event, Decided | AskAnswered):
             group.audit.append((stored.position, number))
+        if is_chained(stored.event):
+            self._seal_event(group, number, stored)
         asks = {} if before is None else before.asks
         if view.asks is not asks:
             opened, settled = view.asks.keys() - asks.keys(), asks.keys() - view.asks.keys()
             group.opened += [(stored.position, number, ask) for ask in opened]
             group.settled += [(stored.position, number, ask) for ask in settled]
         return view
+
+    def _seal_event(self, group: _Group, number: int, stored: Stored) -> None:
+        digest = digest_of(stored)
+        group.seal = seal_of(group.seal, digest)
+        group.chain.append((stored.position, number, digest, group.seal))
 
     def _flush(self, group: _Group) -> None:
         """Write what is staged, within the open transaction."""
@@ -254,6 +282,7 @@ class Writer:
         many("DELETE FROM audit WHERE session = ?", group.forgotten)
         many("INSERT INTO events VALUES (?, ?, ?, ?, ?)", group.events)
         many("INSERT INTO audit VALUES (?, ?)", group.audit)
+        many("INSERT INTO chain VALUES (?, ?, ?, ?)", group.chain)
         many("INSERT INTO asks VALUES (?, ?, ?, NULL)", group.opened)
         many(
             "UPDATE asks SET settled = ? WHERE session = ? AND ask = ? AND settled IS NULL",
@@ -264,6 +293,7 @@ class Writer:
         group.forgotten.clear()
         group.events.clear()
         group.audit.clear()
+        group.chain.clear()
         group.opened.clear()
         group.settled.clear()
 

@@ -18,11 +18,14 @@ from quarterdeck.testing.contracts.journal.appending import AppendContract
 from quarterdeck.testing.contracts.journal.durable import DurableContract
 from quarterdeck.testing.contracts.journal.following import FollowContract
 from quarterdeck.testing.contracts.journal.overview import DeleteContract, OverviewContract
+from quarterdeck.testing.contracts.journal.sealing import ChainContract
 
 __all__ = ["DurableJournalContract", "JournalContract"]
 
 
-class JournalContract(AppendContract, FollowContract, OverviewContract, DeleteContract):
+class JournalContract(
+    AppendContract, FollowContract, OverviewContract, DeleteContract, ChainContract
+):
     """What every engine passes."""
 
 

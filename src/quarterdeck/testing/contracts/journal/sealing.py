@@ -1,0 +1,75 @@
+"""The audit log's chain: whoever reads it can tell whether it is as it was written."""
+
+from __future__ import annotations
+
+from quarterdeck.domain.events import Decided
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.chain import Check, Checked, Head, Link
+from quarterdeck.testing.contracts.journal.support import (
+    Contract,
+    answered,
+    asked,
+    created,
+    note,
+)
+
+
+def decided(title: str) -> Decided:
+    """An entry of the audit log."""
+    return Decided(tool="Bash", title=title, verdict="allow", by="policy")
+
+
+async def all_links(journal: Journal, limit: int = 1000) -> list[Link]:
+    """The chain, page by page."""
+    found: list[Link] = []
+    while page := await journal.links(after=found[-1].position if found else 0, limit=limit):
+        found += page
+    return found
+
+
+async def checked(journal: Journal, expected: Head | None = None) -> Checked:
+    """What a check of the whole chain comes to."""
+    check = Check(journal.epoch, expected)
+    while page := await journal.links(after=check.after):
+        check.add(page)
+    return check.result()
+
+
+class ChainContract(Contract):
+    """What every engine does for the audit log."""
+
+    async def test_every_decision_and_answer_is_sealed_with_all_before_it(self) -> None:
+        async with self.journal() as journal:
+            assert (await checked(journal)).entries == 0
+            await journal.append("a", [created(), decided("1"), note("x"), asked("q1")])
+            await journal.append("b", [decided("2"), decided("3")])
+            await journal.append("a", [answered("q1")])
+            links = await all_links(journal, limit=1)
+            assert [link.entry for link in links] == await journal.audit()
+            assert len({link.seal for link in links}) == 4
+            result = await checked(journal)
+            assert result.good
+            assert (result.entries, result.forgotten) == (4, 0)
+            assert result.head == Head(position=links[-1].position, seal=links[-1].seal.hex())
+
+    async def test_a_head_that_was_kept_is_found_again_after_more_entries(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [decided("1"), decided("2")])
+            head = (await checked(journal)).head
+            await journal.append("a", [decided("3")])
+            assert (await checked(journal, head)).good
+            other = Head(position=head.position, seal="0" * 64)
+            assert not (await checked(journal, other)).good
+            beyond = Head(position=head.position + 100, seal=head.seal)
+            assert not (await checked(journal, beyond)).good
+
+    async def test_the_chain_is_good_after_a_session_was_deleted(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [decided("1"), asked("q1"), answered("q1")])
+            await journal.append("b", [decided("2")])
+            head = (await checked(journal)).head
+            await journal.delete("a", by="ann")
+            await journal.append("b", [decided("3")])
+            result = await checked(journal, head)
+            assert result.good, result.flaws
+            assert (result.entries, result.forgotten) == (3, 2)  # the deletion is an entry
