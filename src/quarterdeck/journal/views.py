@@ -10,7 +10,6 @@ changed after it was sent) changes nothing, and what was folded before is not fo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -48,9 +47,10 @@ from quarterdeck.domain.events import (
 )
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.domain.structs import Fact
+from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
 from quarterdeck.journal.stored import Stored
 
-VIEW_VERSION = 2
+VIEW_VERSION = 3
 """Counts the ways to fold. Views that another way made are made anew from the events."""
 
 
@@ -130,6 +130,8 @@ class SessionView(Fact):
     """Questions that are not open any more, with their run. Those of ended runs are left out."""
     turns: int = 0
     cost_usd: float = 0.0
+    """What its account says."""
+    account: Account = Account()
 
     @property
     def state(self) -> SessionState:
@@ -171,8 +173,10 @@ def fold(view: SessionView | None, stored: Stored) -> SessionView:
     view = replace(view, head=stored.seq, updated=stored.at)
     for part in (_session, _run, _prompt, _ask):
         if (changed := part(view, stored)) is not None:
-            return changed
-    return view
+            view = changed
+            break
+    account = account_for(view.account, stored.event, stored.at, view.run)
+    return view if account is view.account else replace(view, account=account, cost_usd=account.usd)
 
 
 def fold_all(view: SessionView | None, stored: Iterable[Stored]) -> SessionView | None:
@@ -221,9 +225,13 @@ def _session(view: SessionView, stored: Stored) -> SessionView | None:
 
 def _run(view: SessionView, stored: Stored) -> SessionView | None:
     match stored.event:
-        case RunStarting(run=run, machine=machine) if run not in (view.run, *view.ended_runs):
+        case RunStarting(run=run, machine=machine) as starting if run not in (
+            view.run,
+            *view.ended_runs,
+        ):
             return replace(
                 view,
+                account=begin_run(view.account, starting),
                 run=run,
                 run_began=stored.seq,
                 machine=machine,
@@ -240,7 +248,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
         case RunStarted(run=view.run, pid=pid, version=version, directory=directory):
             return replace(view, pid=pid, version=version, directory=directory)
         case RunEnded(run=run) as ended:
-            return _run_ended(view, run, ended)
+            return _run_ended(view, run, ended, stored.at)
         case LinkLost(run=view.run, reason=reason):
             return replace(view, link_lost=reason)
         case LinkFound(run=view.run):
@@ -252,7 +260,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
     return None
 
 
-def _run_ended(view: SessionView, run: str, ended: RunEnded) -> SessionView:
+def _run_ended(view: SessionView, run: str, ended: RunEnded, at: int) -> SessionView:
     if run in view.ended_runs:
         return view
     view = replace(
@@ -263,7 +271,8 @@ def _run_ended(view: SessionView, run: str, ended: RunEnded) -> SessionView:
     )
     if view.run not in {None, run}:
         return view
-    return replace(view, run=None, pid=None, link_lost=None, ended=ended)
+    account = end_run(view.account, ended, at)
+    return replace(view, run=None, pid=None, link_lost=None, ended=ended, account=account)
 
 
 def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
@@ -284,13 +293,9 @@ def _prompt(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(_staged(view, PromptStage.SENT, id_), unsent=tuple(unsent))
         case PromptTaken(prompt=id_) if any(_is_unsent(old, id_) for old in view.unsent):
             return _without(_staged(view, PromptStage.TAKEN, id_), id_)
-        case TurnEnded(prompts=ids, cost_usd=cost):
-            total = view.cost_usd + cost
-            return replace(
-                _without(_staged(view, PromptStage.DONE, *ids), *ids),
-                turns=view.turns + 1,
-                cost_usd=total if math.isfinite(total) else view.cost_usd,
-            )
+        case TurnEnded(prompts=ids):
+            done = _without(_staged(view, PromptStage.DONE, *ids), *ids)
+            return replace(done, turns=view.turns + 1)
     return None
 
 
