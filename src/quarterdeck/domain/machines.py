@@ -140,6 +140,7 @@ class Ended(Header, tag="ended"):
     """The process has ended, and has said all. Numbered as its last line.
 
     `reason` is one sentence for a person; `stderr` holds the last lines that it wrote there.
+    `unheard` tells that it may have said more, which nobody read: its transcript may have it.
     """
 
     number: int
@@ -148,6 +149,7 @@ class Ended(Header, tag="ended"):
     exit_code: int | None = None
     signal: int | None = None
     stderr: tuple[str, ...] = ()
+    unheard: bool = False
 
 
 class Written(Header, tag="written"):
@@ -166,6 +168,16 @@ class Gap(Header, tag="gap"):
     first: int
 
 
+class Transcript(Header, tag="transcript"):
+    """Messages from the CLI's transcript follow, in the form in which it would have said them.
+
+    `cli_session` names the transcript that was found. None: there is none, and no line.
+    """
+
+    cli_session: str | None = None
+    last: bool = False
+
+
 # --- a run's socket: hub to runner ---
 
 
@@ -181,8 +193,23 @@ class Write(Header, tag="write"):
     number: int
 
 
-RunnerHeader = Hello | Refused | Vitals | Reply | Lines | Started | Ended | Written | Gap
-HubHeader = Welcome | Start | Stop | Forget | Errand | Have | Write
+class Recall(Header, tag="recall"):
+    """Read what nobody heard of an ended run in the transcript that the CLI kept.
+
+    `known` are the uuids of the messages that the hub has of the run, `prompts` those of the
+    prompts that were written to it. Of the messages from the first of all these on, it wants the
+    ones that are not `known`.
+    """
+
+    cli_session: str | None = None
+    known: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+RunnerHeader = (
+    Hello | Refused | Vitals | Reply | Lines | Started | Ended | Written | Gap | Transcript
+)
+HubHeader = Welcome | Start | Stop | Forget | Errand | Have | Write | Recall
 
 _runner = msgspec.json.Decoder(RunnerHeader)
 _hub = msgspec.json.Decoder(HubHeader)
