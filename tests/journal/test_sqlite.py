@@ -191,7 +191,7 @@ async def test_an_older_schema_is_brought_up_to_date(path: Path) -> None:
     connection = connect(path)
     set_up(connection, path, (*MIGRATIONS, "CREATE TABLE more (x ANY) STRICT;", "DROP TABLE more;"))
     assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS) + 2,)
-    assert connection.execute("SELECT count(*) FROM events").fetchone() == (len(MIGRATIONS) + 2,)
+    assert connection.execute("SELECT count(*) FROM events").fetchone() == (3,)
     connection.close()
 
 
