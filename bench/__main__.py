@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import lines
+from bench.search import run_search
 
 STREAM, MIX = 200_000, 100_000
 LONG = 10_000_000
@@ -118,6 +119,9 @@ def run_linear(folder: Path, rounds: int) -> None:
         print(f"  {times * 10} MB takes {ratios(seconds[str(times)], seconds['1'])} of 10 MB")
 
 
+OTHERS = {"linear": run_linear, "search": run_search}
+"""What is not measured against a peer."""
+
 NAMES = {
     "ours": "Quarterdeck",
     "ours_typed": "Quarterdeck, every body decoded",
@@ -128,14 +132,14 @@ NAMES = {
 def main() -> None:
     """Run what was asked for, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("cases", nargs="*", choices=[*CASES, "linear", []])
+    parser.add_argument("cases", nargs="*", choices=[*CASES, *OTHERS, []])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     chosen = parser.parse_args()
-    wanted = chosen.cases or [*CASES, "linear"]
+    wanted = chosen.cases or [*CASES, *OTHERS]
     with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as place:
         for name in wanted:
-            if name == "linear":
-                run_linear(Path(place), chosen.rounds)
+            if name in OTHERS:
+                OTHERS[name](Path(place), chosen.rounds)
             else:
                 run_case(CASES[name], Path(place), chosen.rounds)
 

@@ -95,13 +95,28 @@ def _words(dice: random.Random, count: int) -> str:
     )
 
 
+def text_line(text: str) -> str:
+    """An answer of the model."""
+    return _assistant({"type": "text", "text": text})
+
+
+def tool_line(command: str, description: str = "") -> str:
+    """A call of a tool."""
+    call = {"command": command, "description": description}
+    return _assistant({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": call})
+
+
+def result_line(output: str) -> str:
+    """What a tool gave."""
+    return _line("user", _result_message("toolu_01", output), parent_tool_use_id=None)
+
+
 def _text(dice: random.Random) -> str:
-    return _assistant({"type": "text", "text": _words(dice, dice.randint(20, 400))})
+    return text_line(_words(dice, dice.randint(20, 400)))
 
 
 def _tool_use(dice: random.Random) -> str:
-    call = {"command": f"pytest -x {_words(dice, 5)}", "description": _words(dice, 6)}
-    return _assistant({"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": call})
+    return tool_line(f"pytest -x {_words(dice, 5)}", _words(dice, 6))
 
 
 def _result_message(tool_use_id: str, output: str) -> dict[str, Any]:

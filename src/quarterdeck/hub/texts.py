@@ -1,0 +1,94 @@
+"""The texts of an event that people look for: prompts, answers, calls of tools. Pure.
+
+One place that knows what of the CLI's lines is text. The search index is handed this; the journal
+below knows nothing of lines. What tools gave is left out: it is mostly files and logs.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from msgspec import Raw
+
+from quarterdeck.domain.events import (
+    AskOpened,
+    PromptChanged,
+    PromptQueued,
+    Recalled,
+    Said,
+    TurnEnded,
+)
+from quarterdeck.journal.search import Text, TextKind
+from quarterdeck.journal.stored import Stored
+from quarterdeck.wire.codec import from_cli
+from quarterdeck.wire.content import TextBlock, ToolUseBlock, decode_user_body
+from quarterdeck.wire.messages import Assistant, User
+
+LONGEST_ARGUMENT = 2000
+"""A longer argument of a tool is a file's content, or the like."""
+
+
+def texts_of(stored: Stored) -> tuple[Text, ...]:
+    """What can be found of an event."""
+    match stored.event:
+        case PromptQueued(content=content) | PromptChanged(content=content):
+            return (Text(kind=TextKind.PROMPT, text=prompt_text(content)),)
+        case Said(line=line):
+            return _said(bytes(line), recalled=False)
+        case Recalled(line=line):
+            return _said(bytes(line), recalled=True)
+        case TurnEnded(text=text) if text:
+            return (Text(kind=TextKind.ANSWER, text=text),)
+        case AskOpened(plan=str(plan)):
+            return (Text(kind=TextKind.ANSWER, text=plan),)
+        case _:
+            return ()
+
+
+def prompt_text(content: Raw) -> str:
+    """The text of a prompt, which is a text or content blocks."""
+    return decode_user_body(Raw(b'{"role":"user","content":%b}' % bytes(content))).text
+
+
+def moment_of(timestamp: str | None) -> int | None:
+    """A line's own time, in ms since 1970."""
+    if not timestamp:
+        return None
+    try:
+        moment = datetime.fromisoformat(timestamp)
+        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return int(aware.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _said(line: bytes, *, recalled: bool) -> tuple[Text, ...]:
+    if not recalled and b'"assistant"' not in line:
+        return ()  # nearly every line is of this kind, and decoding is what costs
+    match from_cli(line):
+        case Assistant() as message:
+            at = moment_of(message.timestamp) if recalled else None
+            found = [_block(block, at) for block in message.blocks]
+            return tuple(text for text in found if text is not None)
+        case User(is_replay=True) as message if recalled:
+            # A prompt that is not recalled is an event of its own.
+            at = moment_of(message.timestamp)
+            return (Text(kind=TextKind.PROMPT, text=message.text, at=at),)
+        case _:
+            return ()
+
+
+def _block(block: object, at: int | None) -> Text | None:
+    match block:
+        case TextBlock(text=text):
+            return Text(kind=TextKind.ANSWER, text=text, at=at)
+        case ToolUseBlock(name=name) as call:
+            short = (
+                value
+                for value in call.arguments.values()
+                if isinstance(value, str) and len(value) <= LONGEST_ARGUMENT
+            )
+            said = "\n".join([name, *short])
+            return Text(kind=TextKind.TOOL, text=said, tool=name, at=at)
+        case _:
+            return None
