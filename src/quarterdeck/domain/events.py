@@ -95,6 +95,8 @@ class RunEnded(Event, tag="run.ended"):
     clean: bool = False
     exit_code: int | None = None
     signal: int | None = None
+    stderr: tuple[str, ...] = ()
+    """The last lines that it wrote to stderr."""
     fault: str = ""
     """What its machine had to do about it: `output_closed` or `no_exit`."""
 

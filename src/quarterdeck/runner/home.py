@@ -53,6 +53,8 @@ class RunFacts(Fact):
     pid: int = 0
     born: str = ""
     """The start time of the process as `links.processes` tells it: a pid alone may be another's."""
+    config: str | None = None
+    """The CLI's own folder, where it keeps its transcripts."""
 
 
 class Home:

@@ -28,7 +28,9 @@ from quarterdeck.domain.machines import (
     Gap,
     Have,
     Lines,
+    Recall,
     RunReport,
+    Transcript,
     Write,
     Written,
 )
@@ -61,6 +63,7 @@ class Run:
         self.ended_at = process.ended_at or time.time()
         self._started = process.started
         self._link = process.link
+        self._recall = process.recall
         self._release = process.release
         self._hub = hub
         self._limits = limits
@@ -68,6 +71,7 @@ class Run:
         self._accepted = self._written = self.spool.written
         self._queue: deque[tuple[int, bytes]] = deque()
         self._queued = asyncio.Event()
+        self._wanted: Recall | None = None
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._over = asyncio.Event()
@@ -145,6 +149,7 @@ class Run:
     async def _own(self, link: SubprocessLink) -> None:
         """Read and write the process to its end, whatever happens here."""
         closed: LinkClosed | None = None
+        unheard = False
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._write, link)
@@ -154,6 +159,7 @@ class Run:
             log.exception("run %s: the runner failed", self.run)
         await link.close()
         if closed is None:
+            unheard = True
             closed = LinkClosed("The runner failed and had to end the CLI; see its log.")
         self._end(
             reason=closed.reason,
@@ -161,6 +167,7 @@ class Run:
             exit_code=closed.exit_code,
             signal=closed.signal,
             stderr=closed.stderr,
+            unheard=unheard,
         )
 
     async def _read(self, link: SubprocessLink) -> LinkClosed:
@@ -216,6 +223,7 @@ class Run:
         exit_code: int | None = None,
         signal: int | None = None,
         stderr: tuple[str, ...] = (),
+        unheard: bool = False,
     ) -> None:
         self.spool.end(
             Ended(
@@ -225,6 +233,7 @@ class Run:
                 exit_code=exit_code,
                 signal=signal,
                 stderr=stderr,
+                unheard=unheard,
             )
         )
         self.ended_at = time.time()
@@ -283,6 +292,7 @@ class Run:
         return header.upto
 
     async def _talk(self, socket: HubSocket, upto: int) -> None:
+        self._wanted = None  # what an earlier connection asked for is not this one's answer
         # Errors come out of the group one by one, not as a group.
         failure: LinkError | None = None
 
@@ -312,6 +322,9 @@ class Run:
             if told != self._written:
                 told = self._written
                 await socket.send(Written(upto=told))
+            if (wanted := self._wanted) is not None:
+                self._wanted = None
+                await self._send_transcript(socket, wanted)
             sent = max(sent, self.spool.have)
             batch = self.spool.batch(sent)
             if not batch:
@@ -328,8 +341,20 @@ class Run:
             else:
                 await socket.send(Lines(first=first), [record.data for record in batch])
 
+    async def _send_transcript(self, socket: HubSocket, wanted: Recall) -> None:
+        """Send what the CLI has written down and the hub does not have, some of it at a time."""
+        found = self._recall(wanted)
+        more = True
+        while more:
+            some = await anyio.to_thread.run_sync(found.some, self._limits.bounds.batch)
+            more = bool(some)
+            await socket.send(Transcript(cli_session=found.cli_session, last=not more), some)
+
     def _take(self, header: object, lines: list[bytes]) -> None:
         match header:
+            case Recall():
+                self._wanted = header
+                self._news.set()
             case Have(upto=upto):
                 self._has(upto)
             case Write(number=number):
@@ -342,7 +367,7 @@ class Run:
             # Nobody saw the end of this one. Its number is past all that the hub ever got.
             self.spool.last = max(self.spool.last, upto)
             was = self.ended_at
-            self._end(reason="The runner was killed, and the CLI with it.")
+            self._end(reason="The runner was killed, and the CLI with it.", unheard=True)
             self.ended_at = was
         if upto < 0 or upto > self.spool.last:
             raise LinkError(f"the hub has number {upto}, and the last one is {self.spool.last}")

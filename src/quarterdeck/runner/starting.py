@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import anyio
 import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.domain.machines import Start, Started
+from quarterdeck.domain.machines import Recall, Start, Started
 from quarterdeck.domain.structs import Fact
 from quarterdeck.links.launch import Spill
 from quarterdeck.links.subprocess import SubprocessLink
@@ -23,6 +24,7 @@ from quarterdeck.runner.home import Home, RunFacts
 from quarterdeck.runner.launching import Prepared, prepare
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.spool import Spool
+from quarterdeck.runner.transcripts import Recollection, config_dir
 from quarterdeck.runner.worktrees import Worktrees
 
 HIGH_WATER = 1 * MIB
@@ -42,6 +44,7 @@ class Process(Fact):
     started: Started
     spool: Spool
     link: SubprocessLink | None = None
+    recall: Callable[[Recall], Recollection] = Recollection
     release: Callable[[], None] = _nothing
     ended_at: float | None = None
 
@@ -71,13 +74,20 @@ async def start_process(
             mark=ready.mark,
             directory=ready.directory,
             version=ready.version,
+            config=config_dir(ready.env),
         )
         home.write_facts(facts)  # before there is a process: a killed runner must be found out
         link = await _start(ready, times)
         await _note_birth(home, facts, link)
         undo.pop_all()
     started = Started(pid=link.pid, version=ready.version, directory=ready.directory)
-    return Process(link=link, spool=spool, started=started, release=spill.close)
+    return Process(
+        link=link,
+        spool=spool,
+        started=started,
+        recall=partial(Recollection, facts=facts),
+        release=spill.close,
+    )
 
 
 def recover_process(facts: RunFacts, home: Home, limits: Limits) -> Process:
@@ -89,6 +99,7 @@ def recover_process(facts: RunFacts, home: Home, limits: Limits) -> Process:
     return Process(
         started=Started(pid=facts.pid, version=facts.version, directory=facts.directory),
         spool=Spool.load(folder, limits.bounds),
+        recall=partial(Recollection, facts=facts),
         ended_at=max(path.stat().st_mtime for path in folder.iterdir()),
     )
 
