@@ -24,7 +24,7 @@ from quarterdeck.runner.home import Home, RunFacts
 from quarterdeck.runner.launching import Prepared, prepare
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.spool import Spool
-from quarterdeck.runner.transcripts import Recollection, config_dir
+from quarterdeck.runner.transcripts import Unheard, config_dir
 from quarterdeck.runner.worktrees import Worktrees
 
 HIGH_WATER = 1 * MIB
@@ -44,7 +44,7 @@ class Process(Fact):
     started: Started
     spool: Spool
     link: SubprocessLink | None = None
-    recall: Callable[[Recall], Recollection] = Recollection
+    recall: Callable[[Recall], Unheard] = Unheard
     release: Callable[[], None] = _nothing
     ended_at: float | None = None
 
@@ -85,7 +85,7 @@ async def start_process(
         link=link,
         spool=spool,
         started=started,
-        recall=partial(Recollection, facts=facts),
+        recall=partial(Unheard, facts=facts),
         release=spill.close,
     )
 
@@ -99,7 +99,7 @@ def recover_process(facts: RunFacts, home: Home, limits: Limits) -> Process:
     return Process(
         started=Started(pid=facts.pid, version=facts.version, directory=facts.directory),
         spool=Spool.load(folder, limits.bounds),
-        recall=partial(Recollection, facts=facts),
+        recall=partial(Unheard, facts=facts),
         ended_at=max(path.stat().st_mtime for path in folder.iterdir()),
     )
 
