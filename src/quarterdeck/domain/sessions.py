@@ -47,7 +47,8 @@ class Budget(Fact, forbid_unknown_fields=True):
 class SessionSpec(Fact, forbid_unknown_fields=True):
     """How a session's CLI is started. What is left out is left to the CLI and its settings."""
 
-    directory: str
+    directory: str = ""
+    """Left out: the project's."""
     machine: str | None = None
     """A machine by name; None is the one that the hub runs on."""
     name: str | None = None
@@ -90,7 +91,7 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Refuse what cannot be right before anything is started for it."""
-        if not self.directory.startswith("/"):
+        if not self.directory.startswith("/") and (self.directory or self.project is None):
             raise UsageError("directory: an absolute path is wanted")
         if self.ask_timeout is not None and self.ask_timeout <= 0:
             raise UsageError("ask_timeout: a number above 0 is wanted")

@@ -1,0 +1,260 @@
+"""From a file, the environment and flags to settings, or to all that is wrong with them.
+
+Owns precedence (flags, then variables, then the file, then defaults) and every message about a
+value. It collects problems instead of stopping at the first, and names the file's line and the
+nearest right name. What it does not know it never repeats: a wrong value may be a secret.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os.path
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from quarterdeck.config.lines import Key, lines_of
+from quarterdeck.config.settings import Settings
+from quarterdeck.config.shape import (
+    Setting,
+    Table,
+    all_settings,
+    bare,
+    choices,
+    marked,
+    table_of,
+    wanted,
+)
+from quarterdeck.domain.errors import ConfigError, UsageError
+from quarterdeck.domain.structs import Fact
+
+PREFIX = "QUARTERDECK_"
+LARGEST = 1024 * 1024
+"""More is no configuration."""
+
+_AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
+
+Overrides = Mapping[tuple[str, str], tuple[str, object]]
+"""What flags say: section and key → the flag's name and its value."""
+
+_S = TypeVar("_S", bound=Struct)
+
+
+class Loaded(Fact):
+    """Settings, and for each that is not at its default where it comes from."""
+
+    settings: Settings
+    sources: dict[str, str] = field(default_factory=dict)
+
+
+def parse(
+    text: str,
+    *,
+    name: str = "quarterdeck.toml",
+    folder: str = "/",
+    home: str = "/",
+    environ: Mapping[str, str] | None = None,
+    overrides: Overrides | None = None,
+) -> Loaded:
+    """Read a configuration. `name` is the file's in messages, `folder` where it is.
+
+    Raises `ConfigError` with everything that is wrong.
+    """
+    reader = _Reader(name, folder, home)
+    values = reader.toml(text)
+    reader.variables(values, environ or {})
+    for (section, key), (flag, value) in (overrides or {}).items():
+        reader.override(values, (section, key), flag, value)
+    settings = reader.table(Settings, values, ())
+    if reader.problems or settings is None:
+        raise ConfigError(tuple(reader.problems))
+    return Loaded(settings=settings, sources=reader.sources)
+
+
+class _Reader:
+    """One reading: what was found, and what is wrong with it."""
+
+    def __init__(self, name: str, folder: str, home: str) -> None:
+        self.problems: list[str] = []
+        self.sources: dict[str, str] = {}
+        self._name, self._folder, self._home = name, folder, home
+        self._lines: dict[Key, int] = {}
+        self._elsewhere: dict[Key, str] = {}
+
+    # --- where values come from ---
+
+    def toml(self, text: str) -> dict[str, Any]:
+        """The file's values. What is no TOML ends the reading at once."""
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            found = _AT_LINE.search(str(error))
+            line = found["line"] if found and found["line"] else text.count("\n") + 1
+            words = _AT_LINE.sub("", str(error))
+            raise ConfigError((f"{self._name}:{line}: {words}",)) from error
+        except RecursionError as error:
+            raise ConfigError((f"{self._name}: it is nested too deeply",)) from error
+        self._lines = lines_of(text)
+        for key, line in self._lines.items():
+            self.sources[_dotted(key)] = f"line {line}"
+        return values
+
+    def variables(self, values: dict[str, Any], environ: Mapping[str, str]) -> None:
+        """What the environment overrides, and what in it is misspelt."""
+        known = {setting.variable: setting for setting in all_settings() if setting.variable}
+        sections = {f"{PREFIX}{setting.path[0].upper()}_" for setting in known.values()}
+        for variable, text in sorted(environ.items()):
+            setting = known.get(variable)
+            if setting is not None:
+                section, key = setting.path
+                value = _from_text(setting, text)
+                self.override(values, (section, key), variable, value)
+            elif variable.startswith(tuple(sections)):
+                near = _nearest(variable, [name for name in known if name])
+                self.problems.append(f"{variable}: there is no such setting{near}")
+
+    def override(
+        self, values: dict[str, Any], path: tuple[str, str], source: str, value: object
+    ) -> None:
+        """Put a value in the place of the file's."""
+        section = values.setdefault(path[0], {})
+        if isinstance(section, dict):  # else the file's own problem is told
+            section[path[1]] = value
+            self._elsewhere[path] = source
+            self.sources[_dotted(path)] = source
+
+    # --- what they may be ---
+
+    def table(self, struct: type[_S], values: object, at: Key) -> _S | None:
+        """One table as its struct; None, and a problem told, if it cannot be."""
+        if not isinstance(values, dict):
+            self._tell(at, "a table is wanted")
+            return None
+        before = len(self.problems)
+        fields = {each.name: each for each in msgspec.structs.fields(struct)}
+        made: dict[str, object] = {}
+        for key, value in values.items():
+            known = fields.get(key)
+            if known is None:
+                self._tell((*at, key), f"there is no such setting{self._near(key, [*fields], at)}")
+            elif (table := table_of(known.type)) is not None:
+                made[key] = self._tables(table, value, (*at, key))
+            else:
+                made[key] = self._value(known.type, value, (*at, key))
+        for missing in [each for each in fields.values() if each.required]:
+            if missing.name not in values:
+                self._tell(at, f"{missing.name} is missing: {wanted(missing.type)} is wanted")
+        if len(self.problems) > before:
+            return None
+        try:
+            return struct(**made)
+        except UsageError as error:
+            key, colon, rest = str(error).partition(": ")
+            place = (*at, key) if colon and key in fields else at
+            self._tell(place, rest if place != at else str(error))
+            return None
+
+    def _tables(self, table: Table, value: object, at: Key) -> object:
+        match table.kind, value:
+            case "one", _:
+                return self.table(table.struct, value, at)
+            case "named", dict():
+                for key in value:
+                    if not _NAME.fullmatch(key):
+                        self._tell((*at, key), "a name has letters, digits, - and _ only")
+                return {key: self.table(table.struct, of, (*at, key)) for key, of in value.items()}
+            case "many", list():
+                return tuple(
+                    self.table(table.struct, each, (*at, number))
+                    for number, each in enumerate(value)
+                )
+        example = f"[{_dotted(at)}.NAME]" if table.kind == "named" else f"[[{_dotted(at)}]]"
+        self._tell(at, f"tables are wanted, each under {example}")
+        return None
+
+    def _value(self, kind: Any, value: object, at: Key) -> object:
+        try:
+            made = msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            self._tell(at, f"{wanted(kind)} is wanted, {_not(kind, value)}")
+            return None
+        return self._path(made) if marked(kind, "path") else made
+
+    def _path(self, given: object) -> object:
+        """A path, absolute: `~` is the home folder, and the file's folder is where it begins."""
+        if isinstance(given, tuple):
+            return tuple(map(self._path, given))
+        if not isinstance(given, str):
+            return given
+        if given == "~" or given.startswith("~/"):
+            given = self._home + given[1:]
+        return os.path.normpath(given if given.startswith("/") else f"{self._folder}/{given}")
+
+    # --- how a problem is told ---
+
+    def _tell(self, at: Key, text: str) -> None:
+        if len(at) == 2 and (source := self._elsewhere.get(at)):
+            self.problems.append(f"{source}: {text}")
+            return
+        line = next(
+            (self._lines[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self._lines), 0
+        )
+        where = f"{self._name}:{line}" if line else self._name
+        self.problems.append(f"{where}: {_dotted(at)}: {text}" if at else f"{where}: {text}")
+
+    def _near(self, key: str, names: list[str], at: Key) -> str:
+        if near := _nearest(key, names):
+            return near
+        others = [each.name for each in all_settings() if each.path[-1] == key]
+        return f"; did you mean {others[0]}?" if others and others[0] != _dotted((*at, key)) else ""
+
+
+def _from_text(setting: Setting, text: str) -> object:
+    """A variable's text as the file would have it."""
+    kind = bare(setting.type)
+    try:
+        if kind is bool:
+            return {**dict.fromkeys(_TRUE, True), **dict.fromkeys(_FALSE, False)}[text.lower()]
+        if kind is int:
+            return int(text)
+        if kind is float:
+            return float(text)
+    except (KeyError, ValueError):
+        return text  # which is then told to be wrong
+    if str(kind).startswith("tuple"):
+        return [part.strip() for part in text.split(",") if part.strip()]
+    return text
+
+
+def _dotted(key: Key) -> str:
+    """As people write it; an element of an array by its number, from 1."""
+    text = ""
+    for part in key:
+        text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def _nearest(given: str, names: list[str]) -> str:
+    found = difflib.get_close_matches(given, names, n=1, cutoff=0.6)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+_NAMES: dict[type, str] = {
+    bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
+    dict: "a table",
+}  # fmt: skip
+
+
+def _not(kind: Any, value: object) -> str:
+    """What was given instead: its kind; the value only where it is one of our own words."""
+    if (words := choices(kind)) and isinstance(value, str):
+        return f"and not {value!r}{_nearest(value, list(words))}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"and not {value}"
+    return f"and this is {_NAMES.get(type(value), 'a date or a time')}"

@@ -1,0 +1,131 @@
+"""What can be set: one struct a section, with its defaults.
+
+The page `configuration` of the reference says what each means; a test keeps both alike. A setting
+that is read only when the hub or its runner starts is marked `AT_START`; all others are taken over
+while the hub runs. `SECRET` ones are never shown whole.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.projects import Amount, Count, PlacePath, Project
+from quarterdeck.domain.structs import Fact
+
+AT_START = {"at_start": True}
+SECRET = {"secret": True}
+
+Text = Annotated[str, Meta(min_length=1)]
+Seconds = Amount
+
+
+class Section(Fact, forbid_unknown_fields=True):
+    """The base of all sections."""
+
+
+class ServerSettings(Section):
+    """Where the hub is reached, and by which names."""
+
+    host: Annotated[str, Meta(min_length=1, extra=AT_START)] = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, extra=AT_START)] = 8765
+    certificate: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    key: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    hosts: tuple[Text, ...] = ()
+    origins: tuple[Text, ...] = ()
+    proxies: tuple[Text, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse half a certificate."""
+        if self.key is not None and self.certificate is None:
+            raise UsageError("key: it needs a certificate")
+
+
+class LogSettings(Section):
+    """What the hub writes down about itself, and where."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["text", "json"] = "text"
+    file: PlacePath | None = None
+
+
+class BudgetSettings(Section):
+    """What may be spent: in a run, in a session, and by all together in a day."""
+
+    run_usd: Amount | None = None
+    run_tokens: Count | None = None
+    session_usd: Amount | None = None
+    session_tokens: Count | None = None
+    day_usd: Amount | None = None
+    day_tokens: Count | None = None
+
+
+class WatchdogSettings(Section):
+    """After how many seconds silence is an alarm, and how often an agent is started again."""
+
+    tool_silence: Seconds = 300.0
+    no_result: Seconds = 600.0
+    no_exit: Seconds = 30.0
+    closed_stdout: Seconds = 10.0
+    empty_resume: Seconds = 60.0
+    answer_silence: Seconds = 120.0
+    restart_tries: Annotated[int, Meta(ge=0)] = 3
+    stable_after: Seconds = 300.0
+
+
+class RetentionSettings(Section):
+    """How much history is kept. Left out: all of it."""
+
+    days: Amount | None = None
+    megabytes: Count | None = None
+
+
+class PolicySettings(Section):
+    """Who decides about tool calls before a person is asked."""
+
+    file: PlacePath | None = None
+
+
+class WebhookSettings(Section):
+    """Somebody who is told of what happens."""
+
+    url: Annotated[str, Meta(pattern="^https?://", extra=SECRET)]
+    events: tuple[Text, ...] = ()
+    secret_file: PlacePath | None = None
+
+
+class TelemetrySettings(Section):
+    """Traces for OpenTelemetry."""
+
+    endpoint: Annotated[str | None, Meta(extra=AT_START)] = None
+
+
+class RunnerSettings(Section):
+    """What the runner of this machine takes on."""
+
+    max_agents: Annotated[int, Meta(ge=1, extra=AT_START)] = 32
+    memory_floor_mb: Annotated[int, Meta(ge=0, extra=AT_START)] = 512
+
+
+class RootSettings(Section):
+    """Where people may look for a folder to work in."""
+
+    directories: tuple[Text, ...] = ()
+
+
+class Settings(Section):
+    """All of it."""
+
+    server: ServerSettings = ServerSettings()
+    log: LogSettings = LogSettings()
+    budget: BudgetSettings = BudgetSettings()
+    watchdog: WatchdogSettings = WatchdogSettings()
+    retention: RetentionSettings = RetentionSettings()
+    policy: PolicySettings = PolicySettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    runner: RunnerSettings = RunnerSettings()
+    roots: RootSettings = RootSettings()
+    webhooks: tuple[WebhookSettings, ...] = ()
+    projects: dict[str, Project] = field(default_factory=dict)

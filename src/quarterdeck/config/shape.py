@@ -1,0 +1,168 @@
+"""The shape of the settings, read off the structs: which there are, and what each may be.
+
+Owns the way from a type to words. `read` checks values by it, the reference page is checked against
+it. It knows no file and no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, Meta, Struct, inspect
+
+from quarterdeck.config.settings import Settings
+from quarterdeck.domain.structs import Fact
+
+TableKind = Literal["one", "named", "many"]
+"""A table, a table of named tables, or an array of tables."""
+
+ANY_NAME = "NAME"
+"""Stands for a name that people give, in the path of a setting."""
+
+
+class Table(Fact):
+    """A table in the file: the struct of it, or of each in it."""
+
+    kind: TableKind
+    struct: type[Struct]
+
+
+class Setting(Fact):
+    """One thing that can be set. `path` has `NAME` where people give a name."""
+
+    path: tuple[str, ...]
+    type: Any
+    default: Any
+    required: bool
+    at_start: bool
+    secret: bool
+
+    @property
+    def name(self) -> str:
+        """As people write it."""
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str | None:
+        """The environment variable that overrides it; None for what has no fixed name."""
+        if len(self.path) != 2 or ANY_NAME in self.path or self.path[0] in _LISTS:
+            return None
+        return "QUARTERDECK_" + "_".join(self.path).upper()
+
+
+def all_settings(struct: type[Struct] = Settings, at: tuple[str, ...] = ()) -> Iterator[Setting]:
+    """Every setting, in the order of the structs."""
+    for field in msgspec.structs.fields(struct):
+        path = (*at, field.name)
+        table = table_of(field.type)
+        if table is not None:
+            inner = (*path, ANY_NAME) if table.kind == "named" else path
+            yield from all_settings(table.struct, inner)
+            continue
+        default = field.default
+        if field.default_factory is not NODEFAULT:
+            default = field.default_factory()
+        yield Setting(
+            path=path,
+            type=field.type,
+            default=None if default is NODEFAULT else default,
+            required=field.required,
+            at_start=marked(field.type, "at_start"),
+            secret=marked(field.type, "secret") or bare(field.type) == dict[str, str],
+        )
+
+
+def table_of(kind: Any) -> Table | None:
+    """What kind of table a type is in the file, if it is one."""
+    kind = bare(kind)
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return Table(kind="one", struct=kind)
+    for inner in get_args(kind):
+        if isinstance(inner, type) and issubclass(inner, Struct):
+            return Table(kind="named" if get_origin(kind) is dict else "many", struct=inner)
+    return None
+
+
+def bare(kind: Any) -> Any:
+    """A type without its annotations, and without the None that it may be."""
+    while True:
+        if get_origin(kind) is Annotated:
+            kind = get_args(kind)[0]
+            continue
+        inner = [part for part in get_args(kind) if part is not type(None)]
+        if _is_union(kind) and len(inner) == 1:
+            kind = inner[0]
+            continue
+        return kind
+
+
+def marked(kind: Any, mark: str) -> bool:
+    """Whether a type, or what is in it, carries a mark."""
+    if get_origin(kind) is Annotated:
+        metas = [meta for meta in get_args(kind)[1:] if isinstance(meta, Meta)]
+        if any((meta.extra or {}).get(mark) for meta in metas):
+            return True
+        return marked(get_args(kind)[0], mark)
+    return any(marked(part, mark) for part in get_args(kind))
+
+
+def wanted(kind: Any) -> str:
+    """What a value must be, in words: `a whole number from 0 to 65535`."""
+    if words := choices(kind):
+        return "one of " + ", ".join(words)
+    return _words(inspect.type_info(kind))
+
+
+def choices(kind: Any) -> tuple[str, ...]:
+    """The words that a setting takes, if it takes words of ours only."""
+    kind = bare(kind)
+    return get_args(kind) if get_origin(kind) is Literal else ()
+
+
+def _words(info: inspect.Type) -> str:
+    match info:
+        case inspect.Metadata(type=inner):
+            return _words(inner)
+        case inspect.UnionType(types=types):
+            return " or ".join(
+                _words(each) for each in types if not isinstance(each, inspect.NoneType)
+            )
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType():
+            return "a whole number" + _bounds(info)
+        case inspect.FloatType():
+            return "a number" + _bounds(info)
+        case inspect.StrType(pattern="^https?://"):
+            return "a text that begins with http:// or https://"
+        case inspect.StrType(min_length=least):
+            return "a text that is not empty" if least else "a text"
+        case inspect.VarTupleType(item_type=item):
+            return f"a list, and in it {_words(item)}"
+        case inspect.DictType():
+            return "a table of texts"
+        case _:
+            raise TypeError(f"there are no words for {info}")
+
+
+def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
+    if info.ge is not None and info.le is not None:
+        return f" from {info.ge} to {info.le}"
+    if info.ge is not None:
+        return f" of {info.ge} or more"
+    if info.gt is not None:
+        return f" above {info.gt}"
+    return ""
+
+
+def _is_union(kind: Any) -> bool:
+    return get_origin(kind) is Union or type(kind).__name__ == "UnionType"
+
+
+_LISTS = frozenset(
+    field.name
+    for field in msgspec.structs.fields(Settings)
+    if (table := table_of(field.type)) is not None and table.kind != "one"
+)

@@ -1,0 +1,148 @@
+"""A project: a directory with defaults for the sessions in it.
+
+Owns what a project may say, and what that means for a session: `resolved` is a pure function from
+what was asked for to what is started. The hub keeps the result, so that a project that changes
+later changes no session that there is.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta, field
+from msgspec.structs import replace
+
+from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.domain.sessions import Budget, SessionSpec
+from quarterdeck.domain.structs import Fact
+
+HERE = "local"
+"""What the hub's own machine is called when nobody gave it another name."""
+
+BYPASS = "bypassPermissions"
+
+Amount = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(gt=0)]
+PlacePath = Annotated[str, Meta(min_length=1, extra={"path": True})]
+"""A path; in a configuration file it may begin with `~`, or be relative to that file."""
+
+
+class ProjectBudget(Fact, forbid_unknown_fields=True):
+    """What may be spent in a project: in each run and session of it, and in all of them a day."""
+
+    run_usd: Amount | None = None
+    run_tokens: Count | None = None
+    session_usd: Amount | None = None
+    session_tokens: Count | None = None
+    day_usd: Amount | None = None
+    day_tokens: Count | None = None
+
+    @property
+    def of_sessions(self) -> Budget:
+        """The part that each session has for itself."""
+        return Budget(
+            run_usd=self.run_usd,
+            run_tokens=self.run_tokens,
+            session_usd=self.session_usd,
+            session_tokens=self.session_tokens,
+        )
+
+
+class Project(Fact, forbid_unknown_fields=True):
+    """A directory, and what holds for its sessions where they say nothing themselves.
+
+    That nothing is asked (`skip_permissions`) is no default, here neither.
+    """
+
+    directory: PlacePath
+    machine: str | None = None
+    model: str | None = None
+    mode: str | None = None
+    effort: str | None = None
+    policy: str | None = None
+    budget: ProjectBudget | None = None
+    env: dict[str, str] = field(default_factory=dict)
+    claude: str | None = None
+    system_prompt: str | None = None
+    append_system_prompt: str | None = None
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    auto_approve: tuple[str, ...] = ()
+    add_dirs: tuple[PlacePath, ...] = ()
+    settings: str | None = None
+    max_turns: Count | None = None
+    ask_timeout: Amount | None = None
+    api_billing: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what no session could be started with."""
+        if not self.directory.startswith("/"):
+            raise UsageError("directory: an absolute path is wanted")
+        if self.mode == BYPASS:
+            raise UsageError(f"mode: {BYPASS} is never a default")
+
+
+_DEFAULTS = (
+    "machine", "model", "mode", "effort", "policy", "claude", "system_prompt",
+    "append_system_prompt", "allowed_tools", "disallowed_tools", "auto_approve", "add_dirs",
+    "settings", "max_turns", "ask_timeout",
+)  # fmt: skip
+"""What is taken from the project as it is, where the session has nothing."""
+
+
+def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
+    """The spec with its project's defaults. Raises `NotFound` for a project that is none.
+
+    A session that names no project belongs to the one in whose directory it is made: the innermost.
+    """
+    name = spec.project or _project_of(spec, projects)
+    if name is None:
+        return spec
+    project = projects.get(name)
+    if project is None:
+        raise NotFound("project", name)
+    taken = {
+        each: getattr(project, each)
+        for each in _DEFAULTS
+        if getattr(spec, each) in (None, ()) and getattr(project, each) not in (None, ())
+    }
+    return replace(
+        spec,
+        **taken,
+        project=name,
+        directory=spec.directory or project.directory,
+        env={**project.env, **spec.env},
+        budget=_budget(spec.budget, project.budget),
+        api_billing=spec.api_billing or project.api_billing,
+    )
+
+
+def _project_of(spec: SessionSpec, projects: Mapping[str, Project]) -> str | None:
+    there = spec.machine or HERE
+    around = [
+        (len(directory), name)
+        for name, project in projects.items()
+        if (project.machine or HERE) == there
+        and _is_within(spec.directory, directory := os.path.normpath(project.directory))
+    ]
+    return max(around)[1] if around else None
+
+
+def _is_within(path: str, directory: str) -> bool:
+    """By the names alone: the folder may be on another machine."""
+    path = os.path.normpath(path)
+    return path == directory or path.startswith(directory.rstrip("/") + "/")
+
+
+def _budget(own: Budget | None, project: ProjectBudget | None) -> Budget | None:
+    if project is None:
+        return own
+    default = project.of_sessions
+    if own is None:
+        return default if default != Budget() else None
+    missing = {
+        name: getattr(default, name) for name in own.__struct_fields__ if getattr(own, name) is None
+    }
+    return replace(own, **missing)
