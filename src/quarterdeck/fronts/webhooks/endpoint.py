@@ -1,0 +1,212 @@
+"""One endpoint: one task reads the journal for it, another delivers.
+
+The journal is the queue. What is due or was refused is in the outbox, at most `MOST_WAITING` of it;
+when that is full the reader waits, and the journal keeps the rest. So a dead endpoint costs a
+fixed amount of memory and disk, and slows nobody. One event that an endpoint does not want does not
+hold up the others: they pass it while it waits for its next try.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import sqlite3
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import httpx2
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.domain.errors import JournalError, NotFound
+from quarterdeck.fronts.webhooks.outbox import Outbox, Waiting
+from quarterdeck.fronts.webhooks.payloads import Link, event_of, payload_of
+from quarterdeck.fronts.webhooks.sending import Attempt, attempt
+from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
+from quarterdeck.hub.deck import Deck
+from quarterdeck.journal.stored import Stored
+
+log = logging.getLogger(__name__)
+
+MOST_WAITING = 64
+SAVE_EVENTS = 5000
+"""After so many events that an endpoint did not want, how far it is is written down anyway."""
+PAUSE_SECONDS = 5.0
+"""After a failure of our own (a full disk, a journal that cannot be read)."""
+LONGEST_SLEEP = 60.0
+"""A clock that was set back must not make us sleep for hours."""
+
+_Answer = TypeVar("_Answer")
+
+
+class Counts(Struct):
+    """What became of an endpoint's deliveries since the hub started."""
+
+    delivered: int = 0
+    failed: int = 0
+    """Tries that did not succeed."""
+    given_up: int = 0
+    waiting: int = 0
+    seconds: float = 0.0
+    """Spent in tries."""
+    last_error: str = ""
+
+
+class Endpoint:
+    """Everything about one endpoint while the hub runs."""
+
+    def __init__(
+        self,
+        hook: Webhook,
+        deck: Deck,
+        outbox: Outbox,
+        client: httpx2.AsyncClient,
+        *,
+        link: Link,
+        counts: Counts,
+        backoff: Backoff,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._hook = hook
+        self._deck = deck
+        self._outbox = outbox
+        self._client = client
+        self._link = link
+        self._counts = counts
+        self._backoff = backoff
+        self._most_waiting = most_waiting
+        self._chance = random.Random()  # noqa: S311 - it spreads tries, and hides nothing
+        self._news = anyio.Event()
+        self._room = anyio.Event()
+
+    async def run(self) -> None:
+        """Read and deliver until cancelled, or until the journal is closed."""
+        while True:
+            failed: list[Exception] = []
+            async with anyio.create_task_group() as tasks:
+                for work in (self._read, self._deliver):
+                    tasks.start_soon(self._guarded, work, failed, tasks.cancel_scope)
+            if not failed:
+                return
+            # A failure of our own is waited out: what is on disk says where to go on.
+            log.error("webhook %s: %s", self._hook.name, failed[0])
+            await anyio.sleep(PAUSE_SECONDS)
+
+    async def _guarded(
+        self,
+        work: Callable[[], Awaitable[None]],
+        failed: list[Exception],
+        scope: anyio.CancelScope,
+    ) -> None:
+        try:
+            await work()
+        except (sqlite3.Error, JournalError) as error:
+            failed.append(error)
+        scope.cancel()
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    async def _read(self) -> None:
+        name, epoch = self._hook.name, self._deck.epoch
+        saved = await _blocking(lambda: self._outbox.begin(name, epoch, self._deck.position))
+        await self._count()
+        async for batch in self._deck.follow(after=saved):
+            for stored in batch:
+                waiting = await self._wanted(stored)
+                if waiting is not None:
+                    await self._put(stored.position, waiting)
+                    saved = stored.position
+            last = batch[-1].position
+            if last - saved >= SAVE_EVENTS:
+                await _blocking(partial(self._outbox.move, name, epoch, last))
+                saved = last
+
+    async def _wanted(self, stored: Stored) -> Waiting | None:
+        kind = event_of(stored.event)
+        hook = self._hook
+        if kind is None or (hook.events and kind not in hook.events):
+            return None
+        try:
+            view = await self._deck.session(stored.session)
+        except NotFound:
+            return None  # it was deleted since, with all that was said in it
+        if hook.projects and view.spec.project not in hook.projects:
+            return None
+        return Waiting(
+            id=f"{self._deck.epoch}-{stored.position}",
+            body=msgspec.json.encode(payload_of(stored, view, self._link)),
+            at=stored.at / 1000,
+            tries=0,
+            due=time.time(),
+        )
+
+    async def _put(self, position: int, waiting: Waiting) -> None:
+        while self._counts.waiting >= self._most_waiting:
+            self._room = anyio.Event()
+            await self._room.wait()
+        hook = self._hook
+        await _blocking(lambda: self._outbox.put(hook.name, self._deck.epoch, position, waiting))
+        await self._count()
+        self._news.set()
+
+    # --- delivering ------------------------------------------------------------------------------
+
+    async def _deliver(self) -> None:
+        while True:
+            self._news = anyio.Event()
+            waiting = await _blocking(lambda: self._outbox.next(self._hook.name))
+            wait = LONGEST_SLEEP if waiting is None else waiting.due - time.time()
+            if waiting is None or wait > 0:
+                with anyio.move_on_after(min(wait, LONGEST_SLEEP)):
+                    await self._news.wait()
+                continue
+            await self._try(waiting)
+
+    async def _try(self, waiting: Waiting) -> None:
+        hook, counts = self._hook, self._counts
+        found = await attempt(self._client, hook, waiting.id, waiting.body)
+        counts.seconds += found.seconds
+        if found.ok:
+            counts.delivered += 1
+        else:
+            counts.failed += 1
+            counts.last_error = found.error
+            tries = waiting.tries + 1
+            if not self._is_over(waiting, tries, found):
+                due = time.time() + self._pause(tries, found)
+                await _blocking(lambda: self._outbox.later(hook.name, waiting.id, tries, due))
+                log.info("webhook %s: %s: %s", hook.name, waiting.id, found.error)
+                return
+            counts.given_up += 1
+            log.warning(
+                "webhook %s: %s is given up after %d tries: %s",
+                hook.name,
+                waiting.id,
+                tries,
+                found.error,
+            )
+        await _blocking(lambda: self._outbox.done(hook.name, waiting.id))
+        await self._count()
+        self._room.set()
+
+    def _is_over(self, waiting: Waiting, tries: int, found: Attempt) -> bool:
+        hook = self._hook
+        old = time.time() - waiting.at >= hook.give_up_hours * 3600
+        return tries >= hook.tries or old or found.gone
+
+    def _pause(self, tries: int, found: Attempt) -> float:
+        pause = self._backoff.after(tries, self._chance.random())
+        return max(pause, min(found.retry_after or 0.0, self._backoff.most))
+
+    async def _count(self) -> None:
+        self._counts.waiting = await _blocking(lambda: self._outbox.count(self._hook.name))
+
+
+async def _blocking(work: Callable[[], _Answer]) -> _Answer:
+    """Have it done by a thread, to its end: else nobody would know whether it was done."""
+    # Threads are not cancelled: a caller that is goes on when this has come to its end.
+    return await anyio.to_thread.run_sync(work)

@@ -1,0 +1,172 @@
+"""What is still to be delivered, on disk: how far each endpoint is, and what waits to be tried.
+
+A small file beside the journal. An event enters it in the same transaction that moves the cursor
+past it, and leaves it when it was delivered or given up: so nothing is lost when the hub is killed,
+and nothing is made twice. What may be lost is that something was delivered: then it is delivered
+again, with the same id.
+
+Blocking, and safe to use from several threads. It knows neither HTTP nor payloads.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Collection
+from pathlib import Path
+
+from quarterdeck.domain.structs import Fact
+
+log = logging.getLogger(__name__)
+
+FILE = "webhooks.db"
+BUSY_SECONDS = 5.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS cursors (
+  name TEXT PRIMARY KEY, epoch TEXT NOT NULL, position INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS waiting (
+  name TEXT NOT NULL,
+  id TEXT NOT NULL,
+  body BLOB NOT NULL,
+  at REAL NOT NULL,
+  tries INTEGER NOT NULL,
+  due REAL NOT NULL,
+  PRIMARY KEY (name, id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS waiting_due ON waiting (name, due);
+"""
+
+
+class Waiting(Fact):
+    """A payload that has not been delivered yet."""
+
+    id: str
+    body: bytes
+    at: float
+    """When it happened, in seconds since 1970."""
+    tries: int
+    due: float
+
+
+class Outbox:
+    """The file. Raises `sqlite3.Error` when it cannot be written."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open it. One that is damaged is put aside: it says how far we were, and nothing else."""
+        self._path = folder / FILE
+        self._mutex = threading.Lock()
+        try:
+            self._connection = self._open()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            aside = self._path.with_suffix(".damaged")
+            log.error("%s is damaged (%s) and put aside as %s", self._path, error, aside.name)
+            self._path.replace(aside)
+            for left in ("-wal", "-shm"):
+                self._path.with_name(FILE + left).unlink(missing_ok=True)
+            self._connection = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        connection = sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            # NORMAL: after a loss of power the newest may be missing, and is then made again.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Let the file go."""
+        with self._mutex:
+            self._connection.close()
+
+    def begin(self, name: str, epoch: str, now: int) -> int:
+        """How far an endpoint is in this journal. One that is new begins at `now`."""
+        with self._mutex:
+            row = self._connection.execute(
+                "SELECT position FROM cursors WHERE name = ? AND epoch = ?", (name, epoch)
+            ).fetchone()
+            # Beyond the end: the journal was put back from a backup.
+            if row is not None and row[0] <= now:
+                return int(row[0])
+            self._move(name, epoch, now)
+            return now
+
+    def put(self, name: str, epoch: str, position: int, waiting: Waiting) -> None:
+        """An endpoint is to get this, and is that far now."""
+        with self._mutex:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._move(name, epoch, position)
+                self._connection.execute(
+                    "INSERT OR IGNORE INTO waiting VALUES (?, ?, ?, ?, ?, ?)",
+                    (name, waiting.id, waiting.body, waiting.at, waiting.tries, waiting.due),
+                )
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def move(self, name: str, epoch: str, position: int) -> None:
+        """An endpoint wants nothing of what is before this position."""
+        with self._mutex:
+            self._move(name, epoch, position)
+
+    def next(self, name: str) -> Waiting | None:
+        """What is due first."""
+        with self._mutex:
+            row = self._connection.execute(
+                "SELECT id, body, at, tries, due FROM waiting WHERE name = ?"
+                " ORDER BY due, at, id LIMIT 1",
+                (name,),
+            ).fetchone()
+        if row is None:
+            return None
+        id_, body, at, tries, due = row
+        return Waiting(id=id_, body=body, at=at, tries=tries, due=due)
+
+    def later(self, name: str, id_: str, tries: int, due: float) -> None:
+        """It is tried again then."""
+        with self._mutex:
+            self._connection.execute(
+                "UPDATE waiting SET tries = ?, due = ? WHERE name = ? AND id = ?",
+                (tries, due, name, id_),
+            )
+
+    def done(self, name: str, id_: str) -> None:
+        """It was delivered, or given up."""
+        with self._mutex:
+            self._connection.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))
+
+    def count(self, name: str) -> int:
+        """How many wait."""
+        with self._mutex:
+            row = self._connection.execute(
+                "SELECT count(*) FROM waiting WHERE name = ?", (name,)
+            ).fetchone()
+        return int(row[0])
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget endpoints that are not there any more."""
+        with self._mutex:
+            known = {str(row[0]) for row in self._connection.execute("SELECT name FROM cursors")}
+            for name in known - set(names):
+                self._connection.execute("DELETE FROM waiting WHERE name = ?", (name,))
+                self._connection.execute("DELETE FROM cursors WHERE name = ?", (name,))
+
+    def _move(self, name: str, epoch: str, position: int) -> None:
+        self._connection.execute(
+            "INSERT OR REPLACE INTO cursors VALUES (?, ?, ?)", (name, epoch, position)
+        )

@@ -1,0 +1,262 @@
+"""What an endpoint is told, as types; and the way from an event to a payload.
+
+Pure. A payload is bounded: texts are cut, so that it stays far below what any receiver takes. The
+shape is the one of the Standard Webhooks convention: `type`, `timestamp`, `data`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from msgspec import Raw
+
+from quarterdeck.domain import events as fact
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.webhooks.settings import WebhookEvent
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.views import SessionView
+
+LONGEST_TEXT = 4000
+"""Characters of a text; what is left out is marked by «…»."""
+LONGEST_WORD = 300
+"""Characters of a name, a title, a path."""
+
+Link = Callable[[str], str]
+"""From a session's id to an address where a person sees it."""
+
+
+class SessionPart(Fact):
+    """Which session it is about."""
+
+    id: str
+    name: str
+    url: str
+    """Where a person sees it, and answers."""
+    directory: str
+    machine: str | None = None
+    project: str | None = None
+
+
+class AskData(Fact):
+    """A question that waits for a person."""
+
+    session: SessionPart
+    ask: str
+    """Its id: what `POST /api/asks/{ask}/answer` takes."""
+    kind: fact.AskKind
+    tool: str
+    title: str
+    plan: str | None = None
+
+
+class TurnData(Fact):
+    """A turn that is over."""
+
+    session: SessionPart
+    failed: bool
+    outcome: str
+    cost_usd: float
+    text: str = ""
+    duration_ms: int | None = None
+
+
+class BudgetData(Fact):
+    """A budget that is used up."""
+
+    session: SessionPart
+    scope: str
+    unit: str
+    limit: float
+    spent: float
+
+
+class DiedData(Fact):
+    """A CLI that has ended, and should not have."""
+
+    session: SessionPart
+    run: str
+    reason: str
+    exit_code: int | None = None
+    signal: int | None = None
+
+
+class AlarmData(Fact):
+    """Something that is wrong with a run."""
+
+    session: SessionPart
+    alarm: str
+    text: str
+    action: str = ""
+
+
+class Payload(Fact, tag_field="type"):
+    """The base of all payloads. `timestamp` is when it happened, not when it is sent."""
+
+    timestamp: str
+
+
+class AskOpened(Payload, tag=WebhookEvent.ASK_OPENED.value):
+    """An agent waits."""
+
+    data: AskData
+
+
+class TurnEnded(Payload, tag=WebhookEvent.TURN_ENDED.value):
+    """A turn is over."""
+
+    data: TurnData
+
+
+class BudgetReached(Payload, tag=WebhookEvent.BUDGET_REACHED.value):
+    """A budget is used up."""
+
+    data: BudgetData
+
+
+class AgentDied(Payload, tag=WebhookEvent.AGENT_DIED.value):
+    """An agent died."""
+
+    data: DiedData
+
+
+class AlarmRaised(Payload, tag=WebhookEvent.ALARM_RAISED.value):
+    """The watchdog has found something."""
+
+    data: AlarmData
+
+
+AnyPayload = AskOpened | TurnEnded | BudgetReached | AgentDied | AlarmRaised
+
+
+def event_of(event: fact.Event) -> WebhookEvent | None:
+    """What an event of the journal is to an endpoint; None: nothing."""
+    match event:
+        case fact.AskOpened():
+            return WebhookEvent.ASK_OPENED
+        case fact.TurnEnded():
+            return WebhookEvent.TURN_ENDED
+        case fact.BudgetReached():
+            return WebhookEvent.BUDGET_REACHED
+        case fact.RunEnded(clean=False):
+            return WebhookEvent.AGENT_DIED
+        case fact.Alarmed():
+            return WebhookEvent.ALARM_RAISED
+        case _:
+            return None
+
+
+def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | None:
+    """The payload for an event; None where `event_of` gives None."""
+    at = _time(stored.at)
+    session = _session(view, link)
+    match stored.event:
+        case fact.AskOpened(ask=ask, ask_kind=kind, tool=tool, title=title, plan=plan):
+            data = AskData(
+                session=session,
+                ask=ask,
+                kind=kind,
+                tool=_cut(tool, LONGEST_WORD),
+                title=_cut(title, LONGEST_WORD),
+                plan=None if plan is None else _cut(plan, LONGEST_TEXT),
+            )
+            return AskOpened(timestamp=at, data=data)
+        case fact.TurnEnded() as ended:
+            turn = TurnData(
+                session=session,
+                failed=ended.failed,
+                outcome=_cut(ended.outcome, LONGEST_WORD),
+                cost_usd=ended.cost_usd,
+                text=_cut(ended.text, LONGEST_TEXT),
+                duration_ms=ended.duration_ms,
+            )
+            return TurnEnded(timestamp=at, data=turn)
+        case fact.BudgetReached(scope=scope, unit=unit, limit=limit, spent=spent):
+            budget = BudgetData(session=session, scope=scope, unit=unit, limit=limit, spent=spent)
+            return BudgetReached(timestamp=at, data=budget)
+        case fact.RunEnded(clean=False) as ended_run:
+            died = DiedData(
+                session=session,
+                run=ended_run.run,
+                reason=_cut(ended_run.reason, LONGEST_TEXT),
+                exit_code=ended_run.exit_code,
+                signal=ended_run.signal,
+            )
+            return AgentDied(timestamp=at, data=died)
+        case fact.Alarmed(alarm=alarm, text=text, action=action):
+            raised = AlarmData(
+                session=session,
+                alarm=_cut(alarm, LONGEST_WORD),
+                text=_cut(text, LONGEST_TEXT),
+                action=_cut(action, LONGEST_TEXT),
+            )
+            return AlarmRaised(timestamp=at, data=raised)
+        case _:
+            return None
+
+
+SAMPLES: dict[WebhookEvent, fact.AnyEvent] = {
+    WebhookEvent.ASK_OPENED: fact.AskOpened(
+        ask="00000000000000000000000000.00000000000000000000000000",
+        run="00000000000000000000000000",
+        request_id="sample",
+        ask_kind=fact.AskKind.TOOL,
+        tool="Bash",
+        title="command: make test",
+        request=Raw(b"{}"),
+    ),
+    WebhookEvent.TURN_ENDED: fact.TurnEnded(
+        prompts=(),
+        failed=False,
+        outcome="success",
+        cost_usd=0.0421,
+        text="All tests pass.",
+        duration_ms=73210,
+    ),
+    WebhookEvent.BUDGET_REACHED: fact.BudgetReached(
+        scope="session", unit="usd", limit=5.0, spent=5.02
+    ),
+    WebhookEvent.AGENT_DIED: fact.RunEnded(
+        run="00000000000000000000000000",
+        reason="it was killed, by somebody or for want of memory (SIGKILL)",
+        signal=9,
+    ),
+    WebhookEvent.ALARM_RAISED: fact.Alarmed(
+        alarm="silent", text="Nothing was heard for 10 minutes.", action="interrupted"
+    ),
+}
+"""An event of each kind, for people who set up a receiver, and for the documentation."""
+
+
+def sample(event: WebhookEvent, at: int, link: Link) -> AnyPayload:
+    """A payload of this kind that is about nothing."""
+    spec = SessionSpec(directory="/home/me/work", project="work")
+    view = SessionView(
+        session="00000000000000000000000000", name="a sample", spec=spec, machine="local"
+    )
+    stored = Stored(session=view.session, seq=1, position=0, at=at, event=SAMPLES[event], json=b"")
+    payload = payload_of(stored, view, link)
+    assert payload is not None
+    return payload
+
+
+def _session(view: SessionView, link: Link) -> SessionPart:
+    return SessionPart(
+        id=view.session,
+        name=_cut(view.name, LONGEST_WORD),
+        url=link(view.session),
+        directory=_cut(view.directory or view.spec.directory, LONGEST_WORD),
+        machine=view.machine,
+        project=view.spec.project,
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    # Half a surrogate pair would be no JSON; a NUL is text to nobody.
+    text = text[: limit + 1].encode("utf-8", "replace").decode()
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _time(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
