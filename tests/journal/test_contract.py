@@ -20,7 +20,7 @@ from quarterdeck.testing.contracts.journal import (  # noqa: E402 - after the li
 class TestMemoryJournal(JournalContract):
     @asynccontextmanager
     async def journal(self) -> AsyncIterator[Journal]:
-        journal = MemoryJournal()
+        journal = MemoryJournal(clock=self.clock)
         try:
             yield journal
         finally:
@@ -34,5 +34,5 @@ class TestSqliteJournal(DurableJournalContract):
 
     @asynccontextmanager
     async def journal(self) -> AsyncIterator[Journal]:
-        async with await SqliteJournal.open(self.path) as journal:
+        async with await SqliteJournal.open(self.path, clock=self.clock) as journal:
             yield journal

@@ -6,8 +6,9 @@ gaps, and in one order over all. The hub appends; every front follows. Engines a
 
 A journal knows events, and never what a line of the CLI means.
 
-Three protocols, since most users need one of them: `Log` is the events, `Overview` what they come
-to, `Chain` what shows that nobody has changed the audit log. A `Journal` is all of them.
+Four protocols, since most users need one of them: `Log` is the events, `Overview` what they come
+to, `Usage` what was used, `Chain` what shows that nobody has changed the audit log. A `Journal` is
+all of them.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from quarterdeck.domain.events import Event
 from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
 
-__all__ = ["AskRecord", "Chain", "Follower", "Journal", "Log", "Overview", "Stored"]
+__all__ = ["AskRecord", "Chain", "Follower", "Journal", "Log", "Overview", "Stored", "Usage"]
 
 PAGE_EVENTS = 1000
 """How many events a page has when nobody says otherwise."""
@@ -108,6 +110,21 @@ class Overview(Protocol):
         """`Decided` and `AskAnswered` after the position `after`, in the order of all events."""
 
 
+class Usage(Protocol):
+    """What all sessions have used together; always up to date with what was appended."""
+
+    async def usage(
+        self, by: UsageBy, *, since: int | None = None, until: int | None = None
+    ) -> list[UsageRow]:
+        """What was used from `since` on and before `until`, both in ms since 1970, by their order.
+
+        Both are taken up to the next quarter of an hour. What a deleted session used is among it.
+        """
+
+    async def limits(self) -> list[LimitState]:
+        """Where each account stands, as the CLIs have told it last."""
+
+
 class Chain(Protocol):
     """The chain of the audit log; `journal.chain` knows what makes it good."""
 
@@ -118,7 +135,7 @@ class Chain(Protocol):
         """
 
 
-class Journal(Log, Overview, Chain, Protocol):
+class Journal(Log, Overview, Usage, Chain, Protocol):
     """The truth about all sessions."""
 
     @property

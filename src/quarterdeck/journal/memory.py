@@ -27,6 +27,8 @@ from quarterdeck.journal.stored import (
     stored_size,
 )
 from quarterdeck.journal.tail import Tail
+from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
+from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import AskView, SessionView, fold
 
 
@@ -45,6 +47,7 @@ class MemoryJournal:
         self._events: list[Stored] = []
         self._asks: dict[str, AskRecord] = {}
         self._links: list[Link] = []
+        self._usage = UsageSums()
         self._tail = Tail(0, {})
 
     @property
@@ -134,6 +137,18 @@ class MemoryJournal:
         )
         return page(found, limit, stored_size)
 
+    async def usage(
+        self, by: UsageBy, *, since: int | None = None, until: int | None = None
+    ) -> list[UsageRow]:
+        """What was used."""
+        await self._open()
+        return self._usage.rows(by, since, until)
+
+    async def limits(self) -> list[LimitState]:
+        """Where each account stands."""
+        await self._open()
+        return self._usage.limits()
+
     async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
         """A page of the audit log's chain."""
         limit = check_page(after, limit)
@@ -193,6 +208,7 @@ class MemoryJournal:
         known = self._sessions.get(stored.session)
         before = {} if known is None else known.view.asks
         view = fold(None if known is None else known.view, stored)
+        self._usage.take(None if known is None else known.view, view, stored)
         if known is None:
             known = self._sessions[stored.session] = _Session(view)
         known.view = view

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.ids import new_id
+from quarterdeck.journal.sqlite.usage import SCHEMA as USAGE_SCHEMA
 
 APPLICATION = 0x51444A4C
 """«QDJL» in the file's header: how we know our own."""
@@ -70,6 +71,7 @@ MIGRATIONS = (
       seal BLOB NOT NULL
     ) STRICT;
     """,
+    USAGE_SCHEMA,
 )
 """What makes each version of the schema out of the one before. Those that were released stay."""
 

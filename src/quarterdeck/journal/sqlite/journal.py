@@ -27,6 +27,7 @@ from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
 from quarterdeck.journal.stored import Stored, check_page, check_session, encode
 from quarterdeck.journal.tail import Tail
+from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
 
 log = logging.getLogger(__name__)
@@ -146,6 +147,16 @@ class SqliteJournal:
         """Who or what let each call pass."""
         limit = check_page(after, limit)
         return await self._ask(lambda reader: reader.audit(after, limit, session))
+
+    async def usage(
+        self, by: UsageBy, *, since: int | None = None, until: int | None = None
+    ) -> list[UsageRow]:
+        """What was used."""
+        return await self._ask(lambda reader: reader.usage(by, since, until))
+
+    async def limits(self) -> list[LimitState]:
+        """Where each account stands."""
+        return await self._ask(lambda reader: reader.limits())
 
     async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
         """A page of the audit log's chain."""

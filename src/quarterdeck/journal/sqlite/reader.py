@@ -19,7 +19,9 @@ from quarterdeck.domain.events import AskOpened
 from quarterdeck.journal.base import AskRecord
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
+from quarterdeck.journal.sqlite.usage import read_limits, read_usage
 from quarterdeck.journal.stored import Stored, decode, page, stored_size
+from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView, ask_view
 
 _views = msgspec.json.Decoder(SessionView)
@@ -145,6 +147,14 @@ class Reader:
             return None
         opened, *settled = found
         return AskRecord(ask=self._card(opened), settled=settled[0] if settled else None)
+
+    def usage(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
+        """What was used."""
+        return read_usage(self._connection, by, since, until)
+
+    def limits(self) -> list[LimitState]:
+        """Where each account stands."""
+        return read_limits(self._connection)
 
     def _events(
         self, query: str, values: tuple[str | int, ...] = (), limit: int | None = None

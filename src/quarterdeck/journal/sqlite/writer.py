@@ -25,8 +25,9 @@ from quarterdeck.domain.events import AskAnswered, Decided
 from quarterdeck.journal.chain import digest_of, genesis, is_chained, seal_of
 from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
+from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored
-from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, fold_all, only_counts
+from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +86,7 @@ class _Group(Struct):
     audit: list[tuple[int, int]] = field(default_factory=list)
     chain: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
     forgotten: list[tuple[int]] = field(default_factory=list)
+    usage: UsageStage = field(default_factory=UsageStage)
 
 
 class Writer:
@@ -135,13 +137,19 @@ class Writer:
         return group.seal
 
     def _refold(self, session: str) -> None:
-        """Make a view anew that another version of the program made."""
+        """Make a view, and its sums, anew that another version of the program made."""
         view: SessionView | None = None
-        while events := self._reader.session(session, view.head if view else 0, REFOLD_EVENTS):
-            view = fold_all(view, events)
         known = self._sessions[session]
+        usage = UsageStage()
+        while events := self._reader.session(session, view.head if view else 0, REFOLD_EVENTS):
+            for stored in events:
+                before, view = view, fold(view, stored)
+                usage.take(known.number, before, view, stored)
         if view is not None:
             with transaction(self._connection):
+                if not known.deleted:  # of a deleted one the events are gone, and the sums stay
+                    forget(self._connection, known.number)
+                usage.write(self._connection)
                 self._write_view(session, replace(known, view=view), rewrite=True)
 
     @property
@@ -260,6 +268,7 @@ class Writer:
             group.rewrite.add(stored.session)
         if isinstance(stored.event, Decided | AskAnswered):
             group.audit.append((stored.position, number))
+        group.usage.take(number, before, view, stored)
         if is_chained(stored.event):
             self._seal_event(group, number, stored)
         asks = {} if before is None else before.asks
@@ -288,6 +297,7 @@ class Writer:
             "UPDATE asks SET settled = ? WHERE session = ? AND ask = ? AND settled IS NULL",
             group.settled,
         )
+        group.usage.write(self._connection)
         for session, known in group.sessions.items():
             self._write_view(session, known, rewrite=session in group.rewrite)
         group.forgotten.clear()

@@ -5,7 +5,7 @@ For pytest with anyio's plugin, which this module does not import::
     class TestMyJournal(JournalContract):
         @asynccontextmanager
         async def journal(self) -> AsyncIterator[Journal]:
-            async with MyJournal() as journal:
+            async with MyJournal(clock=self.clock) as journal:
                 yield journal
 
 An engine that outlives its program passes `DurableJournalContract`, whose `journal` opens the same
@@ -19,12 +19,13 @@ from quarterdeck.testing.contracts.journal.durable import DurableContract
 from quarterdeck.testing.contracts.journal.following import FollowContract
 from quarterdeck.testing.contracts.journal.overview import DeleteContract, OverviewContract
 from quarterdeck.testing.contracts.journal.sealing import ChainContract
+from quarterdeck.testing.contracts.journal.using import UsageContract
 
 __all__ = ["DurableJournalContract", "JournalContract"]
 
 
 class JournalContract(
-    AppendContract, FollowContract, OverviewContract, DeleteContract, ChainContract
+    AppendContract, FollowContract, OverviewContract, DeleteContract, ChainContract, UsageContract
 ):
     """What every engine passes."""
 

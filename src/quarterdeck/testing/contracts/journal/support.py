@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeVar
@@ -103,6 +104,13 @@ def chance(seed: float) -> random.Random:
 
 class Contract:
     """What the suites have in common."""
+
+    moment: float | None = None
+    """What the clock is set to, in seconds since 1970; None: it goes."""
+
+    def clock(self) -> float:
+        """The time by which `journal` goes."""
+        return time.time() if self.moment is None else self.moment
 
     def journal(self) -> AbstractAsyncContextManager[Journal]:
         """A journal, empty when it is opened for the first time in a test."""

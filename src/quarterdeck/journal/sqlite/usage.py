@@ -1,0 +1,162 @@
+"""The sums of what was used, in the journal's file.
+
+Owns the two tables that `quarterdeck.journal.usage` fills: `usage`, a row for each quarter of an
+hour, session, project, machine and model; and `account_limits`, what was told last of each. The
+writer adds to them in the transaction of the events; rows outlive their session, for what was spent
+stays spent.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from msgspec import convert
+from msgspec.structs import astuple
+
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.usage import (
+    LimitState,
+    Share,
+    UsageBy,
+    UsageRow,
+    Used,
+    limit_state,
+    shares,
+    slots,
+)
+from quarterdeck.journal.views import SessionView, only_counts
+
+_COLUMNS = Used.__struct_fields__
+
+SCHEMA = """
+    -- What was used, in slots of a quarter of an hour. Rows stay when their session is deleted.
+    CREATE TABLE usage (
+      slot INTEGER NOT NULL,
+      session INTEGER NOT NULL,
+      project TEXT NOT NULL,
+      machine TEXT NOT NULL,
+      model TEXT NOT NULL,
+      cost_usd REAL NOT NULL,
+      estimated_usd REAL NOT NULL,
+      input INTEGER NOT NULL,
+      output INTEGER NOT NULL,
+      cache_read INTEGER NOT NULL,
+      cache_write INTEGER NOT NULL,
+      turns INTEGER NOT NULL,
+      failed INTEGER NOT NULL,
+      tool_calls INTEGER NOT NULL,
+      asks INTEGER NOT NULL,
+      waiting_ms INTEGER NOT NULL,
+      PRIMARY KEY (slot, session, project, machine, model)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX usage_of_session ON usage (session);
+
+    CREATE TABLE account_limits (
+      machine TEXT NOT NULL,
+      name TEXT NOT NULL,
+      status TEXT NOT NULL,
+      at INTEGER NOT NULL,
+      resets_at INTEGER,
+      used REAL,
+      session TEXT NOT NULL,
+      PRIMARY KEY (machine, name)
+    ) STRICT, WITHOUT ROWID;
+    """
+
+_PLACES = ", ".join("?" * (5 + len(_COLUMNS)))
+_SUMS = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COLUMNS)
+# The names are those of this module, and values are bound.
+_ADD = f"INSERT INTO usage VALUES ({_PLACES}) ON CONFLICT DO UPDATE SET {_SUMS}"  # noqa: S608
+_TELL = (
+    "INSERT INTO account_limits VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+    " status = excluded.status, at = excluded.at, resets_at = excluded.resets_at,"
+    " used = excluded.used, session = excluded.session WHERE excluded.at >= at"
+)
+
+_KEYS = {
+    UsageBy.DAY: "date(u.slot * 900, 'unixepoch', 'localtime')",
+    UsageBy.PROJECT: "u.project",
+    UsageBy.MODEL: "u.model",
+    UsageBy.MACHINE: "u.machine",
+    UsageBy.SESSION: "s.session",
+}
+
+
+class UsageStage:
+    """What a transaction is about to add."""
+
+    def __init__(self) -> None:
+        self._shares: list[tuple[int, Share]] = []
+        self._limits: list[LimitState] = []
+
+    def take(
+        self, number: int, before: SessionView | None, after: SessionView, stored: Stored
+    ) -> None:
+        """An event of the session with this number is about to be stored."""
+        if only_counts(stored.event):
+            return
+        self._shares += [(number, share) for share in shares(before, after, stored)]
+        if (told := limit_state(after, stored)) is not None:
+            self._limits.append(told)
+
+    def write(self, connection: sqlite3.Connection) -> None:
+        """Add it, within the open transaction."""
+        if self._shares:
+            connection.executemany(_ADD, map(_row, self._shares))
+            self._shares.clear()
+        if self._limits:
+            connection.executemany(_TELL, map(_limit_row, self._limits))
+            self._limits.clear()
+
+
+def forget(connection: sqlite3.Connection, number: int) -> None:
+    """Throw away the sums of a session, to make them anew from its events."""
+    connection.execute("DELETE FROM usage WHERE session = ?", (number,))
+
+
+def read_usage(
+    connection: sqlite3.Connection, by: UsageBy, since: int | None, until: int | None
+) -> list[UsageRow]:
+    """What was used between two times, by their order."""
+    first, end = slots(since, until)
+    sums = ", ".join(f"sum(u.{name})" for name in _COLUMNS)
+    found = connection.execute(
+        # As above.
+        f"SELECT {_KEYS[by]} AS key, {sums} FROM usage u"  # noqa: S608
+        f"{' JOIN sessions s ON s.number = u.session' if by is UsageBy.SESSION else ''}"
+        " WHERE u.slot >= ? AND u.slot < ? GROUP BY key ORDER BY key",
+        (first, end),
+    ).fetchall()
+    return [_usage(row[0], row[1:]) for row in found]
+
+
+def read_limits(connection: sqlite3.Connection) -> list[LimitState]:
+    """Where each account stands."""
+    rows = connection.execute(
+        "SELECT machine, name, status, at, resets_at, used, session FROM account_limits"
+        " ORDER BY machine, name"
+    ).fetchall()
+    names = ("machine", "limit", "status", "at", "resets_at", "used", "session")
+    return [LimitState(**dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _usage(key: str, sums: Iterable[float]) -> UsageRow:
+    return UsageRow(key=key, used=convert(dict(zip(_COLUMNS, sums, strict=True)), Used))
+
+
+def _row(staged: tuple[int, Share]) -> tuple[object, ...]:
+    number, share = staged
+    return (share.slot, number, share.project, share.machine, share.model, *astuple(share.used))
+
+
+def _limit_row(told: LimitState) -> tuple[object, ...]:
+    return (
+        told.machine,
+        told.limit,
+        told.status,
+        told.at,
+        told.resets_at,
+        told.used,
+        told.session,
+    )

@@ -1,0 +1,198 @@
+"""What all sessions have used together: by day, project, model, machine and session.
+
+Owns what an event adds to which sum. An engine keeps the sums beside the events, in slots of a
+quarter of an hour, and adds to them with every append; so a question about a month reads some
+thousand small rows and not a million events. Below are `accounts` and `views`; a slot becomes a
+day only when somebody asks, by the clock of the place where the hub is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+
+from msgspec.structs import astuple
+
+from quarterdeck.domain.events import Metered, RateLimited, TurnEnded
+from quarterdeck.domain.structs import Fact
+from quarterdeck.journal.accounts import Portion, main_model, portions
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.views import SessionView
+
+SLOT_MS = 900_000
+"""A quarter of an hour: in no time zone does a day begin within one."""
+
+
+class UsageBy(StrEnum):
+    """What usage can be asked by."""
+
+    DAY = "day"
+    PROJECT = "project"
+    MODEL = "model"
+    MACHINE = "machine"
+    SESSION = "session"
+
+
+class Used(Fact):
+    """What was used. The fields are the columns of an engine's table, in this order."""
+
+    cost_usd: float = 0.0
+    estimated_usd: float = 0.0
+    """How much of the cost is an estimate: of turns that go on, or whose end nobody told."""
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    turns: int = 0
+    failed: int = 0
+    """How many of the turns ended in an error."""
+    tool_calls: int = 0
+    asks: int = 0
+    """Questions that were settled."""
+    waiting_ms: int = 0
+    """How long those questions were open, in all."""
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, those from the cache too."""
+        return self.input + self.output + self.cache_read + self.cache_write
+
+
+class UsageRow(Fact):
+    """What was used on one day, by one model …; `key` says by which."""
+
+    key: str
+    used: Used
+
+
+class Share(Fact):
+    """What an event adds to one sum. The session is the event's."""
+
+    slot: int
+    project: str
+    machine: str
+    model: str
+    used: Used
+
+
+class LimitState(Fact):
+    """Where an account stands, as the last CLI on a machine has told it."""
+
+    machine: str
+    limit: str
+    """Which of the account's limits it is; empty where the CLI does not say."""
+    status: str
+    """`allowed`, `allowed_warning` or `rejected`."""
+    at: int
+    """When it was told, in ms since 1970; as `resets_at`."""
+    resets_at: int | None = None
+    used: float | None = None
+    session: str = ""
+
+
+def shares(before: SessionView | None, after: SessionView, stored: Stored) -> list[Share]:
+    """What an event adds, between the views before and after it."""
+    if before is None or after.deleted:
+        return []
+    place = (stored.at // SLOT_MS, after.spec.project or after.spec.directory, after.machine or "")
+    found: dict[str, Used] = {}
+    match stored.event:
+        case Metered() | TurnEnded() as event if after.account is not before.account:
+            for portion in portions(before.account, event):
+                _put(found, portion.model, _used(portion))
+            main = main_model(event.models or before.account.metered)
+            _put(found, main, _turn(before, after, event))
+    settled = [card for ask, card in before.asks.items() if ask not in after.asks]
+    if settled:
+        waited = sum(max(stored.at - card.at, 0) for card in settled)
+        _put(found, "", Used(asks=len(settled), waiting_ms=waited))
+    return [
+        Share(slot=place[0], project=place[1], machine=place[2], model=model, used=used)
+        for model, used in found.items()
+        if used != _NOTHING
+    ]
+
+
+def limit_state(after: SessionView, stored: Stored) -> LimitState | None:
+    """What an event tells of an account's limits."""
+    match stored.event:
+        case RateLimited(status=status, limit=limit, resets_at=resets_at, used=used):
+            return LimitState(
+                machine=after.machine or "",
+                limit=limit or "",
+                status=status,
+                at=stored.at,
+                resets_at=resets_at,
+                used=used,
+                session=stored.session,
+            )
+        case _:
+            return None
+
+
+def add(one: Used, other: Used) -> Used:
+    """Both together."""
+    sums = (a + b for a, b in zip(astuple(one), astuple(other), strict=True))
+    return Used(**dict(zip(Used.__struct_fields__, sums, strict=True)))
+
+
+def total(rows: Iterable[UsageRow]) -> Used:
+    """All of them together."""
+    found = Used()
+    for row in rows:
+        found = add(found, row.used)
+    return found
+
+
+def slots(since: int | None, until: int | None) -> tuple[int, int]:
+    """The first slot at or after `since`, and the first at or after `until`, both in ms."""
+    first = 0 if since is None else -(-since // SLOT_MS)
+    end = 2**62 if until is None else -(-until // SLOT_MS)
+    return first, end
+
+
+def day_of(slot: int) -> str:
+    """The day of a slot, here."""
+    return datetime.fromtimestamp(slot * (SLOT_MS // 1000)).astimezone().date().isoformat()
+
+
+def midnight(now_ms: int) -> int:
+    """When the day of this moment began here, in ms since 1970."""
+    now = datetime.fromtimestamp(now_ms / 1000).astimezone()
+    began = datetime(now.year, now.month, now.day).astimezone()
+    return int(began.timestamp() * 1000)
+
+
+_NOTHING = Used()
+
+
+def _put(found: dict[str, Used], model: str, used: Used) -> None:
+    found[model] = add(found.get(model, _NOTHING), used)
+
+
+def _used(portion: Portion) -> Used:
+    return Used(
+        cost_usd=_finite(portion.usd),
+        estimated_usd=_finite(portion.estimated_usd),
+        input=portion.input,
+        output=portion.output,
+        cache_read=portion.cache_read,
+        cache_write=portion.cache_write,
+    )
+
+
+def _turn(before: SessionView, after: SessionView, event: Metered | TurnEnded) -> Used:
+    calls = after.account.tool_calls - before.account.tool_calls
+    if isinstance(event, Metered):
+        return Used(tool_calls=calls)
+    return Used(turns=1, failed=int(event.failed), tool_calls=calls)
+
+
+def _finite(number: float) -> float:
+    return number if math.isfinite(number) and abs(number) < _MOST_USD else 0.0
+
+
+_MOST_USD = 1e12
+"""A turn that is said to cost more is a mistake, and must not spoil a sum for ever."""

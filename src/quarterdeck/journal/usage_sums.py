@@ -1,0 +1,60 @@
+"""The sums of what was used, in memory: what the file's tables are, for the engine without one."""
+
+from __future__ import annotations
+
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.usage import (
+    LimitState,
+    Share,
+    UsageBy,
+    UsageRow,
+    Used,
+    add,
+    day_of,
+    limit_state,
+    shares,
+    slots,
+)
+from quarterdeck.journal.views import SessionView
+
+
+class UsageSums:
+    """Every share, and what was told last of each limit."""
+
+    def __init__(self) -> None:
+        self._shares: list[tuple[str, Share]] = []
+        self._limits: dict[tuple[str, str], LimitState] = {}
+
+    def take(self, before: SessionView | None, after: SessionView, stored: Stored) -> None:
+        """An event is stored."""
+        self._shares += [(stored.session, share) for share in shares(before, after, stored)]
+        if (told := limit_state(after, stored)) is not None:
+            self._limits[told.machine, told.limit] = told
+
+    def rows(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
+        """What was used between two times."""
+        first, end = slots(since, until)
+        found: dict[str, Used] = {}
+        for session, share in self._shares:
+            if first <= share.slot < end:
+                key = _key(by, session, share)
+                found[key] = add(found.get(key, Used()), share.used)
+        return [UsageRow(key=key, used=found[key]) for key in sorted(found)]
+
+    def limits(self) -> list[LimitState]:
+        """Where each account stands."""
+        return [self._limits[key] for key in sorted(self._limits)]
+
+
+def _key(by: UsageBy, session: str, share: Share) -> str:
+    match by:
+        case UsageBy.DAY:
+            return day_of(share.slot)
+        case UsageBy.PROJECT:
+            return share.project
+        case UsageBy.MODEL:
+            return share.model
+        case UsageBy.MACHINE:
+            return share.machine
+        case UsageBy.SESSION:
+            return session
