@@ -101,6 +101,13 @@ class RunEnded(Event, tag="run.ended"):
     """What its machine had to do about it: `output_closed` or `no_exit`."""
 
 
+class StartAfresh(Event, tag="run.afresh"):
+    """The run is to end, and another begins a new conversation with the prompts that are queued."""
+
+    run: str
+    by: str
+
+
 class LinkLost(Event, tag="run.link_lost"):
     """The machine cannot be reached; the CLI may well work on."""
 
@@ -378,6 +385,7 @@ AnyEvent = (
     | RunStarted
     | RunStopping
     | RunEnded
+    | StartAfresh
     | LinkLost
     | LinkFound
     | StateChanged

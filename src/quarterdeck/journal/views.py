@@ -31,6 +31,7 @@ from quarterdeck.domain.events import (
     PromptQueued,
     PromptSent,
     PromptTaken,
+    Recalled,
     RunEnded,
     RunStarted,
     RunStarting,
@@ -42,6 +43,7 @@ from quarterdeck.domain.events import (
     SessionDeleted,
     SessionRenamed,
     SpecChanged,
+    StartAfresh,
     StateChanged,
     TurnEnded,
 )
@@ -50,7 +52,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
 from quarterdeck.journal.stored import Stored
 
-VIEW_VERSION = 3
+VIEW_VERSION = 4
 """Counts the ways to fold. Views that another way made are made anew from the events."""
 
 
@@ -117,6 +119,8 @@ class SessionView(Fact):
     """How the last run ended."""
     ended_runs: tuple[str, ...] = ()
     cli_session: str | None = None
+    afresh: bool = False
+    """The run is to end, and another begins a new conversation."""
     told: SessionState = SessionState.ENDED
     told_detail: str = ""
 
@@ -191,7 +195,7 @@ def only_counts(event: Event) -> bool:
 
     Nearly all events are such, and an engine need not write the rest of the view again for them.
     """
-    return isinstance(event, Said | SaidBroken | Sent | Decided | Noted)
+    return isinstance(event, Said | SaidBroken | Recalled | Sent | Decided | Noted)
 
 
 def ask_view(stored: Stored, opened: AskOpened) -> AskView:
@@ -225,7 +229,7 @@ def _session(view: SessionView, stored: Stored) -> SessionView | None:
 
 def _run(view: SessionView, stored: Stored) -> SessionView | None:
     match stored.event:
-        case RunStarting(run=run, machine=machine) as starting if run not in (
+        case RunStarting(run=run, machine=machine, origin=origin) as starting if run not in (
             view.run,
             *view.ended_runs,
         ):
@@ -242,6 +246,8 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 sent=0,
                 link_lost=None,
                 ended=None,
+                cli_session=view.cli_session if origin.cli_session else None,
+                afresh=False,
                 told=SessionState.STARTING,
                 told_detail="",
             )
@@ -249,6 +255,8 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(view, pid=pid, version=version, directory=directory)
         case RunEnded(run=run) as ended:
             return _run_ended(view, run, ended, stored.at)
+        case StartAfresh(run=view.run):
+            return replace(view, afresh=True)
         case LinkLost(run=view.run, reason=reason):
             return replace(view, link_lost=reason)
         case LinkFound(run=view.run):
