@@ -12,7 +12,6 @@ from quarterdeck.config import Settings, parse
 from quarterdeck.config.shape import all_settings, wanted
 from quarterdeck.domain.errors import ConfigError
 
-
 URL = "a text that begins with http:// or https:// is wanted"
 
 
