@@ -1,19 +1,38 @@
 """`decide`: what becomes of a tool call before anybody is asked.
 
-A pure function of the call and the rules: no clock, no disk, no event loop. It says yes or no only
-where a rule says so outright; everything else is a question for a person. The verdict carries its
-reasons, for the card that a person sees and for the audit log.
+A pure function of the call and the rules: no clock, no disk, no event loop. The strictest rule
+wins: deny, then ask, then rewrite, then allow. To allow a call, rules must cover every part of it;
+to stop it, one part is enough. What no rule decides is left to the policy's default, and in the end
+to the CLI. The verdict has its reasons, for the card that a person sees and for the audit log.
+
+It fails closed: what cannot be known is asked about, and so is a call at which `decide` itself
+fails.
 """
 
 from __future__ import annotations
 
-from msgspec import Raw
+from collections.abc import Iterable
 
-from quarterdeck.domain.structs import Fact
-from quarterdeck.policy.behavior import Behavior as Behavior
+from msgspec import Raw
+from msgspec.structs import replace
+
+from quarterdeck.domain.structs import ABSENT, Fact
+from quarterdeck.policy.asking import Asking, together
+from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.facts import Facts
+from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
+from quarterdeck.policy.parity import Outcome, Placed
+from quarterdeck.policy.policy import STRICTNESS, Policy
+from quarterdeck.policy.rewrite import CannotRewrite, Edited, rewritten
+from quarterdeck.policy.rules import FAMILY, Hit, Rule, Verb
+
+__all__ = ["FOR_PEOPLE", "Behavior", "Call", "Rules", "Verdict", "decide"]
 
 FOR_PEOPLE = frozenset({"AskUserQuestion", "ExitPlanMode"})
-"""Tools that ask a person something. No rule can answer in a person's place."""
+"""Tools that ask a person something. No rule can answer in a person's place; one may deny."""
+
+SHOWN = 3
+"""So many parts of a call are named in a reason; the others are counted."""
 
 
 class Call(Fact):
@@ -21,17 +40,37 @@ class Call(Fact):
 
     tool: str
     input: Raw
-    mode: str = "default"
-    agent: str | None = None
+    facts: Facts = Facts()
+    context: Context = Context()
     cli_asks: bool = False
     """The CLI itself wants a person to be asked; without it, it would have let the call pass."""
 
 
 class Rules(Fact):
-    """What holds for a session."""
+    """What holds for a session: the policies, all of them at once, and the session's own wishes."""
 
+    policies: tuple[Policy, ...] = ()
     auto_approve: tuple[str, ...] = ()
     skip_permissions: bool = False
+
+
+class Matched(Fact):
+    """A rule that hit a call, and the parts of it that it hit."""
+
+    rule: str
+    source: str
+    verdict: str
+    parts: tuple[str, ...]
+    sure: bool = True
+    """False: nobody can tell whether the rule is meant, so it asks."""
+
+    def __str__(self) -> str:
+        """As people read it."""
+        shown = ", ".join(self.parts[:SHOWN])
+        if len(self.parts) > SHOWN:
+            shown += f" and {len(self.parts) - SHOWN} more"
+        verb = self.verdict if self.sure else f"may {self.verdict}"
+        return f"{self.rule} ({self.source}): {verb} {shown}"
 
 
 class Verdict(Fact):
@@ -39,24 +78,265 @@ class Verdict(Fact):
 
     behavior: Behavior
     reasons: tuple[str, ...]
+    ruled: bool = False
+    """Whether a rule or a default of ours decided it; else it is left to the CLI."""
+    rule: str | None = None
+    """The rule that decided, and where it stands."""
+    source: str | None = None
+    message: str = ""
+    """What the agent is told of a denial."""
+    input: Raw = ABSENT
+    """What is to run instead."""
+    asking: Asking = Asking()
+    matched: tuple[Matched, ...] = ()
+    open: tuple[str, ...] = ()
+    """The parts that no rule allows, where nothing stops them either."""
 
 
 def decide(call: Call, rules: Rules) -> Verdict:
     """Decide about a call. Total: whatever it is given, it gives a verdict."""
+    try:
+        return _decide(call, rules, frozenset())
+    except Exception as error:  # noqa: BLE001 - fails closed: a fault of ours must not let anything pass
+        reason = f"policy could not decide ({type(error).__name__}: {error})"
+        return Verdict(behavior=Behavior.ASK, reasons=(reason,), ruled=True, source="policy")
+
+
+def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) -> Verdict:
+    if not rules.policies:
+        return _without_policy(call, rules)
+    request = needs_of(call.tool, call.input, call.context)
+    found = _Found(rules, request, call)
+    if found.denied:
+        return found.verdict(Behavior.DENY, found.denied)
+    asked = found.asked
+    for hit in found.rewriting:
+        if hit.rule.key in spent:
+            continue
+        spent |= {hit.rule.key}
+        new = _rewritten(hit, call)
+        if isinstance(new, str):
+            asked = [*asked, _matched(hit, sure=False, why=new)]
+        elif new is not None:
+            return _after(hit, _decide(replace(call, input=new), rules, spent), asked, found, new)
+    if asked:
+        return found.verdict(Behavior.ASK, asked)
+    return _not_stopped(call, rules, found)
+
+
+def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: Raw) -> Verdict:
+    """What becomes of a rewritten call. A rule that asks about the old one asks about the new."""
+    how = _matched(hit)
+    if asked and result.behavior is not Behavior.DENY:
+        result = replace(found.verdict(Behavior.ASK, asked), asking=found.asking(asked))
+    return replace(
+        result,
+        input=result.input or new,
+        reasons=(str(how), *result.reasons),
+        matched=(how, *result.matched),
+        rule=result.rule or how.rule,
+        source=result.source or how.source,
+    )
+
+
+def _not_stopped(call: Call, rules: Rules, found: _Found) -> Verdict:
+    if call.tool in FOR_PEOPLE:
+        reason = f"{call.tool} is a question to a person"
+        return Verdict(behavior=Behavior.ASK, reasons=(reason,), matched=found.all)
+    if not found.open and found.allowing:
+        return found.verdict(Behavior.ALLOW, found.allowing)
+    if call.tool in rules.auto_approve:
+        return replace(_auto_approved(call), matched=found.all)
+    left = tuple(need.what for need in found.open)
+    strict = max(rules.policies, key=lambda policy: STRICTNESS.index(policy.default))
+    if strict.default != "cli":
+        behavior = Behavior.ASK if strict.default == "ask" else Behavior.DENY
+        reason = f"no rule allows {_named(left) or call.tool}, and {strict.name} says: {behavior}"
+        return Verdict(
+            behavior=behavior,
+            reasons=(reason,),
+            ruled=True,
+            rule="default",
+            source=strict.name,
+            asking=found.asking(()),
+            matched=found.all,
+            open=left,
+        )
+    verdict = _left_to_cli(call, rules)
+    return replace(verdict, matched=found.all, open=left, asking=found.asking(()))
+
+
+def _without_policy(call: Call, rules: Rules) -> Verdict:
     if call.tool in FOR_PEOPLE:
         return Verdict(behavior=Behavior.ASK, reasons=(f"{call.tool} is a question to a person",))
-    if call.tool in rules.auto_approve:
-        return Verdict(
-            behavior=Behavior.ALLOW, reasons=(f"{call.tool} is on the session's auto-approve list",)
-        )
+    return _auto_approved(call) if call.tool in rules.auto_approve else _left_to_cli(call, rules)
+
+
+def _auto_approved(call: Call) -> Verdict:
+    return Verdict(
+        behavior=Behavior.ALLOW,
+        reasons=(f"{call.tool} is on the session's auto-approve list",),
+        ruled=True,
+        rule="auto-approve",
+        source="session",
+    )
+
+
+def _left_to_cli(call: Call, rules: Rules) -> Verdict:
     if rules.skip_permissions:
+        reason = "the session was started by a person with permissions skipped"
         return Verdict(
             behavior=Behavior.ALLOW,
-            reasons=("the session was started by a person with permissions skipped",),
+            reasons=(reason,),
+            rule="skip-permissions",
+            source="session",
         )
     if call.cli_asks:
         return Verdict(behavior=Behavior.ASK, reasons=("no rule decides it, and the CLI asks",))
+    mode = call.facts.mode or "default"
     return Verdict(
         behavior=Behavior.ALLOW,
-        reasons=(f"no rule decides it, and the CLI allows it in mode {call.mode!r}",),
+        reasons=(f"no rule decides it, and the CLI allows it in mode {mode!r}",),
     )
+
+
+class _Found:
+    """All that the rules of all policies say about a call."""
+
+    def __init__(self, rules: Rules, request: Request, call: Call) -> None:
+        self.denied: list[Matched] = []
+        self.asked: list[Matched] = []
+        self.allowing: list[Matched] = []
+        self.rewriting: list[Hit] = []
+        self.open: list[Need] = []
+        self._policies = rules.policies
+        self._rules: dict[tuple[str, str], Rule] = {}
+        covered: set[int] = set()
+        for policy in rules.policies:
+            for hit in policy.hits(request, call.context, call.facts):
+                self._add(hit, covered)
+            outcome = policy.weigh(request, call.context)
+            if outcome is not None:
+                self._add_claude(policy, outcome, request, covered)
+        if any(need.kind is NeedKind.UNKNOWN for need in request.needs):
+            self._add_hidden(request)
+        self.open = [need for need in request.needs if id(need) not in covered]
+
+    @property
+    def all(self) -> tuple[Matched, ...]:
+        """Every rule that hit."""
+        rewriting = [_matched(hit) for hit in self.rewriting]
+        return (*self.denied, *self.asked, *rewriting, *self.allowing)
+
+    def _add(self, hit: Hit, covered: set[int]) -> None:
+        matched = _matched(hit, sure=hit.sure)
+        self._rules[matched.rule, matched.source] = hit.rule
+        match hit.rule.verb:
+            case Verb.ALLOW:
+                self.allowing.append(matched)
+                covered.update(id(need) for need in hit.needs)
+            case _ if not hit.sure:
+                self.asked.append(matched)
+            case Verb.DENY:
+                self.denied.append(matched)
+            case Verb.ASK:
+                self.asked.append(matched)
+            case Verb.REWRITE:
+                self.rewriting.append(hit)
+
+    def _add_claude(
+        self, policy: Policy, outcome: Outcome, request: Request, covered: set[int]
+    ) -> None:
+        where = {
+            Behavior.DENY: self.denied,
+            Behavior.ASK: self.asked,
+            Behavior.ALLOW: self.allowing,
+        }
+        for placed, match in outcome.decided:
+            parts = tuple(need.what for need in match.needs)
+            where[placed.behavior].append(_claude(policy, placed, parts))
+        if outcome.behavior in {None, Behavior.ALLOW}:
+            left = {id(need) for need in outcome.open}
+            covered.update(id(need) for need in request.needs if id(need) not in left)
+
+    def _add_hidden(self, request: Request) -> None:
+        """What cannot be read may hide what a rule would stop: even a rule for all of the tool
+        does not allow it then."""
+        hidden = tuple(need.what for need in request.needs if need.kind is NeedKind.UNKNOWN)
+        for policy in self._policies:
+            for placed in policy.stopping:
+                if placed.rule.specifier is not None and placed.rule.tool in {
+                    request.tool,
+                    *FAMILY.values(),
+                }:
+                    self.asked.append(replace(_claude(policy, placed, hidden), sure=False))
+                    break
+
+    def asking(self, deciding: Iterable[Matched]) -> Asking:
+        """What holds for the question: what its rules say, and what the policies say of any."""
+        own = [
+            rule.asking
+            for one in deciding
+            if (rule := self._rules.get((one.rule, one.source))) is not None
+        ]
+        general = [policy.asking for policy in self._policies if policy.asking != Asking()]
+        whole = together([*own, *general])
+        # Only a rule can say `allow`; what holds for every question does not change that.
+        return replace(whole, then="allow" if own and together(own).then == "allow" else "deny")
+
+    def verdict(self, behavior: Behavior, deciding: list[Matched]) -> Verdict:
+        """The verdict that these rules make."""
+        rules = [self._rules.get((one.rule, one.source)) for one in deciding]
+        messages = [rule.message for rule in rules if rule is not None and rule.message]
+        return Verdict(
+            behavior=behavior,
+            reasons=tuple(str(one) for one in deciding),
+            ruled=True,
+            rule=deciding[0].rule,
+            source=deciding[0].source,
+            message=" ".join(dict.fromkeys(messages)),
+            asking=self.asking(deciding) if behavior is Behavior.ASK else Asking(),
+            matched=self.all,
+            open=tuple(need.what for need in self.open),
+        )
+
+
+def _matched(hit: Hit, *, sure: bool = True, why: str = "") -> Matched:
+    parts = tuple(need.what for need in hit.needs)
+    return Matched(
+        rule=hit.rule.name,
+        source=hit.rule.place,
+        verdict=f"{hit.rule.verb.value} ({why})" if why else hit.rule.verb.value,
+        parts=parts,
+        sure=sure,
+    )
+
+
+def _claude(policy: Policy, placed: Placed, parts: tuple[str, ...]) -> Matched:
+    return Matched(
+        rule=placed.rule.text, source=policy.name, verdict=placed.behavior.value, parts=parts
+    )
+
+
+def _rewritten(hit: Hit, call: Call) -> Raw | str | None:
+    """The new input, None where nothing changes, or why it cannot be made."""
+    rule = hit.rule
+    if rule.rewrite is None:
+        return "it says nothing"
+    edited: list[Edited] = []
+    for need in hit.needs:
+        if need.part is None or any(each.part is need.part for each in edited):
+            continue
+        places = [at for p in rule.what.commands if (at := p.place(need.part)) is not None]
+        edited.append(Edited(part=need.part, at=max(places, default=0)))
+    if rule.rewrite.edits_command and not edited:
+        return "there is no command to rewrite"
+    try:
+        return rewritten(rule.rewrite, call.input, edited)
+    except CannotRewrite as error:
+        return str(error)
+
+
+def _named(parts: tuple[str, ...]) -> str:
+    shown = ", ".join(parts[:SHOWN])
+    return f"{shown} and {len(parts) - SHOWN} more" if len(parts) > SHOWN else shown

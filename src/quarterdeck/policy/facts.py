@@ -1,0 +1,168 @@
+"""What is known about the place and the time of a call, and conditions on that.
+
+A fact may be unknown. So a condition has three answers: it holds, it does not, or nobody can tell
+(None). What nobody can tell never allows anything, and is asked about where it would stop a call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, tzinfo
+from fnmatch import translate
+
+from quarterdeck.domain.structs import Fact
+
+Tri = bool | None
+"""Yes, no, or nobody can tell."""
+
+MAIN, SUBAGENT = "main", "subagent"
+
+
+class Facts(Fact):
+    """What is known of a call besides what it asks for. None is unknown; "" is known to be none."""
+
+    now: int | None = None
+    """In ms since 1970: policy has no clock of its own."""
+    machine: str | None = None
+    project: str | None = None
+    directory: str | None = None
+    """Where the session was started."""
+    branch: str | None = None
+    user: str | None = None
+    """Whose session it is."""
+    mode: str | None = None
+    origin: str | None = None
+    """`main` or `subagent`."""
+    agent: str | None = None
+    """The subagent's type."""
+    cost_usd: float | None = None
+
+
+class Words(Fact):
+    """Patterns for a name. One of them must fit; one that begins with `!` must not."""
+
+    fits: re.Pattern[str] | None = None
+    misfits: re.Pattern[str] | None = None
+    plain: frozenset[str] | None = None
+    """All of them, where none is a pattern: faster to look up."""
+    text: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, patterns: Iterable[str]) -> Words:
+        """Make patterns ready."""
+        given = tuple(patterns)
+        wanted = [pattern for pattern in given if not pattern.startswith("!")]
+        unwanted = [pattern[1:] for pattern in given if pattern.startswith("!")]
+        simple = not unwanted and not any(set(pattern) & set("*?[") for pattern in wanted)
+        return cls(
+            fits=_any(wanted) if wanted else None,
+            misfits=_any(unwanted) if unwanted else None,
+            plain=frozenset(wanted) if simple else None,
+            text=given,
+        )
+
+    def fit(self, name: str | None) -> Tri:
+        """Whether a name fits."""
+        if name is None:
+            return None
+        if self.plain is not None:
+            return name in self.plain
+        if self.misfits is not None and self.misfits.match(name):
+            return False
+        return self.fits is None or self.fits.match(name) is not None
+
+
+def _any(patterns: list[str]) -> re.Pattern[str]:
+    return re.compile("|".join(translate(pattern) for pattern in patterns))
+
+
+class Times(Fact):
+    """Days of the week and hours of the day, in a zone."""
+
+    days: frozenset[int] = frozenset()
+    """0 is Monday. Empty: every day."""
+    hours: tuple[tuple[int, int], ...] = ()
+    """From and to, in minutes; a span whose end is not after its start goes over midnight."""
+    zone: tzinfo = UTC
+
+    def hold(self, now: int | None) -> Tri:
+        """Whether it is such a time. After midnight a span still belongs to the day it began."""
+        if now is None:
+            return None
+        local = datetime.fromtimestamp(now / 1000, self.zone)
+        minute, today = local.hour * 60 + local.minute, local.weekday()
+        if not self.hours:
+            return self._is_day(today)
+        for start, end in self.hours:
+            if start < end:
+                if start <= minute < end and self._is_day(today):
+                    return True
+            elif (minute >= start and self._is_day(today)) or (
+                minute < end and self._is_day((today - 1) % 7)
+            ):
+                return True
+        return False
+
+    def _is_day(self, day: int) -> bool:
+        return not self.days or day in self.days
+
+
+class Where(Fact):
+    """Conditions on the facts of a call. What is left out is no condition."""
+
+    machine: Words | None = None
+    project: Words | None = None
+    directory: Words | None = None
+    branch: Words | None = None
+    user: Words | None = None
+    mode: Words | None = None
+    origin: Words | None = None
+    """`main`, `subagent`, or `subagent:NAME`."""
+    cost_over: float | None = None
+    cost_under: float | None = None
+    times: Times | None = None
+    until: int | None = None
+    """From this time on, in ms, the rule is over."""
+
+    def hold(self, facts: Facts, *, assume: bool = False) -> Tri:
+        """Whether all conditions hold. `assume`: what is unknown is taken to fit, for examples."""
+        result: Tri = True
+        for each in self._each(facts):
+            if each is False:
+                return False
+            if each is None and not assume:
+                result = None
+        return result
+
+    def _each(self, facts: Facts) -> Iterable[Tri]:
+        for words, fact in (
+            (self.machine, facts.machine),
+            (self.project, facts.project),
+            (self.directory, facts.directory),
+            (self.branch, facts.branch),
+            (self.user, facts.user),
+            (self.mode, facts.mode),
+        ):
+            if words is not None:
+                yield words.fit(fact)
+        if self.origin is not None:
+            yield self._origin(self.origin, facts)
+        if self.cost_over is not None:
+            yield None if facts.cost_usd is None else facts.cost_usd > self.cost_over
+        if self.cost_under is not None:
+            yield None if facts.cost_usd is None else facts.cost_usd < self.cost_under
+        if self.times is not None:
+            yield self.times.hold(facts.now)
+        if self.until is not None:
+            yield None if facts.now is None else facts.now < self.until
+
+    @staticmethod
+    def _origin(words: Words, facts: Facts) -> Tri:
+        fit = words.fit(facts.origin)
+        if facts.origin != SUBAGENT or fit is True:
+            return fit
+        named = any(":" in pattern for pattern in words.text)
+        if facts.agent is None:
+            return None if named else fit
+        return words.fit(f"{SUBAGENT}:{facts.agent}")

@@ -1,0 +1,87 @@
+"""A policy: rules made ready for many calls.
+
+Owns which rules are looked at: of five hundred rules about commands, those about the commands at
+hand. It holds every rule against a call that may hit it, and says nothing about what follows:
+`decide` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+from quarterdeck.policy.asking import Asking
+from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.facts import Facts
+from quarterdeck.policy.needs import Context, NeedKind, Request
+from quarterdeck.policy.parity import Outcome, Placed, RuleSet
+from quarterdeck.policy.rules import Hit, Rule
+
+Default = Literal["cli", "ask", "deny"]
+"""What becomes of a call that no rule decides: as the CLI would have it, asked, or denied."""
+
+STRICTNESS: tuple[Default, ...] = ("cli", "ask", "deny")
+
+
+class Policy:
+    """Rules with a name, and what holds where none of them decides."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        rules: Iterable[Rule] = (),
+        claude: Iterable[Placed] = (),
+        default: Default = "cli",
+        asking: Asking | None = None,
+    ) -> None:
+        self.name = name
+        self.rules = tuple(rules)
+        self.claude = tuple(claude)
+        self.default: Default = default
+        self.asking = asking or Asking()
+        self.stopping = tuple(each for each in self.claude if each.behavior is not Behavior.ALLOW)
+        self._claude = RuleSet(self.claude) if self.claude else None
+        self._by_command: dict[str, list[int]] = {}
+        self._others: list[int] = []
+        for index, rule in enumerate(self.rules):
+            names = _commands(rule)
+            if names is None:
+                self._others.append(index)
+            for name_ in names or ():
+                self._by_command.setdefault(name_, []).append(index)
+
+    def hits(self, request: Request, context: Context, facts: Facts) -> Iterator[Hit]:
+        """What its own rules hit in a call, in their order."""
+        for rule in self._looked_at(request):
+            hit = rule.hit(request, context, facts)
+            if hit is not None:
+                yield hit
+
+    def weigh(self, request: Request, context: Context) -> Outcome | None:
+        """What its rules in Claude Code's words make of a call; None where it has none."""
+        return self._claude.weigh(request, context) if self._claude is not None else None
+
+    def _looked_at(self, request: Request) -> Iterable[Rule]:
+        names: set[str] = set()
+        for need in request.needs:
+            if need.kind is NeedKind.UNKNOWN:
+                return self.rules
+            if need.part is not None:
+                if (name := need.part.name) is None:
+                    return self.rules
+                names.add(name)
+                names.add(need.part.words[0].literal or name)
+        found = list(self._others)
+        for name in names:
+            found += self._by_command.get(name, ())
+        return [self.rules[index] for index in sorted(set(found))]
+
+
+def _commands(rule: Rule) -> list[str] | None:
+    """The names of the only commands that a rule can hit; None if others may be meant too."""
+    what = rule.what
+    if not what.commands or what.claude or what.domains:
+        return None
+    names = [pattern.words[0] for pattern in what.commands]
+    return None if any(set(name) & set("*?[") for name in names) else names

@@ -1,0 +1,87 @@
+"""Rewriting: another input in place of the one that the agent asked for.
+
+Members of the input are set or removed; flags of a command are added, removed or replaced in its
+text. What cannot be rewritten with certainty is not: the caller then asks a person. What comes out
+is a new call, which is decided like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Raw, field
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.shell import Part
+
+
+class Rewrite(Fact):
+    """What is changed. A change that is there already is no change."""
+
+    set: dict[str, object] = field(default_factory=dict)
+    remove: tuple[str, ...] = ()
+    add_flags: tuple[str, ...] = ()
+    remove_flags: tuple[str, ...] = ()
+    replace_flags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def edits_command(self) -> bool:
+        """Whether the command's text is changed."""
+        return bool(self.add_flags or self.remove_flags or self.replace_flags)
+
+
+class Edited(Fact):
+    """A part to edit, and the word of it behind which flags are added."""
+
+    part: Part
+    at: int
+
+
+class CannotRewrite(ValueError):
+    """Why an input cannot be rewritten."""
+
+
+def rewritten(rewrite: Rewrite, given: Raw, parts: Sequence[Edited]) -> Raw | None:
+    """The new input; None when nothing changes. Raises `CannotRewrite`."""
+    try:
+        members = msgspec.json.decode(given, type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CannotRewrite(f"the input cannot be read: {error}") from error
+    new = {name: value for name, value in members.items() if name not in rewrite.remove}
+    new |= rewrite.set
+    if rewrite.edits_command:
+        command = new.get("command")
+        if not isinstance(command, str):
+            raise CannotRewrite("there is no command in the input")
+        for edited in sorted(parts, key=lambda edited: edited.part.span, reverse=True):
+            command = _edited(rewrite, command, edited)
+        new["command"] = command
+    return None if new == members else Raw(msgspec.json.encode(new))
+
+
+def _edited(rewrite: Rewrite, command: str, edited: Edited) -> str:
+    part = edited.part
+    start, end = part.span
+    text, changes = command[start:end], list[tuple[int, int, str]]()
+    at = 0
+    for index, word in enumerate(part.words):
+        found = text.find(word.source, at)
+        if found < 0 or not word.source:
+            raise CannotRewrite(f"the words of {part.text!r} are not found in its text")
+        at = found + len(word.source)
+        literal = word.literal
+        if index and literal is not None:
+            if literal in rewrite.remove_flags:
+                begin = found - 1 if found and text[found - 1] == " " else found
+                changes.append((begin, at, ""))
+            elif literal in rewrite.replace_flags:
+                changes.append((found, at, rewrite.replace_flags[literal]))
+        if index == edited.at:
+            have = {other.literal for other in part.words}
+            added = "".join(f" {flag}" for flag in rewrite.add_flags if flag not in have)
+            if added:
+                changes.append((at, at, added))
+    for begin, stop, new in reversed(changes):
+        text = text[:begin] + new + text[stop:]
+    return command[:start] + text + command[end:]

@@ -1,0 +1,303 @@
+"""A rule of ours: conditions, a verdict, and what it hits in a call.
+
+A call is taken apart into needs (`needs`), and a rule is held against each. To allow, it must
+surely cover a need; to stop, it need only fit, and where nobody can tell whether it fits, a person
+is asked. Commands and paths are compared by the same code as Claude Code's rules: the word
+`command` here is a rule `Bash(… :*)` there. What is lax here, flags in any order and options before
+a subcommand, is lax for stopping only.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy import specifiers
+from quarterdeck.policy.asking import Asking
+from quarterdeck.policy.facts import Facts, Tri, Where, Words
+from quarterdeck.policy.matching import Sense, match
+from quarterdeck.policy.needs import Context, Need, NeedKind, Request
+from quarterdeck.policy.rewrite import Rewrite
+from quarterdeck.policy.shell import Part
+
+
+class Verb(StrEnum):
+    """What a rule says, strictest first."""
+
+    DENY = "deny"
+    ASK = "ask"
+    REWRITE = "rewrite"
+    ALLOW = "allow"
+
+
+FAMILY = {NeedKind.EDIT: "Edit", NeedKind.READ: "Read", NeedKind.FETCH: "WebFetch"}
+"""Whoever does it: a redirection in Bash is an edit, and rules for Edit are about it."""
+
+
+class Pattern(Fact):
+    """A command by its words, as in `git push`. A word may have wildcards."""
+
+    words: tuple[str, ...]
+    rule: specifiers.Rule
+    """The same for allowing: `Bash(git push:*)`."""
+
+    def place(self, part: Part) -> int | None:
+        """Where in a part the last word of the pattern stands; None if it is not such a command.
+
+        Options may stand between the words, each with a value: `git -C there push`.
+        """
+        name = part.name
+        if name is None or not (
+            fnmatchcase(name, self.words[0]) or part.words[0].literal == self.words[0]
+        ):
+            return None
+        at, after_option = 0, False
+        wanted = list(self.words[1:])
+        for index, word in enumerate(part.words[1:], 1):
+            if not wanted:
+                break
+            text = word.literal
+            if text is None:
+                return None
+            if fnmatchcase(text, wanted[0]):
+                at, after_option = index, False
+                del wanted[0]
+            elif text.startswith("-"):
+                after_option = True
+            elif after_option:
+                after_option = False
+            else:
+                return None
+        return None if wanted else at
+
+    def fits(self, part: Part) -> Tri:
+        """Whether a part is such a command."""
+        if self.place(part) is not None:
+            return True
+        name = part.name
+        if name is None:
+            return None
+        if not fnmatchcase(name, self.words[0]):
+            return False
+        hidden = any(word.literal is None for word in part.words[1 : len(self.words) + 2])
+        return None if hidden else False
+
+
+def has_flag(part: Part, flag: str) -> Tri:
+    """Whether a part has a flag, wherever it stands: alone, with a value, or among short ones."""
+    found: Tri = None if part.open_ended else False
+    for word in part.words[1:]:
+        text = word.literal
+        if text is None:
+            if not word.prefix or word.prefix.startswith("-"):
+                found = None
+        elif text == flag or text.startswith(f"{flag}="):
+            return True
+        elif _may_mean(text, flag):
+            found = None
+    return found
+
+
+def _may_mean(text: str, flag: str) -> bool:
+    if flag.startswith("--"):
+        # Most programs take the beginning of a long option for all of it.
+        name = text.partition("=")[0]
+        return len(name) > 3 and flag.startswith(name)
+    if len(flag) == 2 and flag[0] == "-":
+        return len(text) > 2 and text[0] == "-" != text[1] and flag[1] in text[1:]
+    return False
+
+
+class What(Fact):
+    """Conditions on what is asked for. All empty: every call of the tools."""
+
+    claude: tuple[specifiers.Rule, ...] = ()
+    commands: tuple[Pattern, ...] = ()
+    flags: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    paths: tuple[specifiers.Rule, ...] = ()
+    """As `Edit(…)` and `Read(…)`, two for each path."""
+    domains: tuple[specifiers.Rule, ...] = ()
+    """As `WebFetch(domain:…)`."""
+
+    @property
+    def any(self) -> bool:
+        """Whether there is no condition."""
+        return not (
+            self.claude or self.commands or self.flags or self.without or self.paths or self.domains
+        )
+
+    def covers(self, request: Request, context: Context) -> list[Need]:
+        """The needs that are surely meant: what an allow rule allows."""
+        if self.any:
+            return list(request.needs)
+        found: list[Need] = []
+        if self.claude:
+            found += _matched(self.claude, request, context, Sense.ALLOW)
+        if self.commands or self.flags or self.without:
+            rules = [pattern.rule for pattern in self.commands]
+            named = [
+                need
+                for need in _matched(rules, request, context, Sense.ALLOW)
+                if need.part is not None and self._flagged(need.part) is True
+            ]
+            found += named
+            if self.paths:
+                parts = {id(need.part) for need in named}
+                inside = _matched(self.paths, request, context, Sense.ALLOW)
+                found += [need for need in inside if id(need.part) in parts]
+        elif self.paths:
+            found += _matched(self.paths, request, context, Sense.ALLOW)
+        if self.domains:
+            found += _matched(self.domains, request, context, Sense.ALLOW)
+        return found
+
+    def catches(self, request: Request, context: Context) -> list[tuple[Need, bool]]:
+        """The needs that are meant or may be: what stops a call. Each with whether it is sure."""
+        if self.any:
+            return [(need, True) for need in request.needs]
+        caught: dict[int, tuple[Need, bool]] = {}
+        for need in request.needs:
+            if need.kind is NeedKind.UNKNOWN:
+                caught[id(need)] = (need, False)
+        sure = _matched(self.claude, request, context, Sense.STOP)
+        sure += _matched(self.domains, request, context, Sense.STOP)
+        inside = _matched(self.paths, request, context, Sense.STOP)
+        if self.commands or self.flags or self.without:
+            among = {id(need) for need in inside}
+            for need in request.needs:
+                fit = self._command(need.part) if need.part is not None else False
+                if fit is not False and (not self.paths or id(need) in among):
+                    caught.setdefault(id(need), (need, fit is True))
+        else:
+            sure += inside
+        caught |= {id(need): (need, True) for need in sure}
+        return list(caught.values())
+
+    def _command(self, part: Part) -> Tri:
+        fit: Tri = not self.commands
+        for pattern in self.commands:
+            one = pattern.fits(part)
+            if one is True:
+                fit = True
+                break
+            fit = None if one is None else fit
+        flagged = self._flagged(part)
+        if fit is False or flagged is False:
+            return False
+        return None if fit is None or flagged is None else True
+
+    def _flagged(self, part: Part) -> Tri:
+        wanted: Tri = not self.flags
+        for flag in self.flags:
+            one = has_flag(part, flag)
+            if one is True:
+                wanted = True
+                break
+            wanted = None if one is None else wanted
+        if wanted is False:
+            return False
+        for flag in self.without:
+            one = has_flag(part, flag)
+            if one is True:
+                return False
+            wanted = None if one is None else wanted
+        return wanted
+
+
+def _matched(
+    rules: tuple[specifiers.Rule, ...] | list[specifiers.Rule],
+    request: Request,
+    context: Context,
+    sense: Sense,
+) -> list[Need]:
+    found: list[Need] = []
+    for rule in rules:
+        hit = match(rule, request, context, sense)
+        if hit is not None:
+            found += hit.needs
+    return found
+
+
+class Rule(Fact):
+    """A rule of ours."""
+
+    name: str
+    verb: Verb
+    source: str
+    """Where it stands: a policy's name."""
+    line: int = 0
+    tools: Words | None = None
+    servers: Words | None = None
+    """MCP servers."""
+    what: What = What()
+    where: Where = Where()
+    message: str = ""
+    """For the agent."""
+    asking: Asking = Asking()
+    rewrite: Rewrite | None = None
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """What tells it from all others."""
+        return (self.source, self.line, self.name)
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people."""
+        return f"{self.source}:{self.line}" if self.line else self.source
+
+    def hit(
+        self, request: Request, context: Context, facts: Facts, *, assume: bool = False
+    ) -> Hit | None:
+        """What it hits in a call, if anything."""
+        if not self._concerns(request):
+            return None
+        holds = self.where.hold(facts, assume=assume)
+        if holds is False:
+            return None
+        if self.verb is Verb.ALLOW:
+            if holds is None:
+                return None
+            needs = [n for n in self.what.covers(request, context) if self._is_tool(request, n)]
+            return Hit(rule=self, needs=tuple(needs)) if needs else None
+        caught = [
+            (need, sure)
+            for need, sure in self.what.catches(request, context)
+            if self._is_tool(request, need)
+        ]
+        if not caught:
+            return None
+        certain = [need for need, sure in caught if sure]
+        sure = bool(certain) and holds is True
+        return Hit(rule=self, needs=tuple(certain or [need for need, _ in caught]), sure=sure)
+
+    def _concerns(self, request: Request) -> bool:
+        if self.servers is not None:
+            server = server_of(request.tool)
+            if server is None or not self.servers.fit(server):
+                return False
+        return True
+
+    def _is_tool(self, request: Request, need: Need) -> bool:
+        """A rule for Bash is about all that a command does; one for Edit about every edit."""
+        if self.tools is None or self.tools.fit(request.tool):
+            return True
+        family = FAMILY.get(need.kind)
+        return family is not None and bool(self.tools.fit(family))
+
+
+class Hit(Fact):
+    """A rule, and the needs of a call that it hits. Not `sure`: nobody can tell whether it does."""
+
+    rule: Rule
+    needs: tuple[Need, ...]
+    sure: bool = True
+
+
+def server_of(tool: str) -> str | None:
+    """The MCP server of a tool; None for the CLI's own."""
+    if not tool.startswith("mcp__"):
+        return None
+    return tool.split("__")[1] or None
