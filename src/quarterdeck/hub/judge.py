@@ -14,6 +14,7 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.cooldown import Cooldown
 from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
+from quarterdeck.policy.facts import Facts
 from quarterdeck.wire.answers import allow, deny
 from quarterdeck.wire.base import Message, Part
 from quarterdeck.wire.content import ToolResultBlock
@@ -58,13 +59,8 @@ class Judge:
             reason = f"the plan comes again too soon; {wait} s are left to improve it"
             verdict = Verdict(behavior=Behavior.DENY, reasons=(reason,))
         else:
-            call = Call(
-                tool=request.tool_name,
-                input=request.input,
-                mode=mode,
-                agent=request.agent_id,
-                cli_asks=True,
-            )
+            facts = Facts(now=now, mode=mode)
+            call = Call(tool=request.tool_name, input=request.input, facts=facts, cli_asks=True)
             verdict = decide(call, self._rules)
         body: Part
         match verdict.behavior:
@@ -81,7 +77,7 @@ class Judge:
         """The CLI is about to run a tool, or to ask about it."""
         if not isinstance(seen, PreToolUseInput):
             return Judgement()
-        call = Call(tool=seen.tool_name, input=seen.tool_input, mode=mode, agent=seen.agent_id)
+        call = Call(tool=seen.tool_name, input=seen.tool_input, facts=Facts(mode=mode))
         verdict = decide(call, self._rules)
         ruled = seen.tool_name in self._rules.auto_approve or verdict.behavior is Behavior.DENY
         if not ruled:

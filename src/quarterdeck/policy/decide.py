@@ -261,7 +261,8 @@ class _Found:
 
     def _add_hidden(self, request: Request) -> None:
         """What cannot be read may hide what a rule would stop: even a rule for all of the tool
-        does not allow it then."""
+        does not allow it then.
+        """
         hidden = tuple(need.what for need in request.needs if need.kind is NeedKind.UNKNOWN)
         for policy in self._policies:
             for placed in policy.stopping:
