@@ -12,12 +12,12 @@ prompt whole. So the ledger never counts. It goes by what the CLI says of each p
    2.1.120 commands that the CLI runs by itself (`/cost`) and prompts that a hook swallowed are
    not echoed, so this is what ends them.
 
-Cost and model usage come as totals of the process; the ledger gives each turn its difference.
+Cost and model usage come as totals of the process; `totals` gives each turn its difference.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock
@@ -29,8 +29,10 @@ from quarterdeck.wire.messages import (
     StreamEvent,
     User,
 )
+from quarterdeck.wire.result import ModelUsage
 from quarterdeck.wire.system import Init, SessionStateChanged
 from quarterdeck.wire.tasks import TaskNotification
+from quarterdeck.wire.totals import Totals
 from quarterdeck.wire.versions import Version, starts_turns_itself
 
 _TASK = "task-notification"
@@ -43,12 +45,14 @@ class Turn(Struct, frozen=True):
     """A turn that has ended.
 
     `prompts` are the uuids of the prompts that it took in, oldest first; none if the CLI began it
-    by itself. `result` is missing if the CLI went idle without one. `cost_usd` is this turn's own.
+    by itself. `result` is missing if the CLI went idle without one. `cost_usd` and `models`, what
+    each model did, are this turn's own.
     """
 
     prompts: tuple[str, ...]
     result: Result | None
     cost_usd: float
+    models: dict[str, ModelUsage] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -89,7 +93,7 @@ class TurnLedger:
         self._starts_turns = True
         # Background tasks that have ended, and whose own turn has not been seen yet.
         self._reports: dict[str, None] = {}
-        self._total_cost: float = 0.0
+        self._totals = Totals()
 
     @property
     def in_turn(self) -> bool:
@@ -141,7 +145,7 @@ class TurnLedger:
             case SessionStateChanged(state="idle"):
                 return self._idle()
             case ConversationReset():
-                self._total_cost = 0.0
+                self._totals.reset()
             case _:
                 pass
         return []
@@ -178,7 +182,7 @@ class TurnLedger:
         if not prompts and self._reports:
             del self._reports[next(iter(self._reports))]
         self._close()
-        return [*events, TurnEnded(Turn(prompts, result, self._cost(result)))]
+        return [*events, TurnEnded(Turn(prompts, result, *self._totals.take(result)))]
 
     def _hear(self, message: Assistant) -> None:
         """Note whether the model has spoken in this turn; asked only where it may matter."""
@@ -216,10 +220,3 @@ class TurnLedger:
         self._taken.clear()
         self._open = False
         self._model_spoke = False
-
-    def _cost(self, result: Result) -> float:
-        total = float(result.total_cost_usd or 0)
-        # A total below the last one means that the CLI began to count anew.
-        spent = total - self._total_cost if total >= self._total_cost else total
-        self._total_cost = total
-        return spent
