@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from quarterdeck.fronts.http.access import Access, login_link
 from quarterdeck.fronts.http.home import data_home
+from quarterdeck.fronts.http.measuring import Requests
 from quarterdeck.fronts.http.places import Places
 from quarterdeck.fronts.http.roles import Person, Right, Role
 from quarterdeck.fronts.http.serve import Listen, serve
@@ -29,6 +30,7 @@ __all__ = [
     "Pace",
     "Person",
     "Places",
+    "Requests",
     "Right",
     "Role",
     "data_home",

@@ -25,6 +25,7 @@ from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
 from quarterdeck.fronts.http.connection import Pace
 from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.measuring import MetricsPage, MetricsSource, Requests
 from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.problems import (
@@ -47,20 +48,28 @@ def make_app(
     cli_endpoint: ASGIApp | None = None,
     static: Path | None = None,
     pace: Pace | None = None,
+    metrics: MetricsSource | None = None,
+    requests: Requests | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
     `runner_endpoint` gets what comes to `/runner`; `cli_endpoint` what comes below `/v1/`, and the
-    WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`.
+    WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics`
+    makes the page at `/metrics`, and `requests` counts what is answered.
     """
     pages = Pages(openapi_document(), static)
     switch = _Switch(cast("ASGIApp", _api(deck, access)), pages)
+    stream = StreamEndpoint(deck, access, pace)
+    requests = requests or Requests()
+    requests.streams = stream.clients
     return Gate(
         access,
         switch,
-        stream=StreamEndpoint(deck, access, pace),
+        stream=stream,
         runner=runner_endpoint,
         cli=cli_endpoint,
+        metrics=None if metrics is None else MetricsPage(metrics),
+        requests=requests,
     )
 
 

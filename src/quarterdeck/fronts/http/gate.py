@@ -23,6 +23,7 @@ from quarterdeck.fronts.http.asgi import (
     refuse_upgrade,
     respond,
 )
+from quarterdeck.fronts.http.measuring import Requests
 from quarterdeck.fronts.http.places import Visit
 from quarterdeck.fronts.http.problems import (
     MEDIA_TYPE,
@@ -32,6 +33,7 @@ from quarterdeck.fronts.http.problems import (
     problem,
     problem_of,
 )
+from quarterdeck.fronts.http.roles import Right
 
 POLICY = "; ".join(
     (
@@ -77,12 +79,16 @@ class Gate:
         stream: ASGIApp,
         runner: ASGIApp | None = None,
         cli: ASGIApp | None = None,
+        metrics: ASGIApp | None = None,
+        requests: Requests | None = None,
     ) -> None:
         self._access = access
         self._inner = inner
         self._stream = stream
         self._runner = runner
         self._cli = cli
+        self._metrics = metrics
+        self._requests = requests or Requests()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection or request, as ASGI has it."""
@@ -90,6 +96,7 @@ class Gate:
             await self._inner(scope, receive, send)
             return
         visit: Visit | None = None
+        send = self._requests.watched(scope, send)
         try:
             visit = self._access.places.visit(scope)
             app = self._admit(scope, visit)
@@ -116,11 +123,21 @@ class Gate:
         if path.startswith("/api/"):
             person = self._access.authenticate(scope, visit)
             scope["user"], scope["auth"] = person, None
+        if path == "/metrics" and scope["type"] == "http":
+            return self._measured(scope, visit)
         if scope["type"] == "websocket":
             if path == "/api/stream":
                 return self._stream
             raise Refused("not_found", "there is no WebSocket here")
         return self._inner
+
+    def _measured(self, scope: Scope, visit: Visit) -> ASGIApp:
+        person = self._access.authenticate(scope, visit)
+        if not person.may(Right.READ):
+            person.need(Right.MEASURE)
+        if self._metrics is None:
+            raise Refused("not_found", "this server has no metrics")
+        return self._metrics
 
 
 def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
@@ -134,7 +151,7 @@ def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
 
 async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
     """Have the app answer, with headers that keep browsers from harm."""
-    private = path_of(scope).startswith("/api/")
+    private = path_of(scope).startswith("/api/") or path_of(scope) == "/metrics"
     begun = scope["type"] == "websocket"
 
     async def hardened(message: Message) -> None:

@@ -38,6 +38,8 @@ class Role(StrEnum):
     VIEWER = "viewer"
     RUNNER = "runner"
     """A machine that runs agents. It has its own socket and sees nothing else."""
+    METRICS = "metrics"
+    """A program that reads the metrics, and nothing else."""
 
 
 class Right(StrEnum):
@@ -52,6 +54,8 @@ class Right(StrEnum):
     each can make an agent do anything on its machine, or take a history away."""
     RUN = "run"
     """Connect as a machine."""
+    MEASURE = "measure"
+    """Read the metrics. Whoever may read all may read these too."""
 
 
 RIGHTS: dict[Role, frozenset[Right]] = {
@@ -59,6 +63,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
     Role.OPERATOR: frozenset({Right.READ, Right.STEER}),
     Role.VIEWER: frozenset({Right.READ}),
     Role.RUNNER: frozenset({Right.RUN}),
+    Role.METRICS: frozenset({Right.MEASURE}),
 }
 
 

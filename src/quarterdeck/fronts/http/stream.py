@@ -67,6 +67,10 @@ class StreamEndpoint:
         """Frames that several connections send."""
         return self._frames
 
+    def clients(self) -> int:
+        """How many follow now."""
+        return len(self._connections)
+
     def speaking(self) -> set[str]:
         """The sessions of which there may be text that is still being made."""
         return set(self._speaking)

@@ -1,0 +1,92 @@
+"""Requests in numbers, and the page on which numbers are read.
+
+`Requests` counts what the gate answers, by method, route and status. A route is the pattern, never
+the path that was asked for: paths name sessions, and anybody can invent more. `MetricsPage` is the
+ASGI app at `/metrics`; what is on it is made elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from quarterdeck.fronts.http.asgi import (
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header_of,
+    path_of,
+    respond,
+)
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem, problem_of
+
+MetricsSource = Callable[[str], Awaitable[tuple[bytes, str]]]
+"""From the reader's `Accept` to the page and its content type."""
+
+_METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_SWITCHED = 101
+
+
+class Requests:
+    """How many requests were answered, and how. `streams` is told by whoever has them."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str, int]] = Counter()
+        self.streams: Callable[[], int] = int
+
+    def watched(self, scope: Scope, send: Send) -> Send:
+        """A `send` that counts the answer when it begins."""
+
+        async def counting(message: Message) -> None:
+            match message["type"]:
+                case "http.response.start" | "websocket.http.response.start":
+                    self._count(scope, message["status"])
+                case "websocket.accept":
+                    self._count(scope, _SWITCHED)
+            await send(message)
+
+        return counting
+
+    def _count(self, scope: Scope, status: int) -> None:
+        method = scope.get("method", "GET")
+        self.counts[method if method in _METHODS else "other", route_of(scope), status] += 1
+
+
+class MetricsPage:
+    """The ASGI app at `/metrics`."""
+
+    def __init__(self, source: MetricsSource) -> None:
+        self._source = source
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        del receive
+        if scope["method"] not in {"GET", "HEAD"}:
+            refusal = problem("method_not_allowed")
+            await respond(send, refusal.status, encode(refusal), MEDIA_TYPE)
+            return
+        try:
+            body, content_type = await self._source(header_of(scope, b"accept") or "")
+        except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
+            failed = problem_of(error)
+            await respond(send, failed.status, encode(failed), MEDIA_TYPE)
+            return
+        await respond(send, 200, b"" if scope["method"] == "HEAD" else body, content_type)
+
+
+def route_of(scope: Scope) -> str:
+    """The pattern of what was asked for; one of a fixed number of words."""
+    path = path_of(scope)
+    if path in {"/metrics", "/api/stream"}:
+        return path
+    for endpoint in ("/runner", "/v1"):
+        if path == endpoint or path.startswith(f"{endpoint}/"):
+            return endpoint
+    if scope["type"] == "websocket" and path == "/":
+        return "/v1"  # a CLI that dials
+    template = scope.get("path_template")
+    if isinstance(template, str) and template:
+        return template
+    return "unknown" if path.startswith("/api/") else "page"

@@ -1,0 +1,364 @@
+"""The page of metrics: a registry of its own, and one collector over the hub's state.
+
+Owns the names, types and help texts of all metrics, and when the hub is asked. Sessions are read
+once, and after that only those in which something has happened since the page before: so a page
+costs the same whether there are ten sessions or thousands. It knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+from msgspec import Struct
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from quarterdeck import __version__
+from quarterdeck.domain.errors import NotFound, QuarterdeckError
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.fronts.metrics.sources import Sources
+from quarterdeck.fronts.metrics.tally import Tally, status_of
+from quarterdeck.hub.deck import Deck, MachineView
+from quarterdeck.journal.views import SessionView
+
+FRESH_SECONDS = 1.0
+"""Pages that are asked for more often than this tell the same of the sessions."""
+PAGE = 500
+ONE_BY_ONE = 200
+"""If more sessions than this have changed, all are read anew, a page at a time."""
+PAUSE_SECONDS = 5.0
+
+
+class _Seen(Struct):
+    """What is kept of a session."""
+
+    state: SessionState
+    archived: bool
+    asks: int
+    oldest_ask: int | None
+
+
+class Metrics:
+    """The front."""
+
+    def __init__(
+        self,
+        deck: Deck,
+        sources: Sources | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._deck = deck
+        self._sources = sources or Sources()
+        self._clock = clock
+        self._tally = Tally()
+        self._sessions: dict[str, _Seen] | None = None
+        self._machines: list[MachineView] = []
+        self._lock = anyio.Lock()
+        self._fresh_until = 0.0
+        self._registry = CollectorRegistry()
+        self._registry.register(_Collector(self.collect))
+        ProcessCollector(registry=self._registry)
+        PlatformCollector(registry=self._registry)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Count while the block runs."""
+        after = self._deck.position
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow, after)
+            try:
+                yield
+            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def page(self, accept: str = "") -> tuple[bytes, str]:
+        """The page and its content type, in the format that the reader's `Accept` asks for."""
+        async with self._lock:
+            if time.monotonic() >= self._fresh_until:
+                await self._refresh()
+                self._fresh_until = time.monotonic() + FRESH_SECONDS
+        encode, content_type = choose_encoder(accept)
+        return encode(self._registry), content_type
+
+    @property
+    def registry(self) -> CollectorRegistry:
+        """All metrics, as the client library has them."""
+        return self._registry
+
+    # --- the state -------------------------------------------------------------------------------
+
+    async def _follow(self, after: int) -> None:
+        while True:
+            try:
+                async for batch in self._deck.follow(after=after):
+                    for stored in batch:
+                        self._tally.add(stored)
+                    after = batch[-1].position
+                return
+            except QuarterdeckError:  # a disk that cannot be read: whoever appends tells of it
+                await anyio.sleep(PAUSE_SECONDS)
+
+    async def _refresh(self) -> None:
+        self._machines = await self._deck.machines()
+        changed, self._tally.changed = self._tally.changed, set()
+        try:
+            if self._sessions is None or len(changed) > ONE_BY_ONE:
+                self._sessions = await self._read_all()
+            else:
+                for session in changed:
+                    await self._read(self._sessions, session)
+        except BaseException:
+            self._tally.changed |= changed  # they are looked at again
+            raise
+
+    async def _read_all(self) -> dict[str, _Seen]:
+        found: dict[str, _Seen] = {}
+        for archived in (False, True):
+            after: str | None = None
+            while views := await self._deck.sessions(after=after, limit=PAGE, archived=archived):
+                after = views[-1].session
+                found |= {view.session: _seen(view) for view in views}
+        return found
+
+    async def _read(self, sessions: dict[str, _Seen], session: str) -> None:
+        try:
+            sessions[session] = _seen(await self._deck.session(session))
+        except NotFound:
+            sessions.pop(session, None)
+
+    # --- the metrics -----------------------------------------------------------------------------
+
+    def collect(self) -> Iterable[Metric]:
+        """All of the hub's own metrics, as they are now."""
+        build = InfoMetricFamily("quarterdeck_build", "The version of the hub.")
+        build.add_metric((), {"version": __version__, "python": platform.python_version()})
+        yield build
+        yield from self._of_sessions()
+        yield from self._of_machines()
+        yield from self._of_events()
+        yield from self._of_money()
+        yield from self._of_limits()
+        yield from self._of_journal()
+        yield from self._of_fronts()
+
+    def _of_sessions(self) -> Iterable[Metric]:
+        seen = list((self._sessions or {}).values())
+        states = Counter(each.state for each in seen if not each.archived)
+        yield _gauge(
+            "quarterdeck_sessions",
+            "Sessions that are not archived, by what they are doing.",
+            "state",
+            {state.value.replace(" ", "_"): states[state] for state in SessionState},
+        )
+        yield _plain("quarterdeck_sessions_archived", "Sessions that are put away.",
+                     sum(each.archived for each in seen))  # fmt: skip
+        yield _plain("quarterdeck_open_asks", "Questions that wait for a person.",
+                     sum(each.asks for each in seen))  # fmt: skip
+        oldest = min(
+            (each.oldest_ask for each in seen if each.oldest_ask is not None), default=None
+        )
+        age = 0.0 if oldest is None else max(0.0, self._clock() - oldest / 1000)
+        yield _plain(
+            "quarterdeck_oldest_ask_age_seconds",
+            "For how long the oldest open question has been waiting; 0 when there is none.",
+            age,
+        )
+
+    def _of_machines(self) -> Iterable[Metric]:
+        machines = self._machines
+        yield _gauge(
+            "quarterdeck_runner_connected",
+            "1 when the machine's runner is connected, else 0.",
+            "machine",
+            {each.name: int(each.connected) for each in machines},
+        )
+        yield _gauge(
+            "quarterdeck_runs",
+            "CLI processes that the hub holds on a machine.",
+            "machine",
+            {each.name: each.runs for each in machines},
+        )
+        yield _gauge(
+            "quarterdeck_machine_load",
+            "The machine's load, as its runner tells it.",
+            "machine",
+            {each.name: each.load for each in machines if each.load is not None},
+        )
+        yield _gauge(
+            "quarterdeck_machine_memory_available_bytes",
+            "The machine's available memory, as its runner tells it.",
+            "machine",
+            {each.name: each.memory_available for each in machines if each.memory_available},
+        )
+
+    def _of_events(self) -> Iterable[Metric]:
+        tally = self._tally
+        yield _counter(
+            "quarterdeck_events", "Events that were appended, by kind.", "kind", tally.events
+        )
+        yield _counter(
+            "quarterdeck_lines",
+            "Lines of the CLIs that were journalled: in from them, out to them.",
+            "direction",
+            {"in": tally.lines["in"], "out": tally.lines["out"]},
+        )
+        yield CounterMetricFamily(
+            "quarterdeck_runs_started", "CLI processes that were asked for.", tally.runs_started
+        )
+        yield _counter(
+            "quarterdeck_runs_ended",
+            "CLI processes that have ended, by whether that was in order.",
+            "how",
+            {"clean": tally.runs_ended["clean"], "died": tally.runs_ended["died"]},
+        )
+        yield _counter(
+            "quarterdeck_turns",
+            "Turns that have ended, by outcome.",
+            "outcome",
+            {"ok": tally.turns["ok"], "failed": tally.turns["failed"]},
+        )
+        yield _counter(
+            "quarterdeck_decisions",
+            "Tool calls that were decided about, by verdict.",
+            "verdict",
+            tally.decisions,
+        )
+
+    def _of_money(self) -> Iterable[Metric]:
+        tally = self._tally
+        yield _counter(
+            "quarterdeck_cost_usd", "What turns have cost, in US dollars.", "model", tally.cost
+        )
+        tokens = CounterMetricFamily(
+            "quarterdeck_tokens", "Tokens that turns have used.", labels=("model", "type")
+        )
+        for (model, kind), number in tally.tokens.items():
+            tokens.add_metric((model, kind), number)
+        yield tokens
+
+    def _of_limits(self) -> Iterable[Metric]:
+        limits = self._tally.limits
+        yield _gauge(
+            "quarterdeck_rate_limit_used_ratio",
+            "How much of a limit of the account is used, from 0 to 1.",
+            "limit",
+            {name: each.used for name, each in limits.items() if each.used is not None},
+        )
+        yield _gauge(
+            "quarterdeck_rate_limit_resets_timestamp_seconds",
+            "When a limit of the account is reset.",
+            "limit",
+            {name: each.resets_at / 1000 for name, each in limits.items() if each.resets_at},
+        )
+        states = GaugeMetricFamily(
+            "quarterdeck_rate_limit_state",
+            "1 for the state that a limit of the account is in.",
+            labels=("limit", "state"),
+        )
+        for name, each in limits.items():
+            states.add_metric((name, status_of(each)), 1)
+        yield states
+
+    def _of_journal(self) -> Iterable[Metric]:
+        yield _plain(
+            "quarterdeck_journal_position",
+            "The position of the journal's last event.",
+            self._deck.position,
+        )
+        size = self._sources.journal_bytes()
+        if size is not None:
+            yield _plain("quarterdeck_journal_size_bytes", "The journal's files on disk.", size)
+        commits = self._sources.commits()
+        if commits is not None:
+            histogram = HistogramMetricFamily(
+                "quarterdeck_journal_commit_seconds", "How long the journal's commits take."
+            )
+            buckets = [*((str(bound), float(upto)) for bound, upto in commits.buckets)]
+            buckets.append(("+Inf", float(commits.count)))
+            histogram.add_metric((), buckets, commits.seconds)
+            yield histogram
+
+    def _of_fronts(self) -> Iterable[Metric]:
+        yield _plain(
+            "quarterdeck_stream_clients",
+            "Clients that follow the stream now.",
+            self._sources.streams(),
+        )
+        requests = CounterMetricFamily(
+            "quarterdeck_http_requests",
+            "HTTP requests and WebSocket handshakes that were answered.",
+            labels=("method", "route", "status"),
+        )
+        for (method, route, status), number in self._sources.requests().items():
+            requests.add_metric((method, route, str(status)), number)
+        yield requests
+        outcomes = CounterMetricFamily(
+            "quarterdeck_webhook_deliveries",
+            "Webhooks: payloads delivered, tries that failed, payloads given up.",
+            labels=("webhook", "outcome"),
+        )
+        waiting = GaugeMetricFamily(
+            "quarterdeck_webhook_waiting", "Payloads that wait for a try.", labels=("webhook",)
+        )
+        for name, each in self._sources.deliveries().items():
+            outcomes.add_metric((name, "delivered"), each.delivered)
+            outcomes.add_metric((name, "failed"), each.failed)
+            outcomes.add_metric((name, "given_up"), each.given_up)
+            waiting.add_metric((name,), each.waiting)
+        yield outcomes
+        yield waiting
+
+
+class _Collector(Collector):
+    """Gives what a function gives."""
+
+    def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Metric]:
+        return self._collect()
+
+
+def _plain(name: str, text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, value)
+
+
+def _gauge(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, text, labels=(label,))
+    for each, value in values.items():
+        family.add_metric((each,), value)
+    return family
+
+
+def _counter(name: str, text: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=(label,))
+    for each, value in values.items():
+        family.add_metric((each,), value)
+    return family
+
+
+def _seen(view: SessionView) -> _Seen:
+    return _Seen(
+        state=view.state,
+        archived=view.archived,
+        asks=len(view.asks),
+        oldest_ask=min((card.at for card in view.asks.values()), default=None),
+    )

@@ -1,0 +1,83 @@
+"""What the journal's events come to in numbers, counted since the hub started. Pure.
+
+It keeps no session and no text: counters, the newest word on each rate limit, and which sessions
+have changed. Names that come from outside (models, limits) are bounded in number and length, since
+each is a time series in somebody's database.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from quarterdeck.domain import events as fact
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.views import only_counts
+
+MOST_NAMES = 50
+"""How many models or limits are told apart; the rest is `other`."""
+LONGEST_NAME = 100
+OTHER = "other"
+_VERDICTS = frozenset({"allow", "deny", "ask"})
+_STATUSES = frozenset({"allowed", "allowed_warning", "rejected"})
+
+
+class Tally:
+    """The counts."""
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+        self.lines: Counter[str] = Counter()
+        self.turns: Counter[str] = Counter()
+        self.runs_started = 0
+        self.runs_ended: Counter[str] = Counter()
+        self.decisions: Counter[str] = Counter()
+        self.cost: dict[str, float] = {}
+        self.tokens: Counter[tuple[str, str]] = Counter()
+        self.limits: dict[str, fact.RateLimited] = {}
+        self.changed: set[str] = set()
+        """The sessions whose view may be another one now. Whoever looks empties it."""
+
+    def add(self, stored: Stored) -> None:
+        """One more event."""
+        event = stored.event
+        self.events[str(type(event).__struct_config__.tag)] += 1
+        if not only_counts(event):
+            self.changed.add(stored.session)
+        match event:
+            case fact.Said() | fact.SaidBroken():
+                self.lines["in"] += 1
+            case fact.Sent():
+                self.lines["out"] += 1
+            case fact.RunStarting():
+                self.runs_started += 1
+            case fact.RunEnded(clean=clean):
+                self.runs_ended["clean" if clean else "died"] += 1
+            case fact.TurnEnded():
+                self._turn(event)
+            case fact.Decided(verdict=verdict):
+                self.decisions[verdict if verdict in _VERDICTS else OTHER] += 1
+            case fact.RateLimited(limit=limit):
+                self.limits[_name(limit or "unknown", self.limits)] = event
+            case _:
+                pass
+
+    def _turn(self, ended: fact.TurnEnded) -> None:
+        self.turns["failed" if ended.failed else "ok"] += 1
+        models = ended.models or (fact.ModelTokens(model="unknown", cost_usd=ended.cost_usd),)
+        for used in models:
+            model = _name(used.model or "unknown", self.cost)
+            # A counter never falls, whatever a CLI says.
+            self.cost[model] = self.cost.get(model, 0.0) + max(0.0, used.cost_usd)
+            for kind in ("input", "output", "cache_read", "cache_write"):
+                self.tokens[model, kind] += max(0, getattr(used, kind))
+
+
+def status_of(limited: fact.RateLimited) -> str:
+    """The state of a limit, as one of the words that we know."""
+    return limited.status if limited.status in _STATUSES else OTHER
+
+
+def _name(given: str, known: Collection[str]) -> str:
+    name = given[:LONGEST_NAME].encode("utf-8", "replace").decode()
+    return name if name in known or len(known) < MOST_NAMES else OTHER
