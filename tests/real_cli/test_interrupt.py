@@ -7,12 +7,13 @@ import os
 import anyio
 import pytest
 
+from quarterdeck import Agent
 from quarterdeck.testing import Text, play
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS, Decider, Person, Probe, bash, result_of, tool_results, turn
+from support.scenes import SECONDS, Person, Probe, bash, result_of, tool_results, turn
 from support.seats import Seat
 from support.waiting import until
 
@@ -30,85 +31,94 @@ def check_interrupted(seat: Seat, result: Result | None, reason: TerminalReason)
     assert result.terminal_reason is (reason if newer else None)
 
 
-async def test_a_text_is_cut_short_and_what_was_queued_runs_next(seat: Seat) -> None:
-    async with seat.agent() as agent:
-        with anyio.fail_after(SECONDS):
-            query = await agent.prompt(play(SLOWLY))
-            async for message in query:
-                if isinstance(message, StreamEvent) and message.text:
-                    break
-            queued = await agent.prompt("next, please")
-            receipt = await agent.interrupt()
-            rest = [message async for message in query]
-            after = [message async for message in queued]
-        check_interrupted(seat, query.result, TerminalReason.ABORTED_STREAMING)
-        assert any(
-            isinstance(each, User) and each.text == "[Request interrupted by user]" for each in rest
-        )
-        seat.found("Interrupt while the model speaks")
-        kept = [each for each in rest if isinstance(each, Assistant)]
-        if seat.version >= release(120):
-            assert len(kept) == 1
-            assert kept[0].text.startswith("word ")
-            seat.found("The text before an interrupt", "comes as a message")
-        else:
-            assert kept == []
-            seat.found("The text before an interrupt", "only as deltas")
-
-        assert result_of(after).result == "echo: next, please"
-        assert queued.turn is not None
-        assert queued.turn.prompts == (queued.uuid,)
-        assert agent.state is State.READY
-        seat.found("A prompt queued before an interrupt", "runs next")
-        told = receipt.still_queued == (queued.uuid,)
-        assert told is (seat.version >= release(325))
-        seat.found("Says what is still queued", "yes" if told else "no")
-
-        with anyio.fail_after(SECONDS):
-            await agent.interrupt()
-        assert agent.state is State.READY
-        messages = await turn(agent, "still here")
-        assert result_of(messages).result == "still here"
-        seat.found("Interrupt between turns", "does nothing")
+async def test_an_interrupt_ends_what_runs_and_nothing_else(seat: Seat) -> None:
+    person = Person()
+    async with seat.agent(decide=person) as agent:
+        await a_text_is_cut_short_and_what_was_queued_runs_next(seat, agent)
+        await between_turns_nothing_happens(seat, agent)
+        await a_running_command_is_killed(seat, agent, person)
+        await an_open_question_is_withdrawn(seat, agent, person)
 
 
-async def test_a_running_command_is_killed(seat: Seat) -> None:
+async def a_text_is_cut_short_and_what_was_queued_runs_next(seat: Seat, agent: Agent) -> None:
+    with anyio.fail_after(SECONDS):
+        query = await agent.prompt(play(SLOWLY))
+        async for message in query:
+            if isinstance(message, StreamEvent) and message.text:
+                break
+        queued = await agent.prompt("next, please")
+        receipt = await agent.interrupt()
+        rest = [message async for message in query]
+        after = [message async for message in queued]
+    check_interrupted(seat, query.result, TerminalReason.ABORTED_STREAMING)
+    assert any(
+        isinstance(each, User) and each.text == "[Request interrupted by user]" for each in rest
+    )
+    seat.found("Interrupt while the model speaks")
+    kept = [each for each in rest if isinstance(each, Assistant)]
+    if seat.version >= release(120):
+        assert len(kept) == 1
+        assert kept[0].text.startswith("word ")
+        seat.found("The text before an interrupt", "comes as a message")
+    else:
+        assert kept == []
+        seat.found("The text before an interrupt", "only as deltas")
+
+    assert result_of(after).result == "echo: next, please"
+    assert queued.turn is not None
+    assert queued.turn.prompts == (queued.uuid,)
+    assert agent.state is State.READY
+    seat.found("A prompt queued before an interrupt", "runs next")
+    told = receipt.still_queued == (queued.uuid,)
+    assert told is (seat.version >= release(325))
+    seat.found("Says what is still queued", "yes" if told else "no")
+
+
+async def between_turns_nothing_happens(seat: Seat, agent: Agent) -> None:
+    with anyio.fail_after(SECONDS):
+        await agent.interrupt()
+    assert agent.state is State.READY
+    messages = await turn(agent, "still here")
+    assert result_of(messages).result == "still here"
+    seat.found("Interrupt between turns", "does nothing")
+
+
+async def a_running_command_is_killed(seat: Seat, agent: Agent, person: Person) -> None:
     started = seat.cwd / "started"
     loop = f"echo $$ > {started}; while true; do sleep 1; done"
-    async with seat.agent(decide=Decider()) as agent:
-        with anyio.fail_after(SECONDS):
-            query = await agent.prompt(play(bash(loop), "never said"))
-            await until(lambda: started.exists() and started.read_text().endswith("\n"))
-            shell = int(started.read_text())
-            os.kill(shell, 0)
-            await agent.interrupt()
-            messages = [message async for message in query]
-            await until(lambda: not alive(shell))
-        check_interrupted(seat, query.result, TerminalReason.ABORTED_TOOLS)
-        (answer,) = tool_results(messages)
-        assert answer.is_error
-        assert not any(each.last_message.has_tool_result for each in seat.model.turns)
-        assert agent.state is State.READY
+    with anyio.fail_after(SECONDS):
+        query = await agent.prompt(play(bash(loop), "never said"))
+        person.answer((await person.wait_for(1))[-1])
+        await until(lambda: started.exists() and started.read_text().endswith("\n"))
+        shell = int(started.read_text())
+        os.kill(shell, 0)
+        await agent.interrupt()
+        messages = [message async for message in query]
+        await until(lambda: not alive(shell))
+    check_interrupted(seat, query.result, TerminalReason.ABORTED_TOOLS)
+    (answer,) = tool_results(messages)
+    assert answer.is_error
+    assert not any(each.last_message.has_tool_result for each in seat.model.turns)
+    assert agent.state is State.READY
     seat.found("Interrupt while a command runs", "kills it")
 
 
-async def test_an_open_question_is_withdrawn(seat: Seat) -> None:
-    person, probe = Person(), Probe(seat)
-    async with seat.agent(decide=person) as agent:
-        with anyio.fail_after(SECONDS):
-            query = await agent.prompt(play(probe.call("one"), "never said"))
-            (ask,) = await person.wait_for(1)
-            await agent.interrupt()
-            messages = [message async for message in query]
-            await until(lambda: person.withdrawn == [ask])
-        check_interrupted(seat, query.result, TerminalReason.ABORTED_TOOLS)
-        assert tool_results(messages)[0].is_error
-        assert agent.asks == ()
-        assert agent.state is State.READY
-        # Too late: nobody waits for it any more, and it must not reach the CLI.
-        person.answer(ask)
-        messages = await turn(agent, "still here")
-        assert result_of(messages).result == "still here"
+async def an_open_question_is_withdrawn(seat: Seat, agent: Agent, person: Person) -> None:
+    probe = Probe(seat)
+    with anyio.fail_after(SECONDS):
+        query = await agent.prompt(play(probe.call("one"), "never said"))
+        ask = (await person.wait_for(2))[-1]
+        await agent.interrupt()
+        messages = [message async for message in query]
+        await until(lambda: person.withdrawn == [ask])
+    check_interrupted(seat, query.result, TerminalReason.ABORTED_TOOLS)
+    assert tool_results(messages)[0].is_error
+    assert agent.asks == ()
+    assert agent.state is State.READY
+    # Too late: nobody waits for it any more, and it must not reach the CLI.
+    person.answer(ask)
+    messages = await turn(agent, "still here")
+    assert result_of(messages).result == "still here"
     assert probe.runs == []
     seat.found("Interrupt while a question is open", "withdraws it")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck import Decision, PlanAsk, QuestionsAsk
+from quarterdeck import Agent, Decision, PlanAsk, QuestionsAsk
 from quarterdeck.agent.asks import AnyAsk
 from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.permissions import PermissionMode
@@ -98,8 +98,17 @@ async def test_questions_reach_a_person_in_every_mode(seat: Seat) -> None:
         text = await told(lambda ask: ask.answer({COLOUR: "as the sea"}))
         assert f'"{COLOUR}"="as the sea"' in text
         assert SIZES not in text
-        seat.found("An answer in one's own words")
+        # The newest tells the model that these words are the person's own.
+        careful = "Read the answers carefully" in text
+        assert careful is (seat.version >= release(325))
+        seat.found("An answer in one's own words", "yes, and says so" if careful else "yes")
         seat.found("Some questions left open")
+
+        text = await told(lambda ask: ask.answer({}))
+        silent = "did not answer" in text
+        assert silent is (seat.version >= release(325))
+        assert silent or "User has answered your questions: ." in text
+        seat.found("No answer to any question", "said to be none" if silent else "an empty answer")
 
         text = await told(lambda ask: ask.answer({COLOUR: "Red"}, notes={COLOUR: "but dark"}))
         assert f'"{COLOUR}"="Red"' in text
@@ -112,78 +121,88 @@ async def test_questions_reach_a_person_in_every_mode(seat: Seat) -> None:
         seat.found("Skip the questions")
 
 
-async def test_a_plan_is_revised_approved_or_rejected(seat: Seat) -> None:
+async def test_a_plan_waits_for_its_review(seat: Seat) -> None:
     decide, probe = Decider(), Probe(seat)
     async with seat.agent(decide=decide) as agent:
-        decide.will(plan(lambda ask: ask.revise("and the tests?")))
-        messages = await turn(agent, ENTER_PLAN, exit_plan("1. work"), "I see")
-        (ask,) = decide.asks
-        assert isinstance(ask, PlanAsk)
-        seat.found("Enter plan mode", "not asked about")
-        if seat.version >= release(325):
-            assert ask.plan.plan is None
-            assert ask.request.requires_user_interaction
-            seat.found("A plan that the model gives in its call", "left out")
-        else:
-            assert ask.plan.plan == "1. work"
-            seat.found("A plan that the model gives in its call", "shown")
-        answer = tool_results(messages)[1]
-        assert answer.is_error
-        assert answer.text == "and the tests?"
-        assert result_of(messages).result == "I see"
-        assert await mode_shown(agent) is PermissionMode.PLAN
-        seat.found("Plan: revise", "the model goes on planning")
+        await a_plan_is_revised_approved_or_rejected(seat, agent, decide, probe)
+        await the_mode_may_change_around_the_approval(seat, agent, decide)
 
-        decide.asks.clear()
-        decide.will(plan(lambda ask: ask.approve()))
-        messages = await turn(agent, exit_plan("2. tests"), probe.call("1"), "done")
-        modes = [each.permission_mode for each in messages if isinstance(each, Status)]
-        assert PermissionMode.DEFAULT in modes
-        assert [ask.tool_name for ask in decide.asks] == ["ExitPlanMode", "Bash"]
-        assert probe.runs == ["1"]
-        assert await mode_shown(agent) is PermissionMode.DEFAULT
-        seat.found("Plan: approve", "in the mode from before")
 
-        decide.asks.clear()
-        decide.will(plan(lambda ask: ask.approve(PermissionMode.ACCEPT_EDITS)))
-        made = seat.cwd / "made.txt"
-        await turn(agent, ENTER_PLAN, exit_plan("3. write"), write(made), "done")
-        assert [ask.tool_name for ask in decide.asks] == ["ExitPlanMode"]
+async def a_plan_is_revised_approved_or_rejected(
+    seat: Seat, agent: Agent, decide: Decider, probe: Probe
+) -> None:
+    decide.will(plan(lambda ask: ask.revise("and the tests?")))
+    messages = await turn(agent, ENTER_PLAN, exit_plan("1. work"), "I see")
+    (ask,) = decide.asks
+    assert isinstance(ask, PlanAsk)
+    seat.found("Enter plan mode", "not asked about")
+    if seat.version >= release(325):
+        assert ask.plan.plan is None
+        assert ask.request.requires_user_interaction
+        seat.found("A plan that the model gives in its call", "left out")
+    else:
+        assert ask.plan.plan == "1. work"
+        seat.found("A plan that the model gives in its call", "shown")
+    answer = tool_results(messages)[1]
+    assert answer.is_error
+    assert answer.text == "and the tests?"
+    assert result_of(messages).result == "I see"
+    assert await mode_shown(agent) is PermissionMode.PLAN
+    seat.found("Plan: revise", "the model goes on planning")
+
+    decide.asks.clear()
+    decide.will(plan(lambda ask: ask.approve()))
+    messages = await turn(agent, exit_plan("2. tests"), probe.call("1"), "done")
+    modes = [each.permission_mode for each in messages if isinstance(each, Status)]
+    assert PermissionMode.DEFAULT in modes
+    assert [ask.tool_name for ask in decide.asks] == ["ExitPlanMode", "Bash"]
+    assert probe.runs == ["1"]
+    assert await mode_shown(agent) is PermissionMode.DEFAULT
+    seat.found("Plan: approve", "in the mode from before")
+
+    decide.asks.clear()
+    decide.will(plan(lambda ask: ask.approve(PermissionMode.ACCEPT_EDITS)))
+    made = seat.cwd / "made.txt"
+    await turn(agent, ENTER_PLAN, exit_plan("3. write"), write(made), "done")
+    assert [ask.tool_name for ask in decide.asks] == ["ExitPlanMode"]
+    assert made.exists()
+    assert await mode_shown(agent) is PermissionMode.ACCEPT_EDITS
+    seat.found("Plan: approve, in another mode")
+
+    decide.will(plan(lambda ask: ask.reject()))
+    messages = await turn(agent, ENTER_PLAN, exit_plan("4. more"), "never said")
+    assert result_of(messages).subtype is ResultSubtype.ERROR_DURING_EXECUTION
+    assert await mode_shown(agent) is PermissionMode.PLAN
+    seat.found("Plan: reject", "ends the turn, in plan mode")
+
+
+async def the_mode_may_change_around_the_approval(
+    seat: Seat, agent: Agent, decide: Decider
+) -> None:
+    person = Person()
+    decide.ask_instead(person)
+    for number, early in enumerate((True, False), 1):
+        made = seat.cwd / f"made{number}.txt"
+        with anyio.fail_after(SECONDS):
+            await agent.set_permission_mode("plan")
+            query = await agent.prompt(play(exit_plan("work"), write(made), "done"))
+            ask = (await person.wait_for(number))[-1]
+            assert isinstance(ask, PlanAsk)
+            if early:
+                await agent.set_permission_mode("acceptEdits")
+                person.answer(ask, ask.approve())
+            else:
+                person.answer(ask, ask.approve())
+                await agent.set_permission_mode("acceptEdits")
+            await query.finish()
+        assert len(person.asks) == number
         assert made.exists()
         assert await mode_shown(agent) is PermissionMode.ACCEPT_EDITS
-        seat.found("Plan: approve, in another mode")
-
-        decide.will(plan(lambda ask: ask.reject()))
-        messages = await turn(agent, ENTER_PLAN, exit_plan("4. more"), "never said")
-        assert result_of(messages).subtype is ResultSubtype.ERROR_DURING_EXECUTION
-        assert await mode_shown(agent) is PermissionMode.PLAN
-        seat.found("Plan: reject", "ends the turn, in plan mode")
-
-
-async def test_the_mode_may_change_around_the_approval_of_a_plan(seat: Seat) -> None:
-    person = Person()
-    async with seat.agent(decide=person) as agent:
-        for number, early in enumerate((True, False), 1):
-            made = seat.cwd / f"made{number}.txt"
-            with anyio.fail_after(SECONDS):
-                await agent.set_permission_mode("plan")
-                query = await agent.prompt(play(exit_plan("work"), write(made), "done"))
-                ask = (await person.wait_for(number))[-1]
-                assert isinstance(ask, PlanAsk)
-                if early:
-                    await agent.set_permission_mode("acceptEdits")
-                    person.answer(ask, ask.approve())
-                else:
-                    person.answer(ask, ask.approve())
-                    await agent.set_permission_mode("acceptEdits")
-                await query.finish()
-            assert len(person.asks) == number
-            assert made.exists()
-            assert await mode_shown(agent) is PermissionMode.ACCEPT_EDITS
     seat.found("Change the mode right before or after an approval", "takes effect")
 
 
 async def test_a_plan_file_is_what_the_plan_says(seat: Seat) -> None:
+    # In a session of its own: 2.1.120 writes a plan that was approved into that file itself.
     decide = Decider(plan(lambda ask: ask.approve()))
     async with seat.agent(decide=decide, permission_mode="plan") as agent:
         await turn(agent, "where is the plan?")

@@ -69,12 +69,19 @@ class Decider:
     def __init__(self, *decisions: Decision | Callable[[AnyAsk], Decision]) -> None:
         self.asks: list[AnyAsk] = []
         self._next = list(decisions)
+        self._person: Person | None = None
 
     def will(self, *decisions: Decision | Callable[[AnyAsk], Decision]) -> None:
         """Decide so the next times."""
         self._next.extend(decisions)
 
-    def __call__(self, ask: AnyAsk) -> Decision:
+    def ask_instead(self, person: Person | None) -> None:
+        """Let somebody else decide from now on; None decides here again."""
+        self._person = person
+
+    async def __call__(self, ask: AnyAsk) -> Decision:
+        if self._person is not None:
+            return await self._person(ask)
         self.asks.append(ask)
         if not self._next:
             return Allow()

@@ -14,8 +14,12 @@ import msgspec
 
 from quarterdeck import Agent, Hook, Options, ToolServer, listen
 from quarterdeck.agent.service import Decide, Elicit
+from quarterdeck.agent.start import start_link
+from quarterdeck.links.base import Link
+from quarterdeck.links.launch import Spill
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.wire.versions import Version
+from support.meddling import Meddler
 
 MATRIX = (
     ("2.1.37", "stdio"),
@@ -73,27 +77,39 @@ class Seat:
         hooks: Iterable[Hook] = (),
         tools: Iterable[ToolServer] = (),
         elicit: Elicit | None = None,
+        meddler: Meddler | None = None,
         **changes: object,
     ) -> AsyncIterator[Agent]:
         """A running agent: over stdio, or started here to dial a listener of ours."""
         options = self.options(**changes)
-        if self.transport == "stdio":
-            async with Agent(
+        async with (
+            self._link(options, meddler) as link,
+            Agent(
                 options,
                 decide=decide,
                 hooks=hooks,
                 tools=tools,
                 elicit=elicit,
+                link=link,
+                version=self.version if meddler is not None else None,
                 stderr=self.stderr.append,
-            ) as agent:
-                yield agent
-            return
-        async with listen() as listener:
-            link = await listener.launch(options)
-            async with Agent(
-                options, decide=decide, hooks=hooks, tools=tools, elicit=elicit, link=link
-            ) as agent:
-                yield agent
+            ) as agent,
+        ):
+            yield agent
+
+    @asynccontextmanager
+    async def _link(self, options: Options, meddler: Meddler | None) -> AsyncIterator[Link | None]:
+        """The link that an agent is to use; None where it can make its own."""
+        if self.transport == "ws":
+            async with listen() as listener:
+                link = await listener.launch(options, stderr=self.stderr.append)
+                yield link if meddler is None else meddler.over(link)
+        elif meddler is None:
+            yield None
+        else:
+            with Spill() as spill:
+                _, process = await start_link(options, spill, self.stderr.append)
+                yield meddler.over(process)
 
     def found(self, capability: str, answer: str = "yes") -> None:
         """Tell the compatibility page what this CLI does: `yes`, `no`, or a few words."""
