@@ -161,7 +161,7 @@ def _register_tokens(app: typer.Typer, finish: Callable[..., Any]) -> None:
     def _token(
         context: typer.Context,
         role: Annotated[
-            str, typer.Option("--role", help="owner, operator, viewer or runner.")
+            str, typer.Option("--role", help="owner, operator, viewer, runner or metrics.")
         ] = "owner",
         name: Annotated[
             str | None, typer.Option("--name", help="Whose it is; their deeds carry this name.")
