@@ -98,6 +98,9 @@ class Overview(Protocol):
     async def summary(self, session: str) -> SessionView | None:
         """One session; None when there is none, or none any more."""
 
+    async def sizes(self) -> dict[str, int]:
+        """How many bytes the events of each session have. It looks at every event."""
+
     async def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
 

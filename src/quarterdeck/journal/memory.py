@@ -112,6 +112,15 @@ class MemoryJournal:
         known = self._sessions.get(session)
         return None if known is None or known.view.deleted else known.view
 
+    async def sizes(self) -> dict[str, int]:
+        """The bytes of each session's events."""
+        await self._open()
+        return {
+            name: sum(map(stored_size, session.events))
+            for name, session in self._sessions.items()
+            if not session.view.deleted
+        }
+
     async def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
         await self._open()

@@ -133,6 +133,10 @@ class SqliteJournal:
         check_session(session)
         return await self._ask(lambda reader: reader.view(session))
 
+    async def sizes(self) -> dict[str, int]:
+        """The bytes of each session's events."""
+        return await self._ask(lambda reader: reader.sizes())
+
     async def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
         return await self._ask(lambda reader: reader.open_asks())

@@ -127,6 +127,15 @@ class Reader:
         ).fetchone()
         return None if row is None else self._view(row)
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each session's events."""
+        rows = self._connection.execute(
+            "SELECT s.session, e.bytes FROM (SELECT session, sum(length(json)) AS bytes"
+            " FROM events NOT INDEXED GROUP BY session) e JOIN sessions s ON s.number = e.session"
+            " WHERE NOT s.deleted"
+        )
+        return dict(rows.fetchall())
+
     def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
         opened = self._events(

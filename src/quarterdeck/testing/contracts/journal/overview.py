@@ -43,6 +43,18 @@ class OverviewContract(Contract):
             assert await journal.summaries() == [view]
             assert await journal.summary("b") is None
 
+    async def test_the_size_of_a_session_is_that_of_its_events(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [created("deck"), note("x" * 1000)])
+            await journal.append("b", [created("other")])
+            await journal.append("c", [created("gone")])
+            await journal.delete("c", by="ann")
+            expected = {
+                name: sum(len(stored.json) for stored in await journal.read(name)) for name in "ab"
+            }
+            assert await journal.sizes() == expected
+            assert expected["a"] > 1000
+
     async def test_sessions_are_listed_newest_first_in_pages(self) -> None:
         async with self.journal() as journal:
             names = [f"s{number}" for number in range(10)]

@@ -1,0 +1,109 @@
+"""How much history is kept: which sessions go, and why. Pure.
+
+Owns the rule. Nothing goes unless a limit was set, and nothing that is in use goes at all: a
+session with a process, an open question or a prompt that waits stays, whatever it weighs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.journal.views import SessionView
+
+DAY = 86_400_000
+
+
+class Retention(Fact):
+    """What is kept. Without a limit everything is."""
+
+    days: float | None = None
+    """Sessions in which nothing has happened for so long go."""
+    bytes: int | None = None
+    """The oldest sessions go until all events together have no more bytes than this."""
+    archived_only: bool = False
+    """Only what was put away goes."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits that cannot be meant."""
+        if self.days is not None and not 0 < self.days < float("inf"):
+            raise UsageError("retention: days: a number above 0 is wanted")
+        if self.bytes is not None and self.bytes <= 0:
+            raise UsageError("retention: bytes: a number above 0 is wanted")
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether nothing ever goes."""
+        return self.days is None and self.bytes is None
+
+
+class Leaving(Fact, omit_defaults=False):
+    """A session that goes, and why."""
+
+    session: str
+    name: str
+    updated: int
+    bytes: int
+    archived: bool
+    reason: str
+
+
+class Plan(Fact, omit_defaults=False):
+    """What goes, in the order in which it does, and how much there is of everything."""
+
+    leaving: tuple[Leaving, ...]
+    sessions: int
+    bytes: int
+
+    @property
+    def freed(self) -> int:
+        """The bytes of what goes."""
+        return sum(each.bytes for each in self.leaving)
+
+
+def plan(
+    rule: Retention, views: Iterable[SessionView], sizes: Mapping[str, int], now: int
+) -> Plan:
+    """What the rule means for these sessions, at a time in ms since 1970."""
+    everything = list(views)
+    total = sum(sizes.get(view.session, 0) for view in everything)
+    # What was put away goes before the rest, and the oldest of it first.
+    free = sorted(
+        (view for view in everything if _may_go(view, rule)),
+        key=lambda view: (not view.archived, view.updated, view.session),
+    )
+    leaving: dict[str, Leaving] = {}
+    if rule.days is not None:
+        oldest = now - int(rule.days * DAY)
+        for view in free:
+            if view.updated < oldest:
+                idle = (now - view.updated) // DAY
+                leaving[view.session] = _leaving(view, sizes, f"nothing for {idle} days")
+    if rule.bytes is not None:
+        left = total - sum(each.bytes for each in leaving.values())
+        for view in free:
+            if left <= rule.bytes:
+                break
+            if view.session not in leaving:
+                reason = f"all together have more than {rule.bytes} bytes"
+                leaving[view.session] = _leaving(view, sizes, reason)
+                left -= sizes.get(view.session, 0)
+    return Plan(leaving=tuple(leaving.values()), sessions=len(everything), bytes=total)
+
+
+def _may_go(view: SessionView, rule: Retention) -> bool:
+    if view.run is not None or view.asks or view.unsent:
+        return False
+    return view.archived or not rule.archived_only
+
+
+def _leaving(view: SessionView, sizes: Mapping[str, int], reason: str) -> Leaving:
+    return Leaving(
+        session=view.session,
+        name=view.name,
+        updated=view.updated,
+        bytes=sizes.get(view.session, 0),
+        archived=view.archived,
+        reason=reason,
+    )
