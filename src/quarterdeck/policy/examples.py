@@ -1,0 +1,170 @@
+"""The examples in a policy file: calls that a rule must hit, or must not; calls with their verdict.
+
+A policy that does not do what its author says of it is refused. An example of a rule is about the
+rule alone: facts that it does not tell are taken to fit. A `[[test]]` is about the whole policy,
+and what it does not tell is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.calls import input_of, short_call
+from quarterdeck.policy.decide import Call, Rules, decide
+from quarterdeck.policy.facts import SUBAGENT, Facts
+from quarterdeck.policy.needs import Context, needs_of
+from quarterdeck.policy.policy import Policy
+from quarterdeck.policy.rules import Rule, Verb
+from quarterdeck.policy.toml import Document, Flaw
+from quarterdeck.policy.words import Table
+
+FACT_KEYS = {
+    "machine",
+    "project",
+    "directory",
+    "branch",
+    "user",
+    "mode",
+    "origin",
+    "cost",
+    "at",
+}
+EXAMPLE_KEYS = {"call", "tool", "input", *FACT_KEYS}
+TEST_KEYS = {*EXAMPLE_KEYS, "verdict"}
+VERDICTS = ("allow", "ask", "deny", "cli")
+
+PLACE = Context(cwd="/project", home="/home/someone")
+"""Where the calls of examples are made: paths in them are in this folder, or absolute."""
+
+
+class Example(Fact):
+    """A call, and what is told of its place and time."""
+
+    tool: str
+    input: Raw
+    facts: Facts = Facts()
+
+    @property
+    def shown(self) -> str:
+        """For people."""
+        members = msgspec.json.decode(self.input, type=dict[str, object])
+        only = next(iter(members.values()), "") if len(members) == 1 else bytes(self.input).decode()
+        return f"{self.tool} {only}".rstrip()
+
+
+def check_examples(document: Document, rules: Sequence[Rule], own: int, flaws: list[Flaw]) -> int:
+    """Check `match` and `not_match` of each rule from the one numbered `own` on; how many."""
+    count = 0
+    for number, rule in enumerate(rules[own:]):
+        given = _list(document.data.get("rule"))[number]
+        table = given if isinstance(given, dict) else {}
+        for key, wanted in (("match", True), ("not_match", False)):
+            for place, value in enumerate(_list(table.get(key))):
+                count += 1
+                path = ("rule", number, key, place)
+                example = _example(document, path, value, flaws)
+                if example is not None and _hits(rule, example) is not wanted:
+                    text = f"{example.shown}: the rule {rule.name!r} "
+                    text += "does not match it" if wanted else "matches it"
+                    flaws.append(Flaw(line=document.line(*path), text=text))
+    return count
+
+
+def check_tests(document: Document, policy: Policy, flaws: list[Flaw]) -> int:
+    """Check each `[[test]]`; how many."""
+    tests = _list(document.data.get("test"))
+    for number, value in enumerate(tests):
+        table = Table(document, ("test", number), value, flaws, keys=TEST_KEYS)
+        wanted = table.choice("verdict", VERDICTS, "ask")
+        if not table.has("verdict"):
+            table.flaw("it says no verdict")
+        example = _from_table(table)
+        if example is None:
+            continue
+        call = Call(tool=example.tool, input=example.input, facts=example.facts, context=PLACE)
+        verdict = decide(call, Rules(policies=(policy,)))
+        told = verdict.behavior.value if verdict.ruled else "cli"
+        if told != wanted:
+            why = "; ".join(verdict.reasons)
+            table.flaw(f"{example.shown}: the verdict is {told}, not {wanted} ({why})")
+    return len(tests)
+
+
+def _list(value: object) -> list[object]:
+    """One value or several, as several."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _hits(rule: Rule, example: Example) -> bool:
+    request = needs_of(example.tool, example.input, PLACE)
+    hit = rule.hit(request, PLACE, example.facts, assume=True)
+    if hit is None or rule.verb is not Verb.ALLOW:
+        return hit is not None
+    covered = {id(need) for need in hit.needs}
+    return all(id(need) in covered for need in request.needs)
+
+
+def _example(
+    document: Document, path: tuple[str | int, ...], value: object, flaws: list[Flaw]
+) -> Example | None:
+    if isinstance(value, str):
+        try:
+            tool, given = short_call(value)
+        except UsageError as error:
+            flaws.append(Flaw(line=document.line(*path), text=str(error)))
+            return None
+        return Example(tool=tool, input=given)
+    return _from_table(Table(document, path, value, flaws, keys=EXAMPLE_KEYS))
+
+
+def _from_table(table: Table) -> Example | None:
+    try:
+        tool, given = _call(table)
+    except UsageError as error:
+        table.flaw(str(error))
+        return None
+    return Example(tool=tool, input=given, facts=_facts(table))
+
+
+def _call(table: Table) -> tuple[str, Raw]:
+    if table.has("call") is table.has("tool"):
+        raise UsageError('it needs a call, as in call = "git push", or a tool and its input')
+    if table.has("call"):
+        return short_call(table.text("call"))
+    tool, given = table.text("tool"), table.get("input")
+    if given is None or isinstance(given, str):
+        return tool, input_of(tool, given or "")
+    return tool, Raw(msgspec.json.encode(given))
+
+
+def _facts(table: Table) -> Facts:
+    def told(key: str) -> str | None:
+        return table.text(key) if table.has(key) else None
+
+    moment = table.get("at")
+    origin, _, agent = (told("origin") or "").partition(":")
+    if isinstance(moment, datetime) or moment is None:
+        now = table.moment("at")
+    else:
+        now = None
+        table.flaw("a time with its offset is wanted", "at")
+    return Facts(
+        now=now,
+        machine=told("machine"),
+        project=told("project"),
+        directory=told("directory"),
+        branch=told("branch"),
+        user=told("user"),
+        mode=told("mode"),
+        origin=origin or None,
+        agent=agent or None if origin == SUBAGENT else None,
+        cost_usd=table.number("cost"),
+    )

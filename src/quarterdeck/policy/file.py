@@ -1,0 +1,339 @@
+"""A policy file: from TOML to a `Policy`, with every flaw on its line.
+
+Owns what the keys mean together. A file is taken whole or not at all: one flaw, or one example that
+does not hold, and there is no policy. The page is `docs/reference/policy.md`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy import specifiers
+from quarterdeck.policy.asking import ROLE, Asking
+from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
+from quarterdeck.policy.facts import Where
+from quarterdeck.policy.parity import Placed
+from quarterdeck.policy.policy import STRICTNESS, Default, Policy
+from quarterdeck.policy.rewrite import Rewrite
+from quarterdeck.policy.rules import Pattern, Rule, Verb, What
+from quarterdeck.policy.toml import Document, Flaw, read_toml
+from quarterdeck.policy.words import MODES, Table, Then, nearest
+
+__all__ = ["KEYS", "Loaded", "read_policy"]
+
+TOP_KEYS = {"default", "extends", "ask", "claude", "rule", "test"}
+ASK_KEYS = {"answered_by", "wait"}
+CLAUDE_KEYS = {"allow", "ask", "deny"}
+REWRITE_KEYS = {"set", "remove", "add_flags", "remove_flags", "replace_flags"}
+RULE_KEYS = {
+    "name",
+    "verdict",
+    "tool",
+    "claude",
+    "command",
+    "flags",
+    "without",
+    "path",
+    "domain",
+    "server",
+    "machine",
+    "project",
+    "directory",
+    "branch",
+    "user",
+    "days",
+    "hours",
+    "zone",
+    "mode",
+    "origin",
+    "cost_over",
+    "cost_under",
+    "until",
+    "message",
+    "answered_by",
+    "wait",
+    "then",
+    "rewrite",
+    "match",
+    "not_match",
+}
+KEYS = {
+    "": TOP_KEYS,
+    "ask": ASK_KEYS,
+    "claude": CLAUDE_KEYS,
+    "rule": RULE_KEYS,
+    "rule.rewrite": REWRITE_KEYS,
+    "rule.match": EXAMPLE_KEYS,
+    "test": TEST_KEYS,
+}
+"""All keys, by their table."""
+
+ROLES = ("owner", "operator", "viewer")
+_ONLY_ASK = ("answered_by", "wait", "then")
+
+
+class Loaded(Fact):
+    """What a file came to: a policy, or what is wrong with it."""
+
+    policy: Policy | None
+    flaws: tuple[Flaw, ...] = ()
+    rules: int = 0
+    examples: int = 0
+
+
+def read_policy(
+    text: str, name: str, *, preset: Callable[[str], Policy | None] = lambda _: None
+) -> Loaded:
+    """Read a policy. `preset` gives the policies that a file may extend, by their names."""
+    document = read_toml(text)
+    if isinstance(document, Flaw):
+        return Loaded(policy=None, flaws=(document,))
+    reader = _Reader(document, name, preset)
+    policy = reader.policy()
+    flaws = sorted(reader.flaws, key=lambda flaw: flaw.line)
+    if flaws:
+        return Loaded(policy=None, flaws=tuple(flaws))
+    count = check_examples(document, policy.rules, reader.own, flaws)
+    count += check_tests(document, policy, flaws)
+    if flaws:
+        return Loaded(policy=None, flaws=tuple(sorted(flaws, key=lambda flaw: flaw.line)))
+    return Loaded(policy=policy, rules=len(policy.rules) + len(policy.claude), examples=count)
+
+
+class _Reader:
+    """Reads one document. What is wrong is collected, so that a person sees all of it at once."""
+
+    def __init__(
+        self, document: Document, name: str, preset: Callable[[str], Policy | None]
+    ) -> None:
+        self.flaws: list[Flaw] = []
+        self.own = 0
+        """The first of the policy's rules that is of this file; those before are of presets."""
+        self._document = document
+        self._name = name
+        self._preset = preset
+
+    def policy(self) -> Policy:
+        """The policy, which counts only if there are no flaws."""
+        top = self._table((), self._document.data, TOP_KEYS)
+        extended = self._extended(top)
+        rules = [rule for policy in extended for rule in policy.rules]
+        claude = [placed for policy in extended for placed in policy.claude]
+        default: Default = "cli"
+        for policy in extended:
+            default = max(default, policy.default, key=STRICTNESS.index)
+        self.own = len(rules)
+        given = self._tables(top, "rule")
+        rules += [self._rule(table, number) for number, table in enumerate(given, 1)]
+        self._check_names(rules[self.own :])
+        return Policy(
+            self._name,
+            rules=rules,
+            claude=[*claude, *self._claude(top)],
+            default=top.choice("default", STRICTNESS, default),
+            asking=self._asking(top),
+        )
+
+    def _table(self, path: tuple[str | int, ...], value: object, keys: set[str]) -> Table:
+        return Table(self._document, path, value, self.flaws, keys=keys)
+
+    def _tables(self, top: Table, key: str) -> list[Table]:
+        value = top.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            top.flaw(f"write [[{key}]], since there may be several", key)
+            return []
+        keys = KEYS[key]
+        return [self._table((key, number), each, keys) for number, each in enumerate(value)]
+
+    def _extended(self, top: Table) -> list[Policy]:
+        found: list[Policy] = []
+        for number, name in enumerate(top.texts("extends")):
+            policy = self._preset(name)
+            if policy is None:
+                top.flaw(f"there is no preset {name!r}", "extends", number)
+            else:
+                found.append(policy)
+        return found
+
+    def _asking(self, top: Table) -> Asking:
+        if not top.has("ask"):
+            return Asking()
+        table = self._table(("ask",), top.get("ask"), ASK_KEYS)
+        people = self._people(table)
+        return Asking(answered_by=(people,) if people else (), wait=table.duration("wait"))
+
+    def _people(self, table: Table) -> tuple[str, ...]:
+        people = table.texts("answered_by")
+        for number, each in enumerate(people):
+            role = each.removeprefix(ROLE)
+            if each != role and role not in ROLES:
+                table.flaw(
+                    f"there is no role {role!r}{nearest(role, ROLES)}", "answered_by", number
+                )
+        return people
+
+    def _claude(self, top: Table) -> list[Placed]:
+        if not top.has("claude"):
+            return []
+        table = self._table(("claude",), top.get("claude"), CLAUDE_KEYS)
+        return [
+            Placed(rule=rule, behavior=Behavior(key), source=specifiers.Source.POLICY)
+            for key in sorted(CLAUDE_KEYS)
+            for rule in self._specifiers(table, key)
+        ]
+
+    def _specifiers(self, table: Table, key: str) -> list[specifiers.Rule]:
+        found: list[specifiers.Rule] = []
+        for number, text in enumerate(table.texts(key)):
+            try:
+                found.append(specifiers.parse_rule(text))
+            except specifiers.RuleError as error:
+                table.flaw(str(error), key, number)
+        return found
+
+    # --- a rule --------------------------------------------------------------------------------
+
+    def _rule(self, table: Table, number: int) -> Rule:
+        if not table.has("verdict"):
+            table.flaw("it says no verdict")
+        verb = Verb(table.choice("verdict", tuple(each.value for each in Verb), "deny"))
+        people = self._people(table)
+        then: Then = table.choice("then", ("deny", "allow"), "deny")
+        rule = Rule(
+            name=table.text("name") or f"rule {number}",
+            verb=verb,
+            source=self._name,
+            line=table.line,
+            tools=table.words("tool"),
+            servers=table.words("server"),
+            what=self._what(table),
+            where=self._where(table),
+            message=table.text("message"),
+            asking=Asking(
+                answered_by=(people,) if people else (), wait=table.duration("wait"), then=then
+            ),
+            rewrite=self._rewrite(table),
+        )
+        self._check(table, rule)
+        return rule
+
+    def _what(self, table: Table) -> What:
+        paths = [
+            self._specifier(table, "path", number, f"{tool}({path})")
+            for number, path in enumerate(table.texts("path"))
+            for tool in ("Edit", "Read")
+        ]
+        domains = [
+            self._specifier(table, "domain", number, f"WebFetch(domain:{domain})")
+            for number, domain in enumerate(table.texts("domain"))
+        ]
+        return What(
+            claude=tuple(self._specifiers(table, "claude")),
+            commands=tuple(self._patterns(table)),
+            flags=table.flags("flags"),
+            without=table.flags("without"),
+            paths=tuple(rule for rule in paths if rule is not None),
+            domains=tuple(rule for rule in domains if rule is not None),
+        )
+
+    def _specifier(self, table: Table, key: str, number: int, text: str) -> specifiers.Rule | None:
+        try:
+            return specifiers.parse_rule(text)
+        except specifiers.RuleError as error:
+            table.flaw(error.why, key, number)
+            return None
+
+    def _patterns(self, table: Table) -> list[Pattern]:
+        found: list[Pattern] = []
+        for number, text in enumerate(table.texts("command")):
+            try:
+                words = shlex.split(text)
+            except ValueError as error:
+                table.flaw(f"{text!r} cannot be read: {error}".lower(), "command", number)
+                continue
+            if any(set(word) & set("|&;<>()$`\n") for word in words):
+                table.flaw("write one simple command; each part is looked at alone", "command")
+                continue
+            rule = self._specifier(table, "command", number, f"Bash({' '.join(words)}:*)")
+            if rule is not None:
+                found.append(Pattern(words=tuple(words), rule=rule))
+        return found
+
+    def _where(self, table: Table) -> Where:
+        modes = table.texts("mode")
+        for number, mode in enumerate(modes):
+            if not set(mode) & set("*?[!") and mode not in MODES:
+                table.flaw(f"there is no mode {mode!r}{nearest(mode, MODES)}", "mode", number)
+        for number, origin in enumerate(table.texts("origin")):
+            bare = origin.removeprefix("!").partition(":")[0]
+            if bare not in {"main", "subagent"}:
+                table.flaw("main, subagent or subagent:NAME is wanted", "origin", number)
+        return Where(
+            machine=table.words("machine"),
+            project=table.words("project"),
+            directory=table.words("directory"),
+            branch=table.words("branch"),
+            user=table.words("user"),
+            mode=table.words("mode"),
+            origin=table.words("origin"),
+            cost_over=table.number("cost_over"),
+            cost_under=table.number("cost_under"),
+            times=table.times(),
+            until=table.moment("until"),
+        )
+
+    def _rewrite(self, table: Table) -> Rewrite | None:
+        if not table.has("rewrite"):
+            return None
+        path = (*table.path, "rewrite")
+        inner = self._table(path, table.get("rewrite"), REWRITE_KEYS)
+        values, flags = inner.get("set"), inner.get("replace_flags")
+        if values is not None and not isinstance(values, dict):
+            inner.flaw("a table of members is wanted", "set")
+        if flags is not None and not (
+            isinstance(flags, dict) and all(isinstance(to, str) for to in flags.values())
+        ):
+            inner.flaw('a table of flags is wanted, as in { "-f" = "--soft" }', "replace_flags")
+            flags = None
+        return Rewrite(
+            set=values if isinstance(values, dict) else {},
+            remove=inner.texts("remove"),
+            add_flags=inner.flags("add_flags"),
+            remove_flags=inner.flags("remove_flags"),
+            replace_flags=flags if isinstance(flags, dict) else {},
+        )
+
+    def _check(self, table: Table, rule: Rule) -> None:
+        """What makes no sense together."""
+        what, verb = rule.what, rule.verb
+        if (verb is Verb.REWRITE) is not (rule.rewrite is not None):
+            table.flaw("a rule with the verdict rewrite says what in [rule.rewrite], no other does")
+        elif rule.rewrite == Rewrite():
+            table.flaw("it changes nothing", "rewrite")
+        elif rule.rewrite is not None and rule.rewrite.edits_command and not what.commands:
+            table.flaw("to change flags, it must say of which command", "rewrite")
+        if (what.flags or what.without) and not what.commands and verb is Verb.ALLOW:
+            table.flaw("an allow with flags must say of which command")
+        if what.claude and (what.commands or what.paths or what.domains or what.flags):
+            table.flaw("claude says it all: give command, path, domain and flags without it")
+        for key in _ONLY_ASK:
+            if verb is not Verb.ASK and table.has(key):
+                table.flaw("only a rule that asks has this", key)
+        if rule.asking.then == "allow" and rule.asking.wait is None:
+            table.flaw("it needs wait: for how long is asked before it is allowed", "then")
+        if verb is Verb.ALLOW and table.has("message"):
+            table.flaw("an allow tells the agent nothing", "message")
+        if verb is Verb.ALLOW and what.any and rule.tools is None and rule.servers is None:
+            table.flaw('it would allow everything: if that is meant, write tool = "*"')
+
+    def _check_names(self, rules: list[Rule]) -> None:
+        seen: dict[str, int] = {}
+        for rule in rules:
+            if (before := seen.setdefault(rule.name, rule.line)) != rule.line:
+                text = f"the rule on line {before} is named {rule.name!r} too"
+                self.flaws.append(Flaw(line=rule.line, text=text))
