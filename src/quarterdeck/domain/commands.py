@@ -149,6 +149,8 @@ class AllowAnswer(AnswerBase, tag="allow"):
 
     scope: Scope = Scope.ONCE
     input: Raw = ABSENT
+    seconds: float | None = None
+    """For how long an `always` holds; None is until it is revoked."""
 
 
 class DenyAnswer(AnswerBase, tag="deny"):
@@ -197,6 +199,8 @@ class AnswerAsk(Command, tag="ask.answer"):
 
     ask: str
     answer: Answer
+    role: str = ""
+    """What whoever answers is here, as far as the front knows: a rule may ask for an owner."""
 
 
 AnyCommand = (

@@ -277,6 +277,16 @@ class AskOpened(Event, tag="ask.opened"):
     """The subagent that asks, if one does."""
     plan: str | None = None
     """The text of a plan, whichever way the version supplies it."""
+    reasons: tuple[str, ...] = ()
+    """Why a person is asked."""
+    rule: str | None = None
+    """The rule of ours that asks, and where it stands."""
+    source: str | None = None
+    answered_by: tuple[tuple[str, ...], ...] = ()
+    """Lists of names and roles (`role:owner`): whoever answers is on each of them."""
+    wait: float | None = None
+    """Seconds after which it is settled without a person, by `then`."""
+    then: str = "deny"
 
 
 class AskAnswered(Event, tag="ask.answered"):
@@ -308,6 +318,13 @@ class Decided(Event, tag="decided"):
     reasons: tuple[str, ...] = ()
     tool_use_id: str | None = None
     ask: str | None = None
+    rule: str | None = None
+    """The rule that decided or that had a person asked, and where it stands."""
+    source: str | None = None
+    branch: str | None = None
+    """The branch that was checked out, where it is known: rules may be about it."""
+    rewritten: bool = False
+    """What ran is not what the agent asked for."""
 
 
 class RateLimited(Event, tag="rate_limited"):
