@@ -61,7 +61,7 @@ def make_app(
     switch = _Switch(cast("ASGIApp", _api(deck, access)), pages)
     stream = StreamEndpoint(deck, access, pace)
     requests = requests or Requests()
-    requests.streams = stream.clients
+    requests.count_streams = stream.clients
     return Gate(
         access,
         switch,

@@ -30,11 +30,16 @@ _SWITCHED = 101
 
 
 class Requests:
-    """How many requests were answered, and how. `streams` is told by whoever has them."""
+    """How many requests were answered, and how; and how many clients the stream has."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, int]] = Counter()
-        self.streams: Callable[[], int] = int
+        self.count_streams: Callable[[], int] = int
+        """Set by whoever has the stream."""
+
+    def streams(self) -> int:
+        """How many clients the stream has now."""
+        return self.count_streams()
 
     def watched(self, scope: Scope, send: Send) -> Send:
         """A `send` that counts the answer when it begins."""
