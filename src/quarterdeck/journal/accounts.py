@@ -73,8 +73,8 @@ class Account(Fact):
 
     resumed: bool = False
     """Whether the run, or the last one, took up a conversation."""
-    stopping: bool = False
-    """Whether somebody wants the run to end, or wanted it."""
+    stopping: int = 0
+    """Since when somebody wants the run to end, or the last one to have ended; 0: nobody does."""
     up_since: int = 0
     """When the run, or the last one, was started; 0 when it never was."""
     ended_at: int = 0
@@ -176,8 +176,8 @@ def account_for(account: Account, event: Event, at: int, run: str | None) -> Acc
             return replace(account, limits=account.limits | {limit or "": event})
         case RunStarted(run=of) if of == run and not account.up_since:
             return replace(account, up_since=at)
-        case RunStopping(run=of) if of == run:
-            return replace(account, stopping=True)
+        case RunStopping(run=of) if of == run and not account.stopping:
+            return replace(account, stopping=at)
         case _:
             return account
 
@@ -193,7 +193,7 @@ def begin_run(account: Account, event: RunStarting) -> Account:
         metered_calls=0,
         alarms={},
         resumed=event.origin.cli_session is not None,
-        stopping=False,
+        stopping=0,
         up_since=0,
         ended_at=0,
     )
