@@ -7,6 +7,7 @@ and then told to whoever appended it. It knows no SQL.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ from quarterdeck.journal.chain import Link
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.sqlite.file import Lock, complaints, prepare
 from quarterdeck.journal.sqlite.reader import Reader
+from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
 from quarterdeck.journal.stored import Stored, check_page, check_session, encode
 from quarterdeck.journal.tail import Tail
@@ -92,6 +94,19 @@ class SqliteJournal:
     def position(self) -> int:
         """The position of the last event."""
         return self._tail.position
+
+    @property
+    def commit_times(self) -> CommitTimes:
+        """How long its commits took since it was opened."""
+        return self._writer.times
+
+    def size(self) -> int:
+        """The bytes of its files on disk. Blocks for as long as it takes to look."""
+        found = 0
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                found += self._path.with_name(self._path.name + suffix).stat().st_size
+        return found
 
     # --- the events ----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from quarterdeck.domain.events import AskAnswered, Decided
 from quarterdeck.journal.chain import digest_of, genesis, is_chained, seal_of
 from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
+from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored
 from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts
@@ -106,6 +108,7 @@ class Writer:
             self._connection.close()
             raise
         self._thread: threading.Thread | None = None
+        self.times = CommitTimes()
 
     def _load(self) -> None:
         ask = self._connection.execute
@@ -218,10 +221,12 @@ class Writer:
 
     def _commit(self, jobs: list[Job]) -> list[Result]:
         group = _Group(self.position, self._seal)
+        began = time.perf_counter()
         with complaints(self._path), transaction(self._connection):
             results = [self._stage(group, job) for job in jobs]
             self._flush(group)
         # The file has it: from here on nothing can fail.
+        self.times.add(time.perf_counter() - began)
         self._sessions |= group.sessions
         self.position, self._seal = group.position, group.seal
         return results
