@@ -79,8 +79,13 @@ def is_chained(event: Event) -> bool:
 
 
 def genesis(epoch: str) -> bytes:
-    """What the first entry is sealed with. Every journal has its own."""
-    return sha256(b"quarterdeck audit\n" + epoch.encode()).digest()
+    """What the first entry is sealed with. Every journal has its own.
+
+    A journal that was restored from a backup has the epoch that it was born with, a dot, and more:
+    the chain in it goes on as it began.
+    """
+    born = epoch.partition(".")[0]
+    return sha256(b"quarterdeck audit\n" + born.encode()).digest()
 
 
 def digest_of(stored: Stored) -> bytes:
