@@ -13,6 +13,7 @@ from quarterdeck.domain.errors import Conflict, JournalError, NotFound
 from quarterdeck.domain.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.stored import Stored
 from support import lines
@@ -149,7 +150,7 @@ async def test_an_end_that_was_not_journalled_is_told_again(
     run = await working(hub, machines)
     journal.full = True
     with pytest.raises(JournalError):
-        await run.owner.run_ended(run.run, run.said + 1, "It exited.")
+        await run.owner.run_ended(run.run, RunEnd(number=run.said + 1, reason="It exited."))
     assert run.had <= run.said
     journal.full = False
     await run.end()

@@ -15,6 +15,7 @@ from quarterdeck.domain.errors import Conflict, NotFound, RequestTimeout, UsageE
 from quarterdeck.domain.events import AskAnswered, Decided, Said, SaidBroken, Sent
 from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
 from support import lines
 from support.hub_machines import TestMachines, hub_with
@@ -380,7 +381,7 @@ async def test_a_run_that_could_not_be_started_says_why(deck: tuple[Hub, TestMac
     hub, machines = deck
     session = await create(hub)
     (run,) = machines.runs
-    await run.owner.run_ended(run.run, None, "there is no such folder")
+    await run.owner.run_ended(run.run, RunEnd(reason="there is no such folder"))
     view = await hub.session(session)
     assert view.state is SessionState.ENDED
     assert view.detail == "there is no such folder"

@@ -30,6 +30,7 @@ from quarterdeck.domain.machines import (
     read_hub_frame,
 )
 from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, TRY_AGAIN, Runners
 from support.waiting import until
 
@@ -58,10 +59,15 @@ class Owner:
             raise JournalError("there is no room", code="full")
         self.told += [("said", line.decode()) for line in lines]
 
-    async def run_ended(self, run: str, number: int | None, reason: str, **_: object) -> None:
+    async def run_ended(self, run: str, ending: RunEnd) -> None:
         if self.ending is not None:
             await self.ending.wait()
         self.told.append(("ended", run))
+
+    async def run_recalled(
+        self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
+    ) -> None:
+        self.told += [("recalled", line.decode()) for line in lines]
 
     async def run_lost(self, run: str, reason: str) -> None:
         if self.full:

@@ -9,6 +9,7 @@ import anyio
 
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.session import Session
 from quarterdeck.journal.base import Journal
 from support import lines
@@ -27,6 +28,7 @@ class TestRun:
         self.had = said
         self.written: dict[int, bytes] = {}
         self.stops: list[bool] = []
+        self.recalls: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = []
         self.forgotten = False
         self._read = 0
         self._wrote = anyio.Event()
@@ -53,6 +55,11 @@ class TestRun:
 
     def forget(self) -> None:
         self.forgotten = True
+
+    def recall(
+        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
+    ) -> None:
+        self.recalls.append((cli_session, known, prompts))
 
     # the test's side
 
@@ -83,7 +90,7 @@ class TestRun:
     async def end(self, reason: str = "It exited.", **more: Any) -> None:
         """End the process."""
         self.said += 1
-        await self.owner.run_ended(self.run, self.said, reason, **more)
+        await self.owner.run_ended(self.run, RunEnd(number=self.said, reason=reason, **more))
 
     async def take_prompt(self) -> str:
         """Begin the turn of the prompt that was written last."""

@@ -16,8 +16,13 @@ from quarterdeck.domain.events import AskAnswered, AskKind, AskOpened, AskWithdr
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.answers import Reply
 from quarterdeck.policy.decide import Behavior
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.content import ToolUseBlock
+from quarterdeck.wire.messages import Assistant
 from quarterdeck.wire.requests import CanUseTool, Elicitation
-from quarterdeck.wire.tools import one_line
+from quarterdeck.wire.tools import one_line, parse_plan
+
+PLAN = "ExitPlanMode"
 
 
 class Cards:
@@ -27,6 +32,24 @@ class Cards:
         self._session = session
         self._run = run
         self._open: dict[str, str] = {}
+        self._plans: dict[str, str] = {}
+
+    def hear(self, message: Message) -> None:
+        """Keep the plan of a call: the newest versions leave it out of their request."""
+        if isinstance(message, Assistant):
+            for block in message.message.content:
+                if isinstance(block, ToolUseBlock) and block.name == PLAN:
+                    plan = parse_plan(block.input)
+                    self._plans = {block.id: plan.plan} if plan and plan.plan else {}
+
+    def has(self, request_id: str) -> bool:
+        """Whether this request has a card."""
+        return request_id in self._open
+
+    def plan_of(self, request: CanUseTool) -> str | None:
+        """The text of the plan that a request is about, as far as the CLI has told it."""
+        plan = parse_plan(request.input)
+        return (plan.plan if plan else None) or self._plans.get(request.tool_use_id)
 
     def restore(self, opened: AskOpened) -> None:
         """A question was opened before."""
@@ -37,12 +60,12 @@ class Cards:
         still = set(request_ids)
         self._open = {id_: ask for id_, ask in self._open.items() if id_ in still}
 
-    def tool(self, request_id: str, request: CanUseTool) -> AskOpened:
-        """The card for a tool, a plan, or questions of the model."""
+    def tool(self, request_id: str, request: CanUseTool, plan: str | None = None) -> AskOpened:
+        """The card for a tool, a plan (of which the text may be known), or questions."""
         ask = to_ask(request_id, request)
-        kind, plan = AskKind.TOOL, None
+        kind = AskKind.TOOL
         if isinstance(ask, PlanAsk):
-            kind, plan = AskKind.PLAN, ask.plan.plan
+            kind, plan = AskKind.PLAN, self.plan_of(request) or plan
         elif isinstance(ask, QuestionsAsk):
             kind = AskKind.QUESTIONS
         return AskOpened(

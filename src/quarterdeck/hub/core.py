@@ -105,6 +105,8 @@ class SessionCore:
             for _, event in events:
                 if isinstance(event, Sent) and event.run == view.run:
                     self._port.write(event.number, bytes(event.line))
+            if view.afresh:
+                self._port.stop()
         self._stale = False
 
     async def _events_after(self, seq: int) -> list[tuple[int, Event]]:
@@ -167,7 +169,7 @@ class SessionCore:
     async def _send_next(self) -> None:
         """Send the oldest queued prompt, if the CLI is ready for it."""
         run = self._run
-        if run is None or not run.idle:
+        if run is None or not run.idle or self.view.afresh:
             return
         following = next((one for one in self.view.unsent if one.run != run.run), None)
         if following is not None:

@@ -20,7 +20,7 @@ from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import JournalError, LinkClosed
 from quarterdeck.domain.ids import is_id, new_id
-from quarterdeck.hub.ports import RunOwner
+from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
@@ -74,6 +74,11 @@ class _Port:
 
     def forget(self) -> None:
         self.stop()
+
+    def recall(
+        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
+    ) -> None:
+        pass  # its machine has nobody who could read its files
 
     async def pump(self) -> None:
         """Send what is to be written, until the link has ended."""
@@ -200,9 +205,8 @@ class Dialled:
             await port.link.close()
             owner = self._owner(port.session)
             if owner is not None:
-                await _tell(
-                    partial(owner.run_ended, port.run, None, closed.reason, clean=closed.clean)
-                )
+                ending = RunEnd(reason=closed.reason, clean=closed.clean)
+                await _tell(partial(owner.run_ended, port.run, ending))
         finally:
             if port.stopped:
                 self._sent_away.append(time.monotonic() + SENT_AWAY_SECONDS)

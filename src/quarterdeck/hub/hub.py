@@ -302,7 +302,7 @@ class Hub:
             now = time.time() * 1000
             for session in list(self._sessions.values()):
                 try:
-                    await session.check_greeting()
+                    await session.tick()
                 except QuarterdeckError as error:  # the clock must not stop for a full disk
                     log.error("session %s: %s", session.id, error)
                 limit = session.view.spec.ask_timeout if session.known else None

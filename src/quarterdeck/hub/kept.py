@@ -14,6 +14,7 @@ from quarterdeck.domain.events import Event, Said, SaidBroken
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Initialize
+from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.outbound import PromptBody, Request
 from quarterdeck.wire.rawjson import dump, mend_surrogates
 
@@ -35,6 +36,13 @@ def kept(run: str, number: int, line: bytes, message: Message, flaw: str | None)
     if error is None:
         return Said(run=run, number=number, line=Raw(line))
     return SaidBroken(run=run, number=number, text=line.decode(), error=error)
+
+
+def uuid_of(line: Raw) -> str | None:
+    """The uuid of a line that is a message of the conversation."""
+    message = codec.from_cli(bytes(line))
+    uuid = message.uuid if isinstance(message, User | Assistant) else None
+    return uuid if isinstance(uuid, str) else None
 
 
 def content_of(content: Raw) -> Raw:

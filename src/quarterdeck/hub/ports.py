@@ -10,6 +10,22 @@ from __future__ import annotations
 from typing import Protocol
 
 from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.structs import Fact
+
+
+class RunEnd(Fact):
+    """How a process ended. `number` is that of its last word, if it has one.
+
+    `unheard`: it may have said more, and its machine can read that in the CLI's transcript.
+    """
+
+    reason: str
+    number: int | None = None
+    clean: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+    stderr: tuple[str, ...] = ()
+    unheard: bool = False
 
 
 class RunPort(Protocol):
@@ -27,6 +43,11 @@ class RunPort(Protocol):
     def forget(self) -> None:
         """The run is over and journalled: nothing of it is needed any more."""
 
+    def recall(
+        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
+    ) -> None:
+        """Have the transcript of an ended run read, for what is not `known` of it."""
+
 
 class RunOwner(Protocol):
     """Who is told what a process does."""
@@ -39,17 +60,13 @@ class RunOwner(Protocol):
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """It said lines; the first has the number `first`."""
 
-    async def run_ended(
-        self,
-        run: str,
-        number: int | None,
-        reason: str,
-        *,
-        clean: bool = False,
-        exit_code: int | None = None,
-        signal: int | None = None,
-    ) -> None:
+    async def run_ended(self, run: str, ending: RunEnd) -> None:
         """It is gone, or never began."""
+
+    async def run_recalled(
+        self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
+    ) -> None:
+        """Its transcript has these messages; nothing more comes after the `last`."""
 
     async def run_lost(self, run: str, reason: str) -> None:
         """It cannot be reached; it may well go on."""

@@ -23,6 +23,8 @@ from quarterdeck.domain.events import (
     Event,
     LinkFound,
     PromptSent,
+    RateLimited,
+    Recalled,
     RunStarted,
     Said,
     SaidBroken,
@@ -33,7 +35,7 @@ from quarterdeck.domain.events import (
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.answers import Reply, reply_to
-from quarterdeck.hub.cards import Cards
+from quarterdeck.hub.cards import PLAN, Cards
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.deltas import DeltaReader
 from quarterdeck.hub.judge import Judge
@@ -42,12 +44,12 @@ from quarterdeck.hub.standing import Standing
 from quarterdeck.hub.turns import Turns
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.commands import Command, Initialize
+from quarterdeck.wire.commands import Command, GetPlan, Initialize, PlanAnswer, decode_or_none
 from quarterdeck.wire.control import ControlRequest
-from quarterdeck.wire.exchange import Ending
+from quarterdeck.wire.exchange import Answered, Ending
 from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
-from quarterdeck.wire.messages import Assistant, Result, StreamEvent
+from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
 from quarterdeck.wire.outbound import Prompt, PromptBody
 from quarterdeck.wire.peer import Asked, Peer, Recovered, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
@@ -56,12 +58,15 @@ from quarterdeck.wire.states import State
 from quarterdeck.wire.system import Init
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import TurnEnded as WireEnded
-from quarterdeck.wire.versions import Version
+from quarterdeck.wire.versions import Version, permits
 
 WATCHING_HOOK = "quarterdeck-watch"
 WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
+
+PLAN_MS = 3000
+"""For so long a plan's card waits for the plan's text."""
 
 
 class Heard(Fact):
@@ -103,6 +108,7 @@ class Run:
         self._turns = Turns(run)
         self._reader = DeltaReader(session)
         self._now = 0
+        self._planless: dict[str, tuple[int, CanUseTool]] = {}
         self._adopted = adopted
         self._repeats = adopted
         self._judge = Judge(spec)
@@ -164,12 +170,17 @@ class Run:
                     self._judge.answered(answer, at)
                 case SpecChanged(spec=spec):
                     self.change(spec)
-                case StateChanged() | CliSession():
+                case StateChanged() | CliSession() | RateLimited():
                     self._standing.restore(event)
+                case Recalled(run=self.run, line=line):
+                    self._peer.receive_data(bytes(line) + b"\n")
                 case _:
                     pass
         self._peer.data_to_send()
         self._cards.keep_only(ask.request_id for ask in self._peer.asks)
+        for ask in self._peer.asks:
+            if isinstance(ask.request, CanUseTool) and not self._cards.has(ask.request_id):
+                self._planless[ask.request_id] = (0, ask.request)
 
     def _recall(self, line: bytes, at: int) -> None:
         """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
@@ -180,6 +191,8 @@ class Run:
                 case Asked(request=ControlRequest(request=HookCallback() as request)):
                     self._judge.watched(request.hook_input, self._mode)
                 case Message():
+                    self._cards.hear(event)
+                    self._standing.hear(event)
                     self._judge.results(event, self._mode)
                 case _:
                     pass
@@ -201,14 +214,18 @@ class Run:
             return Heard(deltas=self._reader.read(message))
         events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
+        self._cards.hear(message)
         for event in peer_events:
             if isinstance(event, RequestEnded):
                 endings.append((event.request_id, event.ending))
+                if event.subtype == GetPlan().subtype:
+                    events += self._open_plans(at, _plan_in(event.ending))
             elif not isinstance(event, Message):
                 events += self._mean(event)
         if isinstance(message, Init):
             events += self._introduced(message)
         events += self._judge.results(message, self._mode)
+        events += self._standing.hear(message)
         return Heard(
             events=(*events, *self._changes(message)),
             endings=tuple(endings),
@@ -221,6 +238,30 @@ class Run:
         if self._repeats or isinstance(message, StreamEvent):
             return Heard()
         return Heard(events=(kept(self.run, number, line, message, flaw),))
+
+    def recall(self, lines: Iterable[bytes]) -> list[Event]:
+        """Take messages that nobody heard, from the CLI's transcript. A known one is nothing."""
+        events: list[Event] = []
+        for line in lines:
+            _, flaw = mended(line)
+            for event in self._peer.receive_data(line + b"\n") if flaw is None else ():
+                match event:
+                    case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
+                        events.append(Recalled(run=self.run, uuid=uuid, line=Raw(line)))
+                    case WireTaken():
+                        events += self._turns.mean(event)
+                    case _:
+                        pass
+        return events
+
+    def tick(self, now: int) -> list[Event]:
+        """What time brings, in ms: a plan without its text, the end of a limit."""
+        events = self._open_plans(now - PLAN_MS, None)
+        until = self._standing.limited_until
+        if until is not None and until <= now:
+            self._standing.limit_over()
+            events += self._changes(None)
+        return events
 
     def link_lost(self) -> list[Event]:
         """The machine cannot be reached."""
@@ -322,6 +363,7 @@ class Run:
                         )
                         return []
             case Withdrawn(request_id=request_id, reason=reason):
+                self._planless.pop(request_id, None)
                 return self._cards.withdrawn(request_id, reason)
             case WireTaken() | WireEnded():
                 return self._turns.mean(event)
@@ -333,7 +375,22 @@ class Run:
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
             return [*judgement.events]
+        if request.tool_name == PLAN and not self._cards.plan_of(request) and self._may_ask_plan:
+            self._planless[request_id] = (self._now, request)
+            self._peer.request(GetPlan())
+            return []
         return [self._cards.tool(request_id, request)]
+
+    @property
+    def _may_ask_plan(self) -> bool:
+        return permits(self._peer.version, GetPlan)
+
+    def _open_plans(self, before: int, plan: str | None) -> list[Event]:
+        """The cards of plans whose text was asked for, before or at a time in ms."""
+        due = [(id_, ask) for id_, (at, ask) in self._planless.items() if at <= before]
+        for id_, _ in due:
+            del self._planless[id_]
+        return [self._cards.tool(id_, request, plan) for id_, request in due]
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
@@ -360,3 +417,11 @@ class Run:
     def _changes(self, message: Message | None) -> list[Event]:
         """What has changed about the session as a whole."""
         return self._standing.changes(self._peer, message)
+
+
+def _plan_in(ending: Ending) -> str | None:
+    """The text in the answer to `get_plan`, if there is one."""
+    if isinstance(ending, Answered) and ending.json is not None:
+        answer = decode_or_none(ending.json, PlanAnswer)
+        return answer.content if answer is not None else None
+    return None

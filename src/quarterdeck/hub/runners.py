@@ -26,11 +26,13 @@ from quarterdeck.domain.machines import (
     Header,
     Hello,
     Lines,
+    Recall,
     Refused,
     RunnerHeader,
     Start,
     Started,
     Stop,
+    Transcript,
     Vitals,
     Welcome,
     Write,
@@ -40,7 +42,7 @@ from quarterdeck.domain.machines import (
 )
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.deck import MachineView
-from quarterdeck.hub.ports import RunOwner
+from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 
 log = logging.getLogger(__name__)
@@ -124,6 +126,12 @@ class _Port:
 
     def forget(self) -> None:
         self._runners.drop(self)
+
+    def recall(
+        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
+    ) -> None:
+        if self.wire is not None:  # else it tells its end again, and is asked again
+            self.wire.put(Recall(cli_session=cli_session, known=known, prompts=prompts))
 
     def connected(self, wire: _Wire) -> None:
         """Its socket is there: say what we have, and wait to hear what was written."""
@@ -269,7 +277,7 @@ class Runners:
                 match header:
                     case Refused(run=run, reason=reason):
                         if (owner := self._owner_of(run)) is not None:
-                            await owner.run_ended(run, None, reason)
+                            await owner.run_ended(run, RunEnd(reason=reason))
                         self._starting.pop(run, None)
                     case Vitals():
                         machine.vitals = header
@@ -298,7 +306,7 @@ class Runners:
             owner = self._owner_of(port.run)
             if owner is not None:
                 reason = "Its runner was killed, and the CLI with it."
-                await owner.run_ended(port.run, None, reason)
+                await owner.run_ended(port.run, RunEnd(reason=reason))
 
     async def _serve_run(self, name: str, run: str, wire: _Wire, receive: Receive) -> None:
         self._port_of(name, run)
@@ -351,14 +359,18 @@ class Runners:
             case Gap():
                 pass  # only deltas were given up, and nobody would have kept them
             case Ended():
-                await owner.run_ended(
-                    port.run,
-                    header.number,
-                    header.reason,
+                ending = RunEnd(
+                    number=header.number,
+                    reason=header.reason,
                     clean=header.clean,
                     exit_code=header.exit_code,
                     signal=header.signal,
+                    stderr=header.stderr,
+                    unheard=header.unheard,
                 )
+                await owner.run_ended(port.run, ending)
+            case Transcript(cli_session=cli_session, last=last):
+                await owner.run_recalled(port.run, cli_session, lines, last=last)
             case _:
                 raise msgspec.DecodeError(f"{type(header).__name__} on a run's socket")
 

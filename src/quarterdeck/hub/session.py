@@ -1,8 +1,8 @@
 """One session: its journal, its process, its people.
 
-Owns what a session does. Lines of the CLI come from a `RunPort`, wishes of people as commands;
-`run` knows what they mean, and `core` journals each before it has an effect outside. Whoever waits
-for an answer of the CLI waits here.
+Owns what people may wish of a session. What its process does to it is `lifetime`'s; `run` knows
+what either means, and `core` journals each before it has an effect outside. Whoever waits for an
+answer of the CLI waits here.
 """
 
 from __future__ import annotations
@@ -30,58 +30,31 @@ from quarterdeck.domain.events import (
     AskAnswered,
     AskWithdrawn,
     Event,
-    LinkFound,
-    LinkLost,
-    Noted,
     PromptCancelled,
     PromptChanged,
     PromptQueued,
-    RunEnded,
-    RunStarted,
     RunStarting,
     SessionArchived,
     SessionCreated,
     SessionRenamed,
     SpecChanged,
+    StartAfresh,
 )
 from quarterdeck.domain.sessions import Origin
 from quarterdeck.hub.answers import late_prompt
-from quarterdeck.hub.core import SessionCore
-from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.kept import content_of
-from quarterdeck.hub.live import Live
-from quarterdeck.hub.ports import Machines
+from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.run import Run
-from quarterdeck.hub.waiters import Waiters
-from quarterdeck.journal.base import Journal
-from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
-from quarterdeck.wire.exchange import Ending
-from quarterdeck.wire.versions import Version
 
 log = logging.getLogger(__name__)
 
-GREETING_SECONDS = 90.0
-"""How long a CLI may take to answer `initialize` before it is ended."""
 LEAVE_SECONDS = 5.0
 """How long a CLI may take to go by itself before its machine ends it."""
 
 
-class Session(SessionCore):
+class Session(SessionLife):
     """A session, as long as the hub has it in memory."""
-
-    def __init__(
-        self,
-        id_: str,
-        journal: Journal,
-        machines: Machines,
-        live: Live,
-        view: SessionView | None = None,
-    ) -> None:
-        super().__init__(id_, journal, machines, live, view)
-        self._waiters = Waiters()
-        self._next: Origin | None = None
-        self._greet_by: float | None = None
 
     # --- what people wish ------------------------------------------------------------------------
 
@@ -186,18 +159,6 @@ class Session(SessionCore):
             await self._start(Origin(cli_session=self.view.cli_session))
         return Outcome(session=self.id)
 
-    async def check_greeting(self) -> None:
-        """End a process that does not answer `initialize`: it will not answer anything else."""
-        async with self._in_order():
-            run, port = self._run, self._port
-            if run is None or port is None or run.greeted or self._greet_by is None:
-                return
-            if time.monotonic() > self._greet_by:
-                self._greet_by = None
-                text = f"the CLI has not answered within {GREETING_SECONDS:g} s, and is ended"
-                await self._append([Noted(level="error", text=text)])
-                port.stop(force=True)
-
     async def interrupt(self) -> Outcome:
         """Stop the running turn."""
         await self._request(Interrupt(), 30.0)
@@ -217,9 +178,13 @@ class Session(SessionCore):
             reply = self._run.reply_to(card.opened, command.answer)
             json = Raw(msgspec.json.encode(command.answer))
             now = int(time.time() * 1000)
-            await self._append(self._run.answer(card.opened, reply, command.by, json, now))
+            events = self._run.answer(card.opened, reply, command.by, json, now)
+            if reply.fresh is not None:
+                afresh = StartAfresh(run=self._run.run, by=command.by)
+                events += [*self._to_implement(reply.fresh, command.by), afresh]
+            await self._append(events)
         if reply.fresh is not None:
-            await self._begin_afresh(reply.fresh, command.by)
+            await self.stop()
         return Outcome(session=self.id, ask=command.ask)
 
     async def _answer_late(self, command: wish.AnswerAsk) -> Outcome:
@@ -242,17 +207,21 @@ class Session(SessionCore):
             case _:
                 pass
         opened = record.ask.opened
-        content = Raw(msgspec.json.encode(late_prompt(opened, command.answer)))
         answered = AskAnswered(
             ask=opened.ask,
             by=command.by,
             answer=Raw(msgspec.json.encode(command.answer)),
             allowed=not isinstance(command.answer, wish.DenyAnswer | wish.SkipAnswer),
         )
-        prompt = str(uuid4())
-        queued = PromptQueued(prompt=prompt, content=content, by=command.by)
-        await self._start(Origin(cli_session=self.view.cli_session), answered, queued)
-        return Outcome(session=self.id, ask=command.ask, prompt=prompt)
+        match command.answer:
+            case wish.PlanAnswer(choice="fresh") if opened.plan:
+                changed, queued = self._to_implement(opened.plan, command.by)
+                await self._start(Origin(), answered, changed, queued, spec=changed.spec)
+            case _:
+                content = Raw(msgspec.json.encode(late_prompt(opened, command.answer)))
+                queued = PromptQueued(prompt=str(uuid4()), content=content, by=command.by)
+                await self._start(Origin(cli_session=self.view.cli_session), answered, queued)
+        return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
 
     async def _check_unanswered(self, ask: str, position: int) -> None:
         """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
@@ -262,120 +231,12 @@ class Session(SessionCore):
                 if isinstance(stored.event, AskAnswered) and stored.event.ask == ask:
                     raise Conflict("already_answered", f"already answered by {stored.event.by}")
 
-    async def _begin_afresh(self, plan: str, by: str) -> None:
-        """Implement a plan in a new conversation: end this process, start one without a past."""
-        await self.stop()
+    def _to_implement(self, plan: str, by: str) -> tuple[SpecChanged, PromptQueued]:
+        """What makes a new conversation implement a plan."""
+        spec = msgspec.structs.replace(self.view.spec, mode="acceptEdits")
         content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
-        async with self._in_order():
-            spec = msgspec.structs.replace(self.view.spec, mode="acceptEdits")
-            queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
-            if self._run is None:
-                await self._start(Origin(), SpecChanged(spec=spec, by=by), queued, spec=spec)
-            else:
-                await self._append([SpecChanged(spec=spec, by=by), queued])
-                self._next = Origin()
-
-    # --- what the process does -----------------------------------------------------------------
-
-    async def run_started(
-        self, run: str, pid: int | None, version: str | None, directory: str | None
-    ) -> None:
-        """It runs: greet it. Told again after each reconnect, which is nothing new."""
-        async with self._in_order():
-            if self._run is None or self._run.run != run:
-                return
-            self._run.version = Version.parse(version) if version else None
-            if not self._run.greeted:
-                self._greet_by = time.monotonic() + GREETING_SECONDS
-            events: list[Event] = []
-            if self.view.link_lost is not None:
-                # Whoever was there before was not it, or not for long.
-                events += [LinkFound(run=run), *self._run.link_found()]
-            if pid is None or self.view.pid != pid:
-                started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-                events.append(started)
-                if not self._run.greeting:
-                    self._run.greet()
-            if events:
-                await self._append(events)
-
-    async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
-        """It said something: journal it with all that it means, and only then acknowledge it."""
-        async with self._in_order():
-            mine = self._run
-            if mine is None or mine.run != run:
-                return
-            events: list[Event] = []
-            deltas: list[Deltas] = []
-            endings: list[tuple[str, Ending]] = []
-            now = int(time.time() * 1000)
-            for number, line in enumerate(lines, first):
-                heard = mine.hear(number, line, now)
-                if heard.whole:
-                    deltas.clear()
-                    self._live.superseded(self.id)
-                events += heard.events
-                deltas += heard.deltas
-                endings += heard.endings
-            if events:
-                await self._append(events)
-            for delta in deltas:
-                self._live.add(delta)
-            if self._port is not None:
-                self._port.have(mine.said)
-            self._waiters.settle(endings)
-            await self._send_next()
-
-    async def run_ended(
-        self,
-        run: str,
-        number: int | None,
-        reason: str,
-        *,
-        clean: bool = False,
-        exit_code: int | None = None,
-        signal: int | None = None,
-    ) -> None:
-        """It is gone: what was open is withdrawn, and the session waits to be resumed."""
-        async with self._in_order():
-            if self._run is None or self._run.run != run:
-                return
-            events, endings = self._run.ended(reason)
-            ended = RunEnded(
-                run=run, reason=reason, clean=clean, exit_code=exit_code, signal=signal
-            )
-            self._run = None
-            await self._append([*events, ended])
-            self._live.superseded(self.id)
-            port, self._port, self._run_held = self._port, None, None
-            if port is not None:
-                if number is not None:
-                    port.have(number)
-                port.forget()
-            self._waiters.settle(endings)
-            if self._next is not None:
-                following, self._next = self._next, None
-                await self._start(following)
-
-    async def run_lost(self, run: str, reason: str) -> None:
-        """Its machine cannot be reached."""
-        async with self._in_order():
-            if self._run is not None and self._run.run == run:
-                await self._append([LinkLost(run=run, reason=reason), *self._run.link_lost()])
-
-    async def run_found(self, run: str) -> None:
-        """Its machine is there again."""
-        async with self._in_order():
-            if self._run is not None and self._run.run == run:
-                await self._append([LinkFound(run=run), *self._run.link_found()])
-                await self._send_next()
-
-    async def run_resumed(self, run: str, last: str | None) -> None:
-        """It dialled again, and something may be lost."""
-        async with self._in_order():
-            if self._run is not None and self._run.run == run:
-                await self._append(self._run.link_resumed(last))
-                await self._send_next()
+        queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
+        return SpecChanged(spec=spec, by=by), queued
 
     # --- inside --------------------------------------------------------------------------------
 

@@ -1,0 +1,242 @@
+"""What a session's process does to it: the `RunOwner` side of a session.
+
+Owns how the news of a process become events, and what follows from them: it is greeted, its lines
+are taken, its transcript is read for what nobody heard, and with its end all ends that was open.
+`session` stands above it, with what people wish; below it is `core`, which journals each thing
+before it has an effect outside.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from quarterdeck.domain.errors import Conflict, NotFound
+from quarterdeck.domain.events import (
+    CliSession,
+    Event,
+    LinkFound,
+    LinkLost,
+    Noted,
+    PromptSent,
+    Recalled,
+    RunEnded,
+    RunStarted,
+    Said,
+)
+from quarterdeck.domain.sessions import Origin
+from quarterdeck.domain.structs import Fact
+from quarterdeck.hub.core import SessionCore
+from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.kept import uuid_of
+from quarterdeck.hub.live import Live
+from quarterdeck.hub.ports import Machines, RunEnd
+from quarterdeck.hub.run import Run
+from quarterdeck.hub.waiters import Waiters
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.views import SessionView
+from quarterdeck.wire.exchange import Ending
+from quarterdeck.wire.versions import Version
+
+log = logging.getLogger(__name__)
+
+GREETING_SECONDS = 90.0
+"""How long a CLI may take to answer `initialize` before it is ended."""
+
+
+class _Unheard(Fact):
+    """A run that has ended, and whose transcript is being read. Its machine keeps the end."""
+
+    run: str
+    end: RunEnd
+
+
+class SessionLife(SessionCore):
+    """A session, as its process sees it."""
+
+    def __init__(
+        self,
+        id_: str,
+        journal: Journal,
+        machines: Machines,
+        live: Live,
+        view: SessionView | None = None,
+    ) -> None:
+        super().__init__(id_, journal, machines, live, view)
+        self._waiters = Waiters()
+        self._greet_by: float | None = None
+        self._unheard: _Unheard | None = None
+
+    async def tick(self) -> None:
+        """What time brings: each second, or so."""
+        async with self._in_order():
+            run, port = self._run, self._port
+            if run is None or port is None:
+                return
+            if events := run.tick(int(time.time() * 1000)):
+                await self._append(events)
+            if run.greeted or self._greet_by is None or time.monotonic() < self._greet_by:
+                return
+            # One that does not answer this will not answer anything else.
+            self._greet_by = None
+            text = f"the CLI has not answered within {GREETING_SECONDS:g} s, and is ended"
+            await self._append([Noted(level="error", text=text)])
+            port.stop(force=True)
+
+    async def run_started(
+        self, run: str, pid: int | None, version: str | None, directory: str | None
+    ) -> None:
+        """It runs: greet it. Told again after each reconnect, which is nothing new."""
+        async with self._in_order():
+            if self._run is None or self._run.run != run:
+                return
+            self._run.version = Version.parse(version) if version else None
+            if not self._run.greeted:
+                self._greet_by = time.monotonic() + GREETING_SECONDS
+            events: list[Event] = []
+            if self.view.link_lost is not None:
+                # Whoever was there before was not it, or not for long.
+                events += [LinkFound(run=run), *self._run.link_found()]
+            if pid is None or self.view.pid != pid:
+                started = RunStarted(run=run, pid=pid, version=version, directory=directory)
+                events.append(started)
+                if not self._run.greeting:
+                    self._run.greet()
+            if events:
+                await self._append(events)
+
+    async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
+        """It said something: journal it with all that it means, and only then acknowledge it."""
+        async with self._in_order():
+            mine = self._run
+            if mine is None or mine.run != run:
+                return
+            events: list[Event] = []
+            deltas: list[Deltas] = []
+            endings: list[tuple[str, Ending]] = []
+            now = int(time.time() * 1000)
+            for number, line in enumerate(lines, first):
+                heard = mine.hear(number, line, now)
+                if heard.whole:
+                    deltas.clear()
+                    self._live.superseded(self.id)
+                events += heard.events
+                deltas += heard.deltas
+                endings += heard.endings
+            if events:
+                await self._append(events)
+            for delta in deltas:
+                self._live.add(delta)
+            if self._port is not None:
+                self._port.have(mine.said)
+            self._waiters.settle(endings)
+            await self._send_next()
+
+    # --- its end -------------------------------------------------------------------------------
+
+    async def run_ended(self, run: str, ending: RunEnd) -> None:
+        """It is gone: what was open is withdrawn, and the session waits to be resumed.
+
+        Where it may have said what nobody heard, its transcript is read first. Until that is
+        journalled its machine keeps the end, and tells it again to whoever asks.
+        """
+        async with self._in_order():
+            if self._run is None or self._run.run != run:
+                return
+            if ending.unheard and self._port is not None:
+                known, prompts = await self._heard(run)
+                if known or prompts:
+                    self._unheard = _Unheard(run=run, end=ending)
+                    self._port.recall(self.view.cli_session, known, prompts)
+                    return
+            await self._end(self._run, ending)
+
+    async def run_recalled(
+        self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
+    ) -> None:
+        """Its transcript has been read, so far: what is news is journalled, and then its end."""
+        async with self._in_order():
+            mine, unheard = self._run, self._unheard
+            if mine is None or mine.run != run or unheard is None or unheard.run != run:
+                return
+            events = mine.recall(lines)
+            if cli_session is not None and self.view.cli_session is None:
+                events.append(CliSession(cli_session=cli_session))
+            if events:
+                await self._append(events)
+            if last:
+                await self._end(mine, unheard.end)
+
+    async def _heard(self, run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The uuids of the messages that the journal has of a run, and of prompts given to it."""
+        known: dict[str, None] = {}
+        prompts: dict[str, None] = {}
+        for _, event in await self._events_after(self.view.run_began - 1):
+            match event:
+                case Said(run=of, line=line) if of == run and (uuid := uuid_of(line)):
+                    known[uuid] = None
+                case Recalled(run=of, uuid=uuid) if of == run:
+                    known[uuid] = None
+                case PromptSent(run=of, prompt=prompt, uuid=given) if of == run:
+                    prompts[given or prompt] = None
+                case _:
+                    pass
+        return tuple(known), tuple(prompts)
+
+    async def _end(self, run: Run, ending: RunEnd) -> None:
+        events, endings = run.ended(ending.reason)
+        ended = RunEnded(
+            run=run.run,
+            reason=ending.reason,
+            clean=ending.clean,
+            exit_code=ending.exit_code,
+            signal=ending.signal,
+            stderr=ending.stderr,
+        )
+        port, afresh = self._port, self.view.afresh
+        self._run = self._unheard = None
+        try:
+            if afresh:
+                # In one breath: a hub that is killed here has ended the one and begun the other.
+                await self._start(Origin(), *events, ended)
+            else:
+                await self._append([*events, ended])
+                self._port = self._run_held = None
+        except NotFound as error:  # its machine is not there; that is journalled
+            log.warning("session %s does not begin afresh: %s", self.id, error)
+        except Conflict as error:
+            text = f"the new conversation does not begin yet: {error}"
+            await self._append([*events, ended, Noted(level="warning", text=text)])
+            self._port = self._run_held = None
+        self._live.superseded(self.id)
+        if port is not None:
+            if ending.number is not None:
+                port.have(ending.number)
+            port.forget()
+        self._waiters.settle(endings)
+
+    # --- its link ------------------------------------------------------------------------------
+
+    async def run_lost(self, run: str, reason: str) -> None:
+        """Its machine cannot be reached."""
+        async with self._in_order():
+            if self._run is not None and self._run.run == run:
+                await self._append([LinkLost(run=run, reason=reason), *self._run.link_lost()])
+
+    async def run_found(self, run: str) -> None:
+        """Its machine is there again. To a hub that has just started, that is nothing new."""
+        async with self._in_order():
+            if self._run is not None and self._run.run == run:
+                events = self._run.link_found()
+                if self.view.link_lost is not None:
+                    events = [LinkFound(run=run), *events]
+                if events:
+                    await self._append(events)
+                await self._send_next()
+
+    async def run_resumed(self, run: str, last: str | None) -> None:
+        """It dialled again, and something may be lost."""
+        async with self._in_order():
+            if self._run is not None and self._run.run == run:
+                await self._append(self._run.link_resumed(last))
+                await self._send_next()
