@@ -18,7 +18,7 @@ tool = [
   "TodoWrite", "TaskCreate", "TaskUpdate", "TaskGet", "TaskList", "TaskOutput", "BashOutput",
   "ToolSearch", "EnterPlanMode", "Agent", "Task",
 ]
-match = ["TodoWrite", "Agent(Explore)"]
+match = ["TodoWrite()", "Agent(Explore)"]
 not_match = ["ls", "Write(a.txt)"]
 """
 """Subagents are among them: each call that one makes is decided for itself."""
@@ -93,7 +93,7 @@ verdict = "ask"
 call = "npm test"
 verdict = "ask"
 """,
-    "edit-freely": f"""# An agent that edits the project as it likes, and asks before it runs anything.
+    "edit-freely": f"""# An agent that edits the project freely, and asks before it runs anything.
 default = "ask"
 {_SECRETS}{_READING}{_HARMLESS}
 [[rule]]
@@ -123,7 +123,7 @@ verdict = "ask"
 call = "npm test"
 verdict = "ask"
 """,
-    "trusted-repo": f"""# An agent in a repository whose code and scripts are trusted: it works on its own.
+    "trusted-repo": f"""# An agent in a repository whose scripts are trusted: it works on its own.
 default = "ask"
 {_SECRETS}{_HARMLESS}
 [[rule]]
