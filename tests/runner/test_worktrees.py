@@ -149,12 +149,13 @@ async def test_what_is_in_the_way_is_not_touched(tmp_path: Path, repository: Pat
 
 
 async def test_a_git_that_hangs_is_given_up_with_all_that_it_started(
-    tmp_path: Path, repository: Path
+    tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """TREE-5"""
-    hook = repository / ".git/hooks/post-checkout"
-    hook.write_text("#!/bin/sh\nsleep 60\n")
-    hook.chmod(0o755)
+    settings = tmp_path / "gitconfig"
+    settings.write_text('[filter "slow"]\n\tsmudge = sleep 60\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    (repository / ".git/info/attributes").write_text("* filter=slow\n")
     before = offspring()
     with pytest.raises(LaunchError, match="did not end within 1 s"):
         await worktrees(tmp_path, seconds=1.0).open(str(repository), "one")

@@ -12,18 +12,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import anyio
+import msgspec
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
+from quarterdeck.domain.errands import AnyErrand
 from quarterdeck.domain.machines import (
     PROTOCOL,
     Ended,
+    Errand,
     Gap,
     Have,
     Header,
     Hello,
     Lines,
     Refused,
+    Reply,
     RunnerHeader,
     Start,
     Started,
@@ -71,6 +75,7 @@ class ScriptedHub:
         self.hellos: list[Hello] = []
         self.refused: dict[str, str] = {}
         self.vitals: list[Vitals] = []
+        self.replies: dict[str, tuple[bool, bytes]] = {}
         self.runs: defaultdict[str, HubRun] = defaultdict(HubRun)
         self.faults: list[str] = []
         self.closes: list[tuple[int | None, str]] = []
@@ -145,6 +150,16 @@ class ScriptedHub:
                     data = frame(Write(number=number), [known.to_write[number - 1]])
                     await known.socket.send(data)
 
+    async def errand(self, errand: AnyErrand | bytes) -> tuple[bool, bytes]:
+        """Send the runner on an errand; gives whether it was refused, and what it answered."""
+        await self.met()
+        assert self.machine is not None
+        id_ = f"errand-{len(self.replies)}"
+        line = errand if isinstance(errand, bytes) else msgspec.json.encode(errand)
+        await self.machine.send(frame(Errand(errand=id_), [line]))
+        await self.until(lambda: id_ in self.replies)
+        return self.replies[id_]
+
     async def ended(self, run: str, seconds: float = SECONDS) -> Ended:
         await self.until(lambda: self.runs[run].ended, seconds)
         ended = self.runs[run].ended
@@ -177,7 +192,7 @@ class ScriptedHub:
     async def _serve_machine(self, socket: ServerConnection) -> None:
         try:
             while True:
-                header, _ = await self._receive(socket)
+                header, lines = await self._receive(socket)
                 match header:
                     case Hello():
                         await socket.send(frame(self.welcome))
@@ -188,6 +203,8 @@ class ScriptedHub:
                         self.refused[header.run] = header.reason
                     case Vitals():
                         self.vitals.append(header)
+                    case Reply(errand=errand, refused=refused):
+                        self.replies[errand] = (refused, b"\n".join(lines))
                     case _:
                         self.faults.append(f"on the machine's socket: {header}")
                 self._changed.set()

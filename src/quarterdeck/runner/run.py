@@ -80,6 +80,11 @@ class Run:
         self._forgotten = False
 
     @property
+    def directory(self) -> str | None:
+        """Where its process works."""
+        return self._started.directory
+
+    @property
     def live(self) -> bool:
         """Whether there is a process."""
         return self._link is not None and not self._over.is_set()

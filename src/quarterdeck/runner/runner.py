@@ -24,14 +24,17 @@ import anyio.to_thread
 import msgspec
 
 import quarterdeck
+from quarterdeck.domain.errands import ERRANDS
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.machines import (
     PROTOCOL,
+    Errand,
     Forget,
     Header,
     Hello,
     Refused,
+    Reply,
     RunReport,
     Start,
     Stop,
@@ -41,6 +44,7 @@ from quarterdeck.domain.machines import (
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import machine
 from quarterdeck.runner.ending import end_leftovers
+from quarterdeck.runner.errands import Errands
 from quarterdeck.runner.home import Home, RunFacts, RunnerState
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart
 from quarterdeck.runner.limits import Limits, Times
@@ -80,11 +84,12 @@ class Runner:
         self._memory = memory
         self._hub = Hub(hub_url, token, redial)
         self._worktrees = Worktrees(self.home.worktrees, self._times.git)
+        self._errands = Errands(self._worktrees, self._works_in)
         self._starting: dict[str, Start] = {}
         self._unwanted: set[str] = set()
         self._runs: dict[str, Run] = {}
         self._past: dict[str, None] = {}
-        self._outbox: list[Header] = []
+        self._outbox: list[tuple[Header, tuple[bytes, ...]]] = []
         self._outgoing = asyncio.Event()
         self._greeted = False
         self.ended = asyncio.Event()
@@ -275,11 +280,24 @@ class Runner:
         log.info("run %s: refused: %s", run, reason)
         self._tell(Refused(run=run, reason=reason))
 
-    def _tell(self, header: Header) -> None:
+    def _tell(self, header: Header, *lines: bytes) -> None:
         """Say it to the hub that is there; to the next one `Hello` says what matters."""
         if self._greeted:
-            self._outbox.append(header)
+            self._outbox.append((header, lines))
             self._outgoing.set()
+
+    # --- errands ---
+
+    async def _run_errand(self, errand: str, lines: list[bytes]) -> None:
+        refused, line = await self._errands.do(lines)
+        self._tell(Reply(errand=errand, refused=refused), line)
+
+    def _works_in(self, folder: Path, branch: str) -> bool:
+        """Whether a run works in this folder, or is being started on this branch."""
+        if any(start.spec.worktree == branch for start in self._starting.values()):
+            return True
+        places = [run.directory for run in self._runs.values() if run.live]
+        return any(Path(place).resolve().is_relative_to(folder) for place in places if place)
 
     # --- the machine's socket ---
 
@@ -328,6 +346,7 @@ class Runner:
                 version=quarterdeck.__version__,
                 pid=os.getpid(),
                 runs=tuple(reports),
+                can=(ERRANDS,),
             )
         )
         try:
@@ -364,7 +383,8 @@ class Runner:
     async def _send(self, socket: HubSocket) -> None:
         while True:
             while self._outbox:
-                await socket.send(self._outbox.pop(0))
+                header, lines = self._outbox.pop(0)
+                await socket.send(header, lines)
             self._outgoing.clear()
             await self._outgoing.wait()
 
@@ -375,13 +395,14 @@ class Runner:
                     runs=self._live(),
                     memory_available=self._memory() or 0,
                     load=machine.load(),
+                    at=int(time.time() * 1000),
                 )
             )
             await anyio.sleep(self._times.vitals)
 
     async def _receive(self, socket: HubSocket) -> None:
         while True:
-            header, _ = await socket.receive()
+            header, lines = await socket.receive()
             match header:
                 case Start():
                     self._take_on(header)
@@ -389,6 +410,8 @@ class Runner:
                     self._refuse(run, reason)
                 case Stop(run=run, force=force):
                     self._end_run(run, force)
+                case Errand(errand=errand):
+                    self._group.start_soon(self._run_errand, errand, lines)
                 case Forget(run=run):
                     if (known := self._runs.get(run)) is not None:
                         known.forget()

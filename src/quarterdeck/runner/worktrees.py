@@ -1,36 +1,63 @@
 """A git worktree for a run: found again, or made, one at a time per repository.
 
-Owns where worktrees are and what may be a branch's name. A `Run` stands above it; below it is git.
-It never removes one: there may be work in it.
+Owns where worktrees are, what may be a branch's name, and which branch each was made from. A `Run`
+and `settling` stand above it; below it is git. It never removes one: there may be work in it.
 
 They are under the runner's home, by repository and branch, and not inside the repository: its
-status stays clean, and no tool that walks the repository meets itself again.
+status stays clean, and no tool that walks the repository meets itself again. Of a branch that is
+made here `refs/quarterdeck/base/BRANCH` says from where: it points to the branch that was checked
+out, or is the commit where none was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
-import signal
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.links.environment import child_environment
+from quarterdeck.domain.structs import Fact
+from quarterdeck.runner.git import Git
+
+HEADS = "refs/heads/"
+BASES = "refs/quarterdeck/base/"
 
 _WORDS = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class Tree(Fact):
+    """A worktree as git lists it. `ref` is None where no branch is checked out."""
+
+    path: Path
+    head: str | None = None
+    ref: str | None = None
+    main: bool = False
+    """The repository itself."""
+
+
+class Base(Fact):
+    """Where a branch comes from, and goes back to. `ref` is None where that is a commit only."""
+
+    commit: str
+    ref: str | None = None
+
+    @property
+    def branch(self) -> str | None:
+        """The branch's name."""
+        return None if self.ref is None else self.ref.removeprefix(HEADS)
 
 
 class Worktrees:
     """The worktrees of one machine. One object per runner: it holds the locks."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
-        self._folder = folder
-        self._seconds = seconds
+        self.folder = folder
+        self.git = Git(seconds)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def open(self, directory: str, branch: str) -> Path:
@@ -38,99 +65,110 @@ class Worktrees:
 
         Raises `LaunchError`, with git's own words where it has some.
         """
-        below = await self._git(directory, "rev-parse", "--show-prefix")
-        common = await self._git(
-            directory, "rev-parse", "--path-format=absolute", "--git-common-dir"
-        )
-        await self._check(directory, branch)
-        async with self._locks.setdefault(common, asyncio.Lock()):
-            tree = await self._existing(directory, branch)
-            if tree is None:
-                tree = self._place(common, branch)
+        below = await self._ask(directory, "rev-parse", "--show-prefix")
+        await self.check_name(directory, branch)
+        async with self.alone(directory) as common:
+            found = await self.find(directory, branch)
+            tree = self.place(common, branch) if found is None else found.path
+            if found is None:
                 await self._make(directory, branch, tree)
         inner = tree / below
         return inner if await anyio.Path(inner).is_dir() else tree
 
-    async def _check(self, directory: str, branch: str) -> None:
+    @asynccontextmanager
+    async def alone(self, directory: str) -> AsyncIterator[str]:
+        """One at a time per repository; gives the folder of the repository's own data."""
+        common = await self._ask(
+            directory, "rev-parse", "--path-format=absolute", "--git-common-dir"
+        )
+        async with self._locks.setdefault(common, asyncio.Lock()):
+            yield common
+
+    async def check_name(self, directory: str, branch: str) -> None:
         """Refuse what git would take for an option, a revision, or another name than it is."""
         if branch.startswith("-") or branch in {"HEAD", "@"} or "\0" in branch:
             raise LaunchError(f"worktree: {branch!r} cannot be the name of a branch")
         try:
-            await self._git(directory, "check-ref-format", f"refs/heads/{branch}")
+            await self.git(directory, "check-ref-format", f"{HEADS}{branch}")
         except LaunchError:
             raise LaunchError(f"worktree: {branch!r} cannot be the name of a branch") from None
 
-    async def _existing(self, directory: str, branch: str) -> Path | None:
-        await self._git(directory, "worktree", "prune")
-        listed = await self._git(directory, "worktree", "list", "--porcelain")
-        for number, entry in enumerate(listed.split("\n\n")):
-            fields = dict(line.partition(" ")[::2] for line in entry.splitlines())
-            if fields.get("branch") != f"refs/heads/{branch}":
-                continue
-            if number == 0:  # git lists the repository itself first
-                raise LaunchError(
-                    f"worktree: the branch {branch!r} is checked out in the repository itself"
-                    f" ({fields['worktree']}); name another, or work there without a worktree"
-                )
-            return Path(fields["worktree"])
+    async def find(self, directory: str, branch: str) -> Tree | None:
+        """The worktree of a branch. Raises `LaunchError` where that is the repository itself."""
+        await self.git(directory, "worktree", "prune")
+        for tree in await self.trees(directory):
+            if tree.ref == HEADS + branch:
+                if tree.main:
+                    raise LaunchError(
+                        f"worktree: the branch {branch!r} is checked out in the repository itself"
+                        f" ({tree.path}); name another, or work there without a worktree"
+                    )
+                return tree
         return None
 
-    def _place(self, common: str, branch: str) -> Path:
+    async def trees(self, directory: str) -> list[Tree]:
+        """All worktrees of a repository; git lists the repository itself first."""
+        listed = await self._ask(directory, "worktree", "list", "--porcelain")
+        found: list[Tree] = []
+        for number, entry in enumerate(listed.split("\n\n")):
+            fields = dict(line.partition(" ")[::2] for line in entry.splitlines())
+            if "worktree" in fields:
+                found.append(
+                    Tree(
+                        path=Path(fields["worktree"]),
+                        head=fields.get("HEAD"),
+                        ref=fields.get("branch"),
+                        main=number == 0,
+                    )
+                )
+        return found
+
+    async def base_of(self, directory: str, branch: str) -> Base:
+        """Where a branch comes from: as noted when it was made, else what is checked out."""
+        noted = await self._ask(directory, "symbolic-ref", "-q", BASES + branch, good=(0, 1, 128))
+        if noted and (commit := await self.commit_of(directory, noted)):
+            return Base(commit=commit, ref=noted)
+        if not noted and (commit := await self.commit_of(directory, BASES + branch)):
+            return Base(commit=commit)
+        main = (await self.trees(directory))[0]
+        if main.head is None:
+            raise LaunchError("worktree: the repository has no branch checked out to compare to")
+        return Base(commit=main.head, ref=main.ref)
+
+    async def commit_of(self, directory: str, ref: str) -> str | None:
+        """The commit that a ref stands for."""
+        found = await self._ask(
+            directory, "rev-parse", "-q", "--verify", f"{ref}^{{commit}}", good=(0, 1, 128)
+        )
+        return found or None
+
+    def place(self, common: str, branch: str) -> Path:
         """A folder that no other branch of no other repository gets."""
         repository = Path(common)
         name = repository.parent.name if repository.name == ".git" else repository.stem
-        return self._folder / _slug(name, common) / _slug(branch, branch)
+        return self.folder / _slug(name, common) / _slug(branch, branch)
 
     async def _make(self, directory: str, branch: str, tree: Path) -> None:
         await anyio.Path(tree.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
         if await anyio.Path(tree).exists():
             raise LaunchError(f"worktree: {tree} is in the way: git does not know it as a worktree")
-        known = await self._git(
-            directory, "for-each-ref", "--format=%(refname)", f"refs/heads/{branch}"
-        )
-        if f"refs/heads/{branch}" in known.splitlines():
-            await self._git(directory, "worktree", "add", "--", str(tree), branch)
+        known = await self._ask(directory, "for-each-ref", "--format=%(refname)", HEADS + branch)
+        if HEADS + branch in known.splitlines():
+            await self.git(directory, "worktree", "add", "--", str(tree), branch)
+            return
+        await self._note_base(directory, branch)
+        await self.git(directory, "worktree", "add", "-b", branch, "--", str(tree), "HEAD")
+
+    async def _note_base(self, directory: str, branch: str) -> None:
+        head = await self._ask(directory, "symbolic-ref", "-q", "HEAD", good=(0, 1))
+        if head.startswith(HEADS):
+            await self.git(directory, "symbolic-ref", BASES + branch, head)
         else:
-            await self._git(directory, "worktree", "add", "-b", branch, "--", str(tree), "HEAD")
+            await self.git(directory, "update-ref", BASES + branch, "HEAD")
 
-    async def _git(self, directory: str, *arguments: str) -> str:
-        """Run git there; gives what it said, without the newline at its end."""
-        env = {**child_environment(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "git", "-C", directory, *arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                env=env,
-                start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise LaunchError(f"worktree: git could not be started: {error}") from error
-        try:
-            with anyio.fail_after(self._seconds):
-                said, complained = await process.communicate()
-        except BaseException as error:
-            with anyio.CancelScope(shield=True):
-                await _kill(process)
-            if isinstance(error, TimeoutError):
-                raise LaunchError(
-                    f"worktree: `git {arguments[0]}` did not end within {self._seconds:g} s"
-                ) from None
-            raise
-        if process.returncode != 0:
-            words = complained.decode(errors="replace").strip() or f"code {process.returncode}"
-            raise LaunchError(f"worktree: `git {' '.join(arguments[:2])}` failed: {words}")
-        return said.decode(errors="surrogateescape").removesuffix("\n")
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End git and what it started: hooks and filters are in its group."""
-    with suppress(ProcessLookupError, PermissionError):
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-    with anyio.move_on_after(5):
-        await process.communicate()
+    async def _ask(self, directory: str, *arguments: str, good: tuple[int, ...] = (0,)) -> str:
+        said = await self.git(directory, *arguments, good=good)
+        return said.text if said.code == 0 else ""
 
 
 def _slug(name: str, unique: str) -> str:
