@@ -20,8 +20,10 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.deck import Deltas, MachineView
+from quarterdeck.hub.usage import usage_report
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
 
 
@@ -222,6 +224,11 @@ class SmallDeck:
         self, *, session: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[Stored]:
         return await self.journal.audit(session=session, after=after, limit=limit)
+
+    async def usage(
+        self, by: UsageBy, *, since: int | None = None, until: int | None = None
+    ) -> UsageReport:
+        return await usage_report(self.journal, by, since, until)
 
     async def machines(self) -> list[MachineView]:
         return [MachineView(name="here", connected=True)]

@@ -11,6 +11,7 @@ from typing import Protocol
 from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.base import Follower, Stored
+from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
 
 
@@ -74,6 +75,11 @@ class Deck(Protocol):
         self, *, session: str | None = None, after: int = 0, limit: int = 1000
     ) -> list[Stored]:
         """Who or what let each call pass, or did not, in the order in which it happened."""
+
+    async def usage(
+        self, by: UsageBy, *, since: int | None = None, until: int | None = None
+    ) -> UsageReport:
+        """What was used from `since` on and before `until`, both in ms since 1970."""
 
     async def machines(self) -> list[MachineView]:
         """The machines."""

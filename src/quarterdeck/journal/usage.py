@@ -35,7 +35,7 @@ class UsageBy(StrEnum):
     SESSION = "session"
 
 
-class Used(Fact):
+class Used(Fact, omit_defaults=False):
     """What was used. The fields are the columns of an engine's table, in this order."""
 
     cost_usd: float = 0.0
@@ -77,7 +77,7 @@ class Share(Fact):
     used: Used
 
 
-class LimitState(Fact):
+class LimitState(Fact, omit_defaults=False):
     """Where an account stands, as the last CLI on a machine has told it."""
 
     machine: str
@@ -90,6 +90,17 @@ class LimitState(Fact):
     resets_at: int | None = None
     used: float | None = None
     session: str = ""
+
+
+class UsageReport(Fact, omit_defaults=False):
+    """What was used, by what was asked for, in all, and where the accounts stand."""
+
+    by: UsageBy
+    since: int | None
+    until: int | None
+    rows: tuple[UsageRow, ...]
+    total: Used
+    limits: tuple[LimitState, ...]
 
 
 def shares(before: SessionView | None, after: SessionView, stored: Stored) -> list[Share]:

@@ -123,6 +123,7 @@ REQUESTS = [
     ("read", "GET", "/api/asks", None),
     ("read", "GET", "/api/audit", None),
     ("read", "GET", "/api/machines", None),
+    ("read", "GET", "/api/usage", None),
     ("steer", "POST", "/api/sessions/{s}/prompts", {"content": "x"}),
     ("steer", "POST", "/api/asks/{a}/answer", {"answer": {"answer": "allow"}}),
     ("steer", "POST", "/api/sessions/{s}/interrupt", None),

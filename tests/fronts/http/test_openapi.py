@@ -41,6 +41,7 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "GET /api/asks",
         "POST /api/asks/{ask_id}/answer",
         "GET /api/machines",
+        "GET /api/usage",
         "GET /api/audit",
         "GET /api/sessions",
         "POST /api/sessions",

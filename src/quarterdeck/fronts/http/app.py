@@ -19,7 +19,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.plugins import OpenAPISchemaPlugin
 
 from quarterdeck import __version__
-from quarterdeck.fronts.http import deckwide, sessions
+from quarterdeck.fronts.http import deckwide, sessions, usage
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
@@ -103,7 +103,7 @@ def _api(
 ) -> Litestar:
     api = Router(
         path="/api",
-        route_handlers=[*sessions.HANDLERS, *deckwide.HANDLERS],
+        route_handlers=[*sessions.HANDLERS, *deckwide.HANDLERS, *usage.HANDLERS],
         guards=[reading],
     )
     return Litestar(

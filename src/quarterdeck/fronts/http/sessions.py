@@ -90,7 +90,7 @@ async def get_session(session_id: SessionId, deck: Hub) -> SessionShape:
 
 @patch("/sessions/{session_id:str}", opt=told(COMMAND_ERRORS, takes=SessionChanges))
 async def change_session(session_id: SessionId, request: Asking, deck: Hub) -> SessionShape:
-    """Rename a session, put it away or take it out, change what is auto-approved.
+    """Rename a session, put it away or take it out, change its budget or what is auto-approved.
 
     Several changes at once are made one after the other; the first that fails ends it.
     """
@@ -234,8 +234,11 @@ def _changes(
         commands.append(RenameSession(session=session, name=wanted.name))
     approve = None if isinstance(wanted.auto_approve, UnsetType) else wanted.auto_approve
     timeout = None if isinstance(wanted.ask_timeout, UnsetType) else wanted.ask_timeout
-    if approve is not None or timeout is not None:
-        commands.append(ChangeSession(session=session, auto_approve=approve, ask_timeout=timeout))
+    budget = None if isinstance(wanted.budget, UnsetType) else wanted.budget
+    if approve is not None or timeout is not None or budget is not None:
+        commands.append(
+            ChangeSession(session=session, auto_approve=approve, ask_timeout=timeout, budget=budget)
+        )
     if isinstance(wanted.archived, bool):
         commands.append(ArchiveSession(session=session, archived=wanted.archived))
     return commands

@@ -11,8 +11,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from quarterdeck.domain.commands import Answer
-from quarterdeck.domain.events import AnyEvent
-from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.domain.events import AnyEvent, BudgetReached
+from quarterdeck.domain.sessions import Budget, SessionSpec, SessionState
 from quarterdeck.domain.structs import ABSENT, Fact
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.fronts.http.roles import Right, Role
@@ -48,6 +48,8 @@ class SessionChanges(Body):
     archived: bool | UnsetType = UNSET
     auto_approve: tuple[str, ...] | UnsetType = UNSET
     ask_timeout: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
+    budget: Budget | UnsetType = UNSET
+    """Takes the place of the old one, whole. An empty one lifts all limits."""
 
 
 class NewPrompt(Body):
@@ -89,6 +91,15 @@ class LoginCode(Body):
     code: Annotated[str, Meta(max_length=200)]
 
 
+class AlarmShape(Fact, omit_defaults=False):
+    """Something is wrong with a run; `action` is what was done about it."""
+
+    alarm: str
+    text: str
+    action: str
+    at: int
+
+
 class SessionShape(Fact, omit_defaults=False):
     """A session."""
 
@@ -114,6 +125,13 @@ class SessionShape(Fact, omit_defaults=False):
     cli_session: str | None
     turns: int
     cost_usd: float
+    estimated_usd: float
+    """How much of the cost no total of the CLI has told yet."""
+    tokens: int
+    budgets: tuple[BudgetReached, ...]
+    """The limits that are reached. Until they are raised, or freed, no prompt is begun."""
+    alarms: tuple[AlarmShape, ...]
+    """What is wrong with the run, or was with the last one."""
     queued: int
     asks: int
 
@@ -200,6 +218,13 @@ def session_shape(view: SessionView) -> SessionShape:
         cli_session=view.cli_session,
         turns=view.turns,
         cost_usd=view.cost_usd,
+        estimated_usd=view.account.estimated_usd,
+        tokens=view.account.tokens,
+        budgets=tuple(view.account.budgets.values()),
+        alarms=tuple(
+            AlarmShape(alarm=name, text=alarm.text, action=alarm.action, at=alarm.at)
+            for name, alarm in view.account.alarms.items()
+        ),
         queued=len(view.queued),
         asks=len(view.asks),
     )
