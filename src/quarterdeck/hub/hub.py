@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import assert_never
 
 import anyio
+from msgspec.structs import replace
 
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.commands import AnyCommand, Outcome
@@ -29,6 +30,7 @@ from quarterdeck.hub.live import Live
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.runners import Runners
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.worktrees import Worktrees
 from quarterdeck.journal.base import Follower, Journal, Stored
 from quarterdeck.journal.views import AskView, SessionView
 
@@ -42,12 +44,17 @@ NOBODY_ANSWERED = "Nobody answered in time."
 class _Everywhere:
     """Machines of every kind, by what a session says of its own."""
 
-    def __init__(self, runners: Runners, dialled: Dialled) -> None:
+    def __init__(
+        self, runners: Runners, dialled: Dialled, run_env: Callable[[str], Mapping[str, str]]
+    ) -> None:
         self._runners = runners
         self._dialled = dialled
+        self._run_env = run_env
 
     def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> RunPort:
-        """A CLI can be started by a runner only."""
+        """A CLI can be started by a runner only. What the session's own variables say, holds."""
+        if more := self._run_env(run):
+            spec = replace(spec, env={**more, **spec.env})
         return self._runners.start(run, session, spec, origin)
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:
@@ -67,13 +74,16 @@ class Hub:
         *,
         cli_secret: bytes | None = None,
         machines: Machines | None = None,
+        run_env: Callable[[str], Mapping[str, str]] = lambda _: {},
     ) -> None:
+        """`run_env` gives variables for the CLI of a run, by its id."""
         self.runners = Runners(self._sessions_get, check_runner)
         self.dialled = Dialled(cli_secret or os.urandom(32), self._sessions_get, self._adopt)
-        self._machines = machines or _Everywhere(self.runners, self.dialled)
+        self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
         self._journal = journal
         self._sessions: dict[str, Session] = {}
         self._live = Live()
+        self.workshop = Worktrees(self.runners.errands, self._find)
 
     def _sessions_get(self, session: str) -> Session | None:
         return self._sessions.get(session)
@@ -149,7 +159,7 @@ class Hub:
         known = id_ in self._sessions or await self._journal.summary(id_) is not None
         if known or id_ in self._sessions:  # another task may have been faster while we read
             return Outcome(session=id_, repeated=True)
-        created = SessionCreated(spec=command.spec, by=command.by)
+        created = SessionCreated(spec=self.workshop.resolve(command.spec), by=command.by)
         events: list[Event] = []
         prompt = None
         if command.prompt:
