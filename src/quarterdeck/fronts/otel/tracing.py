@@ -1,0 +1,187 @@
+"""The front: follows the journal, makes turns of it, and hands their spans to the emitter.
+
+Owns how far it is, on disk: the beginning of the oldest turn that is not over, and the end of the
+last that was exported. After a restart turns that were under way are read again from their
+beginning, and none is exported twice; after a crash the last second's may be, with the same ids.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from quarterdeck.domain import events as fact
+from quarterdeck.domain.errors import JournalError, NotFound, UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.otel.context import run_ids
+from quarterdeck.fronts.otel.settings import Telemetry
+from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
+from quarterdeck.hub.deck import Deck
+from quarterdeck.journal.stored import Stored
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace.export import SpanExporter
+
+    from quarterdeck.fronts.otel.emitter import Emitter
+
+log = logging.getLogger(__name__)
+
+FILE = "otel.json"
+SAVE_SECONDS = 1.0
+PAUSE_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+
+
+class _Place(Fact):
+    """How far we are in a journal."""
+
+    epoch: str
+    after: int
+    """Everything up to here is done with."""
+    exported: int
+    """No turn that ended up to here is exported again."""
+
+
+class Tracing:
+    """The front. `folder` is the data folder."""
+
+    def __init__(
+        self,
+        deck: Deck,
+        folder: Path,
+        telemetry: Telemetry,
+        *,
+        exporter: SpanExporter | None = None,
+    ) -> None:
+        """`exporter` takes the place of OTLP, for tests."""
+        self._deck = deck
+        self._file = folder / FILE
+        self._telemetry = telemetry
+        self._exporter = exporter
+        self._turns: dict[str, Turn] = {}
+        self._place = _Place(epoch=deck.epoch, after=0, exported=0)
+        self._saved = 0.0
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Export while the block runs. Raises `UsageError` when it cannot be done at all."""
+        emitter = await anyio.to_thread.run_sync(self._make)
+        failure: Exception | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep, emitter)
+                try:
+                    yield
+                except Exception as error:  # noqa: BLE001 - raised below, and not in a group
+                    failure = error
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await anyio.to_thread.run_sync(emitter.close, abandon_on_cancel=True)
+            self._save()
+        if failure is not None:
+            raise failure
+
+    def _make(self) -> Emitter:
+        try:
+            from quarterdeck.fronts.otel.emitter import Emitter
+        except ImportError as error:
+            raise UsageError(
+                f"telemetry: {error.name} is not installed: pip install 'quarterdeck[otel]'"
+            ) from error
+        self._place = self._load()
+        return Emitter(self._telemetry, self._exporter)
+
+    async def _keep(self, emitter: Emitter) -> None:
+        while True:
+            try:
+                async for batch in self._deck.follow(after=self._place.after):
+                    for stored in batch:
+                        emitter.emit(await self._spans(stored))
+                    self._advance(batch[-1].position)
+                return
+            except JournalError as error:
+                log.error("telemetry: %s", error)
+                self._turns.clear()
+                await anyio.sleep(PAUSE_SECONDS)
+
+    # --- turns -----------------------------------------------------------------------------------
+
+    async def _spans(self, stored: Stored) -> list[Span]:
+        event = stored.event
+        turn = self._turns.get(stored.session)
+        if isinstance(event, fact.SessionDeleted):
+            self._turns.pop(stored.session, None)
+            return []
+        if turn is None and begins_turn(event):
+            turn = self._turns[stored.session] = Turn(self._place.epoch, stored)
+        if not isinstance(event, fact.TurnEnded | fact.RunEnded):
+            if turn is not None:
+                turn.add(stored)
+            return []
+        self._turns.pop(stored.session, None)
+        if stored.position <= self._place.exported:
+            return []
+        try:
+            return await self._over(stored, turn)
+        except NotFound:
+            return []  # it was deleted since
+        finally:
+            self._place = msgspec.structs.replace(self._place, exported=stored.position)
+
+    async def _over(self, stored: Stored, turn: Turn | None) -> list[Span]:
+        view = await self._deck.session(stored.session)
+        spans: list[Span] = []
+        if turn is not None:
+            linked = run_ids(turn.run) if turn.run is not None else None
+            spans += turn.end(stored, view, linked)
+        if isinstance(stored.event, fact.RunEnded):
+            began = await self._run_began(stored, stored.event.run, view.run_began)
+            spans.append(run_span(began, stored, stored.event, view, run_ids(stored.event.run)))
+        return spans
+
+    async def _run_began(self, ended: Stored, run: str, seq: int) -> int:
+        """When a run began; where that is not known any more, when it ended."""
+        for first in await self._deck.events(ended.session, after=max(0, seq - 1), limit=1):
+            if isinstance(first.event, fact.RunStarting) and first.event.run == run:
+                return first.at
+        return ended.at
+
+    # --- how far we are --------------------------------------------------------------------------
+
+    def _advance(self, position: int) -> None:
+        after = min([position, *(turn.began - 1 for turn in self._turns.values())])
+        self._place = msgspec.structs.replace(self._place, after=after)
+        if time.monotonic() - self._saved >= SAVE_SECONDS:
+            self._save()
+
+    def _load(self) -> _Place:
+        here = self._deck.position
+        try:
+            place = msgspec.json.decode(self._file.read_bytes(), type=_Place)
+        except (OSError, msgspec.MsgspecError):
+            place = None
+        if place is None or place.epoch != self._deck.epoch or place.after > here:
+            return _Place(epoch=self._deck.epoch, after=here, exported=here)
+        return place
+
+    def _save(self) -> None:
+        """Write down how far we are: a hundred bytes, at most once a second."""
+        scratch = self._file.with_suffix(".new")
+        try:
+            file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(file, "wb") as writing:
+                writing.write(msgspec.json.encode(self._place))
+            scratch.replace(self._file)
+        except OSError as error:
+            log.error("telemetry: %s: %s", self._file, error.strerror)
+        self._saved = time.monotonic()
