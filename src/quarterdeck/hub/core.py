@@ -132,6 +132,11 @@ class SessionCore:
 
     # --- what changes it -----------------------------------------------------------------------
 
+    async def record(self, *events: Event) -> None:
+        """Journal what happened to it elsewhere."""
+        async with self._in_order():
+            await self._append(events)
+
     async def _append(self, events: Sequence[Event]) -> None:
         """Journal events and the lines that they make necessary; then let the lines go."""
         sent = self._run.take_sent() if self._run is not None else []

@@ -27,6 +27,8 @@ class MachineView(Fact):
     memory_available: int | None = None
     load: float | None = None
     since: int | None = None
+    clock_ahead_ms: int | None = None
+    """How far its clock is ahead of the hub's, as far as can be seen over the network."""
 
 
 class Deltas(Fact):

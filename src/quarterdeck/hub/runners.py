@@ -28,6 +28,7 @@ from quarterdeck.domain.machines import (
     Lines,
     Recall,
     Refused,
+    Reply,
     RunnerHeader,
     Start,
     Started,
@@ -42,6 +43,7 @@ from quarterdeck.domain.machines import (
 )
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.deck import MachineView
+from quarterdeck.hub.errands import Errands
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 
@@ -157,6 +159,7 @@ class _Machine:
         self.wire: _Wire | None = None
         self.hello: Hello | None = None
         self.vitals: Vitals | None = None
+        self.clock_ahead_ms: int | None = None
         self.since: int | None = None
 
 
@@ -172,6 +175,7 @@ class Runners:
         self._ports: dict[str, _Port] = {}
         self._starting: dict[str, tuple[str, Start]] = {}
         self._hub = new_id()
+        self.errands = Errands(self.tell, self._hello_of)
 
     # --- for the sessions ----------------------------------------------------------------------
 
@@ -193,11 +197,15 @@ class Runners:
         port.lost = True
         return port
 
-    def tell(self, machine: str, header: Header) -> None:
+    def tell(self, machine: str, header: Header, /, *lines: bytes) -> None:
         """Say something to a machine, if it is there."""
         found = self._machines.get(machine)
         if found is not None and found.wire is not None:
-            found.wire.put(header)
+            found.wire.put(header, *lines)
+
+    def _hello_of(self, machine: str) -> Hello | None:
+        found = self._machines.get(machine)
+        return found.hello if found is not None and found.wire is not None else None
 
     def drop(self, port: _Port) -> None:
         """Nothing of this run is needed any more."""
@@ -218,6 +226,7 @@ class Runners:
                 memory_available=machine.vitals.memory_available if machine.vitals else None,
                 load=machine.vitals.load if machine.vitals else None,
                 since=machine.since,
+                clock_ahead_ms=machine.clock_ahead_ms,
             )
             for machine in self._machines.values()
         ]
@@ -273,19 +282,23 @@ class Runners:
         await self._compare(hello)
         try:
             while True:
-                header, _ = await _next(receive)
+                header, lines = await _next(receive)
                 match header:
                     case Refused(run=run, reason=reason):
                         if (owner := self._owner_of(run)) is not None:
                             await owner.run_ended(run, RunEnd(reason=reason))
                         self._starting.pop(run, None)
-                    case Vitals():
+                    case Vitals(at=at):
                         machine.vitals = header
+                        machine.clock_ahead_ms = at - int(time.time() * 1000) if at else None
+                    case Reply():
+                        self.errands.replied(name, header, lines)
                     case _:
                         raise msgspec.DecodeError(f"{type(header).__name__} on a machine's socket")
         finally:
             if machine.wire is wire:
                 machine.wire = None
+                self.errands.lost(name)
 
     async def _compare(self, hello: Hello) -> None:
         """Set right what the machine has and what we think that it has."""
@@ -367,6 +380,7 @@ class Runners:
                     signal=header.signal,
                     stderr=header.stderr,
                     unheard=header.unheard,
+                    fault=header.fault,
                 )
                 await owner.run_ended(port.run, ending)
             case Transcript(cli_session=cli_session, last=last):

@@ -1,0 +1,154 @@
+"""Where sessions work: projects, what was changed there, and what becomes of their worktrees.
+
+Owns the projects and roots that are in force, and the way from a session to its folder on its
+machine. Fronts stand above it, through `Workshop`; below are the errands. Git runs on the machine
+of the runner; here is no folder that could be looked into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from quarterdeck.domain.errands import (
+    Changes,
+    Folders,
+    SeeChanges,
+    SeeFolders,
+    Settled,
+    SettleTree,
+    TreeAction,
+)
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.events import Event, WorktreeSettled
+from quarterdeck.domain.projects import HERE, Project, resolved
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.hub.dialled import DIALLED
+from quarterdeck.hub.errands import Errands
+from quarterdeck.journal.views import SessionView
+
+TEXT_LIMIT = 1024 * 1024
+
+
+class Workshop(Protocol):
+    """What a front may ask about the places where sessions work."""
+
+    @property
+    def projects(self) -> Mapping[str, Project]:
+        """The projects, by name."""
+
+    async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
+        """What is different in a session's folder."""
+
+    async def settle(
+        self,
+        session: str,
+        action: TreeAction,
+        *,
+        by: str,
+        into: str | None = None,
+        message: str | None = None,
+    ) -> Settled:
+        """Merge, keep or discard a session's worktree."""
+
+    async def folders(self, machine: str, path: str | None = None) -> Folders:
+        """The folders of a machine, below the allowed ones."""
+
+
+class Worker(Protocol):
+    """A session, as far as its worktree is concerned."""
+
+    @property
+    def view(self) -> SessionView:
+        """What the journal makes of it."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it has a process."""
+
+    async def record(self, *events: Event) -> None:
+        """Journal what happened to it elsewhere."""
+
+
+class Worktrees:
+    """The workshop of a hub."""
+
+    def __init__(self, errands: Errands, find: Callable[[str], Awaitable[Worker]]) -> None:
+        self._errands = errands
+        self._find = find
+        self._projects: dict[str, Project] = {}
+        self._roots: tuple[str, ...] = ()
+
+    def change(self, projects: Mapping[str, Project], roots: tuple[str, ...]) -> None:
+        """Have other projects and roots from now on; sessions that there are stay as they are."""
+        self._projects = dict(projects)
+        self._roots = roots
+
+    @property
+    def projects(self) -> Mapping[str, Project]:
+        """The projects, by name."""
+        return self._projects
+
+    def resolve(self, spec: SessionSpec) -> SessionSpec:
+        """A new session's spec with the defaults of its project. Raises `NotFound`."""
+        return resolved(spec, self._projects)
+
+    async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
+        """What is different in a session's folder."""
+        view = (await self._find(session)).view
+        directory = view.spec.directory
+        if view.spec.worktree is None:
+            directory = view.directory or directory
+        wanted = SeeChanges(directory=directory, branch=view.spec.worktree, text_limit=text_limit)
+        return await self._errands.run(_machine(view), wanted, Changes)
+
+    async def settle(
+        self,
+        session: str,
+        action: TreeAction,
+        *,
+        by: str,
+        into: str | None = None,
+        message: str | None = None,
+    ) -> Settled:
+        """Merge, keep or discard a session's worktree, and journal that."""
+        found = await self._find(session)
+        view = found.view
+        branch = view.spec.worktree
+        if branch is None:
+            raise Conflict("no_worktree", "the session has no worktree of its own")
+        if action is TreeAction.DISCARD and found.running:
+            raise Conflict("running", "the session has a process; stop it first")
+        wanted = SettleTree(
+            directory=view.spec.directory, branch=branch, action=action, into=into, message=message
+        )
+        done = await self._errands.run(_machine(view), wanted, Settled)
+        await found.record(
+            WorktreeSettled(
+                action=action.value,
+                branch=branch,
+                by=by,
+                text=done.text,
+                commit=done.commit,
+                saved=done.saved,
+            )
+        )
+        return done
+
+    async def folders(self, machine: str, path: str | None = None) -> Folders:
+        """The folders of a machine, below the allowed ones: the roots, and the projects'."""
+        roots = self._roots
+        if roots:
+            own = (
+                project.directory
+                for project in self._projects.values()
+                if (project.machine or HERE) == machine
+            )
+            roots = tuple(dict.fromkeys([*roots, *own]))
+        return await self._errands.run(machine, SeeFolders(path=path, roots=roots), Folders)
+
+
+def _machine(view: SessionView) -> str:
+    if view.machine == DIALLED:
+        raise Conflict("no_machine", "its CLI dialled the hub itself: nobody is there to look")
+    return view.spec.machine or HERE
