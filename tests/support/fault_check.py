@@ -20,6 +20,7 @@ from quarterdeck.domain.events import (
     AskWithdrawn,
     PromptSent,
     PromptTaken,
+    Recalled,
     RunEnded,
     RunStarted,
     RunStarting,
@@ -36,6 +37,7 @@ class Life(msgspec.Struct):
     pid: int | None = None
     ended: RunEnded | None = None
     said: list[tuple[int, str]] = msgspec.field(default_factory=list)
+    recalled: list[str] = msgspec.field(default_factory=list)
     sent: list[tuple[int, bytes]] = msgspec.field(default_factory=list)
 
 
@@ -54,6 +56,8 @@ def lives(events: Sequence[AnyEvent]) -> dict[str, Life]:
                 found[run].said.append((number, bytes(line).decode()))
             case SaidBroken(run=run, number=number, text=text):
                 found[run].said.append((number, text))
+            case Recalled(run=run, line=line):
+                found[run].recalled.append(bytes(line).decode())
             case Sent(run=run, number=number, line=line):
                 found[run].sent.append((number, bytes(line)))
             case _:
@@ -82,7 +86,8 @@ def _lines(path: Path) -> list[bytes]:
 def find(events: Sequence[AnyEvent], records: Path, runner_killed: set[str]) -> list[str]:
     """What is wrong with a session all of whose runs have ended.
 
-    `runner_killed` are the runs whose runner was killed: what lay unread in their pipes is gone.
+    `runner_killed` are the runs whose runner was killed: of what lay unread in their pipes there
+    are the messages, from the CLI's transcript.
     """
     found: list[str] = []
     known = lives(events)
@@ -91,12 +96,13 @@ def find(events: Sequence[AnyEvent], records: Path, runner_killed: set[str]) -> 
         if life.pid is None:
             continue
         found += _said(life, records, life.run in runner_killed)
+        found += _messages(life, records)
         found += _sent(life, read(records, life.pid))
     pids = {life.pid for life in known.values()}
     for path in records.glob("*.in"):
         if int(path.stem) not in pids and _lines(path):
             found.append(f"the CLI {path.stem} was written to, and no run knows it")
-    return found + _asks(events) + _prompts(events, known, records, runner_killed)
+    return found + _asks(events) + _prompts(events, known, records)
 
 
 def _numbers(life: Life) -> list[str]:
@@ -129,6 +135,34 @@ def _said(life: Life, records: Path, runner_killed: bool) -> list[str]:
     if missing and not runner_killed:
         return [f"run {life.run}: {len(missing)} lines are missing, from {missing[0][:200]!r}"]
     return []
+
+
+def _messages(life: Life, records: Path) -> list[str]:
+    """What people read of a run, said or recalled, is what its CLI wrote."""
+    wanted = _of_people(wrote(records, life.pid or 0))
+    said, recalled = _of_people([line for _, line in life.said]), _of_people(life.recalled)
+    found = said + recalled
+    if found == wanted:
+        return []
+    if life.ended is not None and not life.ended.clean and found == wanted[:-1]:
+        return []  # killed after it had put the line down, and before it was in the transcript
+    counts = f"{len(wanted)} messages written, {len(said)} heard, {len(recalled)} recalled"
+    return [f"run {life.run}: {counts}, and they are not the same"]
+
+
+def _of_people(lines: list[str]) -> list[tuple[object, object]]:
+    """The messages among these lines: their uuids, and what they say."""
+    found: list[tuple[object, object]] = []
+    for line in lines:
+        try:
+            match json.loads(line):
+                case {"type": "user" | "assistant", "uuid": uuid, "message": message}:
+                    found.append((uuid, message))
+                case _:
+                    pass
+        except ValueError:
+            pass
+    return found
 
 
 def _sent(life: Life, record: list[bytes]) -> list[str]:
@@ -167,9 +201,7 @@ def _asks(events: Sequence[AnyEvent]) -> list[str]:
     return found
 
 
-def _prompts(
-    events: Sequence[AnyEvent], known: dict[str, Life], records: Path, runner_killed: set[str]
-) -> list[str]:
+def _prompts(events: Sequence[AnyEvent], known: dict[str, Life], records: Path) -> list[str]:
     """No prompt runs twice: it is given again only where the CLI before had not taken it."""
     found: list[str] = []
     taken: dict[str, str] = {}
@@ -196,7 +228,7 @@ def _prompts(
             if (pid := known[sent.run].pid) is not None
             and any(_echoes(line, sent.uuid or prompt) for line in wrote(records, pid)[:-1])
         ]
-        if len([run for run in echoed if run not in runner_killed]) > 1:
+        if len(echoed) > 1:
             found.append(f"the prompt {prompt} ran in several runs: {echoed}")
     return found
 

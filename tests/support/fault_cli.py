@@ -3,7 +3,8 @@
 A program of its own that imports the standard library only: `fault_cli.py CONFIG.json [flags]`. It
 takes prompts at any time and answers control requests; a turn is a row of deltas, messages, odd
 lines, broken lines and questions, several open at once. Beside it, in the config's folder, it keeps
-`PID.out` and `PID.in`: every line, written down before it is said, and as soon as it is heard.
+`PID.out` and `PID.in`: every line, written down before it is said, and as soon as it is heard. Its
+messages are in a transcript as well, where the real one keeps its own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import select
 import sys
 import time
@@ -38,12 +40,17 @@ class Cli:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         self.out = os.open(folder / f"{os.getpid()}.out", flags, 0o600)
         self.read = os.open(folder / f"{os.getpid()}.in", flags, 0o600)
+        project = re.sub("[^A-Za-z0-9]", "-", str(Path.cwd().resolve()))
+        place = Path(os.environ["CLAUDE_CONFIG_DIR"]) / "projects" / project
+        place.mkdir(parents=True, exist_ok=True)
+        self.transcript = os.open(place / f"{session_id}.jsonl", flags, 0o600)
 
     # --- the two pipes ---------------------------------------------------------------------
 
-    def write(self, line: bytes) -> None:
+    def write(self, line: bytes, entry: bytes = b"") -> None:
         """Say a line: sometimes in two pieces, so that a kill may come in between."""
         write_all(self.out, line + b"\n")
+        write_all(self.transcript, entry)
         data = line + b"\n"
         if self.chance.random() < 0.03:
             cut = self.chance.randrange(len(data))
@@ -53,8 +60,13 @@ class Cli:
         write_all(1, data)
 
     def say(self, **members: object) -> None:
-        """Say an object."""
-        self.write(json.dumps(members).encode())
+        """Say an object; a message is put into the transcript, as the real CLI puts it there."""
+        entry = b""
+        if members["type"] in {"user", "assistant"}:
+            names = {name: members[name] for name in ("type", "message", "uuid")}
+            more = {"sessionId": self.session_id, "isSidechain": False, "cwd": str(Path.cwd())}
+            entry = json.dumps(names | more).encode() + b"\n"
+        self.write(json.dumps(members).encode(), entry)
 
     def hear(self, timeout: float) -> None:
         """Read what there is, and act on it."""

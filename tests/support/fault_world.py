@@ -172,7 +172,8 @@ class World:
         program.chmod(0o755)
         manifest = {"name": "@anthropic-ai/claude-code", "version": "2.1.325"}
         (place / "package.json").write_text(json.dumps(manifest))
-        return SessionSpec(directory=str(place), claude=str(program))
+        env = {"CLAUDE_CONFIG_DIR": str(place / "config")}
+        return SessionSpec(directory=str(place), claude=str(program), env=env)
 
     def records(self, name: str) -> Path:
         """Where the CLIs of a session write down what they write and read."""
