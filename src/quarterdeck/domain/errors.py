@@ -70,7 +70,8 @@ class LinkClosed(LinkError):
 
     `reason` is one sentence for a person. `exit_code` and `signal` are set when the other end was
     a process of ours, `close_code` when it was a WebSocket; `stderr` holds the last lines that the
-    process wrote there.
+    process wrote there. `fault` is what had to be done about the process: `output_closed` or
+    `no_exit`.
     """
 
     def __init__(
@@ -81,12 +82,14 @@ class LinkClosed(LinkError):
         signal: int | None = None,
         close_code: int | None = None,
         stderr: tuple[str, ...] = (),
+        fault: str = "",
     ) -> None:
         self.reason = reason
         self.exit_code = exit_code
         self.signal = signal
         self.close_code = close_code
         self.stderr = stderr
+        self.fault = fault
         tail = "\n".join(f"  stderr: {line}" for line in stderr[-5:])
         super().__init__(f"{reason}\n{tail}" if tail else reason)
 
@@ -98,6 +101,7 @@ class LinkClosed(LinkError):
             signal=self.signal,
             close_code=self.close_code,
             stderr=self.stderr,
+            fault=self.fault,
         )
 
     @property

@@ -26,6 +26,8 @@ class RunEnd(Fact):
     signal: int | None = None
     stderr: tuple[str, ...] = ()
     unheard: bool = False
+    fault: str = ""
+    """What its machine had to do about it; see `RunEnded`."""
 
 
 class RunPort(Protocol):

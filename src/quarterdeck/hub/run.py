@@ -22,6 +22,7 @@ from quarterdeck.domain.events import (
     CliSession,
     Event,
     LinkFound,
+    Metered,
     PromptSent,
     RateLimited,
     Recalled,
@@ -40,8 +41,10 @@ from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.deltas import DeltaReader
 from quarterdeck.hub.judge import Judge
 from quarterdeck.hub.kept import is_greeting, kept, mended
+from quarterdeck.hub.meter import Meter
 from quarterdeck.hub.standing import Standing
 from quarterdeck.hub.turns import Turns
+from quarterdeck.hub.watchdog import Watch
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Command, GetPlan, Initialize, PlanAnswer, decode_or_none
@@ -65,6 +68,7 @@ WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
 
+ALLOW = "allow"
 PLAN_MS = 3000
 """For so long a plan's card waits for the plan's text."""
 
@@ -112,6 +116,10 @@ class Run:
         self._adopted = adopted
         self._repeats = adopted
         self._judge = Judge(spec)
+        self.meter = Meter()
+        self.watch = Watch()
+        self.stopped_at = 0
+        """When the open turn was interrupted for a budget, in ms; 0: it was not."""
 
     # --- what it is ----------------------------------------------------------------------------
 
@@ -166,8 +174,12 @@ class Run:
                     self._adopted = False
                 case AskOpened(run=self.run):
                     self._cards.restore(event)
-                case AskAnswered(answer=answer):
+                    self.watch.asked(event)
+                case AskAnswered(ask=ask_id, answer=answer, allowed=allowed):
                     self._judge.answered(answer, at)
+                    self.watch.answered(ask_id, at, allowed=allowed)
+                case Metered(run=self.run):
+                    self.meter.restore(event)
                 case SpecChanged(spec=spec):
                     self.change(spec)
                 case StateChanged() | CliSession() | RateLimited():
@@ -194,6 +206,8 @@ class Run:
                     self._cards.hear(event)
                     self._standing.hear(event)
                     self._judge.results(event, self._mode)
+                    self.watch.hear(event, at)
+                    self.meter.hear(event)
                 case _:
                     pass
 
@@ -210,7 +224,9 @@ class Run:
         message = peer_events[0] if peer_events else None
         if not isinstance(message, Message):
             return self._heard_before(number, line, flaw)
+        self.watch.hear(message, at)
         if isinstance(message, StreamEvent):
+            self.meter.hear(message)
             return Heard(deltas=self._reader.read(message))
         events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
@@ -226,6 +242,9 @@ class Run:
             events += self._introduced(message)
         events += self._judge.results(message, self._mode)
         events += self._standing.hear(message)
+        self.meter.hear(message)
+        if isinstance(message, Result):
+            self.stopped_at = 0
         return Heard(
             events=(*events, *self._changes(message)),
             endings=tuple(endings),
@@ -327,7 +346,13 @@ class Run:
         if not self._peer.answer(opened.request_id, reply.body):
             raise Conflict("not_open", "the question is not open any more")
         self._judge.answered(answer, at)
+        self.watch.settled(opened.request_id, opened.tool, at, allowed=reply.allowed)
         return [*self._cards.answered(opened, reply, by, answer), *self._changes(None)]
+
+    def repeat_answer(self, request_id: str | None) -> None:
+        """Say an answer again that the CLI has not reacted to."""
+        if request_id is not None:
+            self._peer.repeat_answer(request_id)
 
     def reply_to(self, opened: AskOpened, answer: Answer) -> Reply:
         """What the CLI of this version takes for a person's answer."""
@@ -366,7 +391,7 @@ class Run:
                 self._planless.pop(request_id, None)
                 return self._cards.withdrawn(request_id, reason)
             case WireTaken() | WireEnded():
-                return self._turns.mean(event)
+                return self._turns.mean(event, self.meter.tool_calls)
             case _:
                 return []
 
@@ -374,6 +399,8 @@ class Run:
         judgement = self._judge.asked(request, self._mode, self._now)
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
+            allowed = any(getattr(each, "verdict", "") == ALLOW for each in judgement.events)
+            self.watch.settled(request_id, request.tool_name, self._now, allowed=allowed)
             return [*judgement.events]
         if request.tool_name == PLAN and not self._cards.plan_of(request) and self._may_ask_plan:
             self._planless[request_id] = (self._now, request)

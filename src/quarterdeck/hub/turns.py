@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from quarterdeck.domain.events import Event, PromptSent, PromptTaken, TurnEnded
+from quarterdeck.domain.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
 from quarterdeck.hub.kept import is_uuid
+from quarterdeck.wire.result import ModelUsage
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.turns import TurnEnded as WireEnded
@@ -34,15 +35,15 @@ class Turns:
         sent = PromptSent(prompt=prompt, run=self._run, uuid=None if uuid == prompt else uuid)
         return uuid, sent
 
-    def mean(self, event: WireTaken | WireEnded) -> list[Event]:
-        """What a turn of the CLI means to us."""
+    def mean(self, event: WireTaken | WireEnded, tool_calls: int = 0) -> list[Event]:
+        """What a turn of the CLI, with so many calls of tools, means to us."""
         match event:
             case WireTaken(uuid=uuid):
                 return [PromptTaken(prompt=self._prompt(uuid))]
             case WireEnded(turn=turn):
-                return [self._ended(turn)]
+                return [self._ended(turn, tool_calls)]
 
-    def _ended(self, turn: Turn) -> TurnEnded:
+    def _ended(self, turn: Turn, tool_calls: int) -> TurnEnded:
         result = turn.result
         return TurnEnded(
             prompts=tuple(self._prompt(uuid) for uuid in turn.prompts),
@@ -50,7 +51,21 @@ class Turns:
             outcome=result.outcome if result else "no result",
             cost_usd=turn.cost_usd,
             text=(result.result or "") if result else "",
+            models=tuple(_tokens(name, used) for name, used in turn.models.items()),
+            duration_ms=int(result.duration_ms) if result else None,
+            tool_calls=tool_calls,
         )
 
     def _prompt(self, uuid: str) -> str:
         return self._prompts.get(uuid, uuid)
+
+
+def _tokens(model: str, used: ModelUsage) -> ModelTokens:
+    return ModelTokens(
+        model=model,
+        cost_usd=float(used.cost_usd),
+        input=int(used.input_tokens),
+        output=int(used.output_tokens),
+        cache_read=int(used.cache_read_input_tokens),
+        cache_write=int(used.cache_creation_input_tokens),
+    )

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from quarterdeck.domain.events import AskOpened
 from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.accounts import Account
 from quarterdeck.wire.base import Message
@@ -109,7 +110,6 @@ class Finding(Fact):
 class _Answer(Fact):
     request_id: str
     tool: str
-    tool_use_id: str | None
     allowed: bool
 
     @property
@@ -128,6 +128,7 @@ class Watch:
         self._explained = 0
         self._after_tool = False
         self._answer: _Answer | None = None
+        self._asks: dict[str, tuple[str, str]] = {}
         self.spoke = False
         """Whether the model has said anything in this run."""
 
@@ -164,14 +165,19 @@ class Watch:
         """Silence is counted from now on: we did something, or could not hear it before."""
         self._last = max(self._last, at)
 
-    def answered(
-        self, request_id: str, tool: str, tool_use_id: str | None, at: int, *, allowed: bool
-    ) -> None:
-        """A permission was answered."""
+    def asked(self, opened: AskOpened) -> None:
+        """A person is asked."""
+        self._asks[opened.ask] = (opened.request_id, opened.tool)
+
+    def answered(self, ask: str, at: int, *, allowed: bool) -> None:
+        """A person has answered; of questions of other runs nothing is known here."""
+        if (asked := self._asks.pop(ask, None)) is not None:
+            self.settled(*asked, at, allowed=allowed)
+
+    def settled(self, request_id: str, tool: str, at: int, *, allowed: bool) -> None:
+        """A permission was answered, by a person or by policy."""
         self.touch(at)
-        self._answer = _Answer(
-            request_id=request_id, tool=tool, tool_use_id=tool_use_id, allowed=allowed
-        )
+        self._answer = _Answer(request_id=request_id, tool=tool, allowed=allowed)
 
     @property
     def unheeded(self) -> str | None:

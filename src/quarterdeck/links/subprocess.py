@@ -64,6 +64,7 @@ class SubprocessLink(Closing):
         self._close_order = asyncio.Lock()
         self._closed = False
         self._stopped_by = ""
+        self._fault = ""
 
     @classmethod
     async def start(
@@ -173,6 +174,7 @@ class SubprocessLink(Closing):
         if not await self._pipes.exits_within(self._steps.input):
             family |= await self._family()
             self._stopped_by = "it did not end when its input ended, and was told to stop"
+            self._fault = "no_exit"
             self._signal_group(signal.SIGTERM)
         if not await self._pipes.exits_within(self._steps.term):
             family |= await self._family()
@@ -214,6 +216,7 @@ class SubprocessLink(Closing):
         if not await self._pipes.exits_within(self._steps.silent):
             await self.close()
             self._stopped_by = "it closed its output and went on running, so it was stopped"
+            self._fault = "output_closed"
         await self._pipes.errors_end_within(self._steps.drain)
         return self._explain()
 
@@ -236,6 +239,7 @@ class SubprocessLink(Closing):
             exit_code=ended.code if ended else None,
             signal=ended.signal if ended else None,
             stderr=self.stderr,
+            fault=self._fault,
         )
 
 

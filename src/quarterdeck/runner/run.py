@@ -173,6 +173,7 @@ class Run:
             signal=closed.signal,
             stderr=closed.stderr,
             unheard=unheard,
+            fault=closed.fault,
         )
 
     async def _read(self, link: SubprocessLink) -> LinkClosed:
@@ -229,6 +230,7 @@ class Run:
         signal: int | None = None,
         stderr: tuple[str, ...] = (),
         unheard: bool = False,
+        fault: str = "",
     ) -> None:
         self.spool.end(
             Ended(
@@ -238,6 +240,7 @@ class Run:
                 exit_code=exit_code,
                 signal=signal,
                 stderr=stderr,
+                fault=fault,
                 unheard=unheard,
             )
         )

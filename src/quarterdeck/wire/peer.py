@@ -277,6 +277,13 @@ class Peer:
         """Answer the CLI. False, and nothing is sent, if the request is not open any more."""
         return self._answer(Answer.success(request_id, body), request_id)
 
+    def repeat_answer(self, request_id: str) -> bool:
+        """Answer the CLI once more with the same line: it takes an answer once, and only once."""
+        line = self._theirs.answered_with(request_id)
+        if line is not None:
+            self._out.append(line)
+        return line is not None
+
     def refuse(self, request_id: str, error: str) -> bool:
         """Answer the CLI with an error. False, and nothing is sent, if the request is not open."""
         return self._answer(Answer.error(request_id, error), request_id)
