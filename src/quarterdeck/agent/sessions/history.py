@@ -90,9 +90,12 @@ def list_subagents(
 ) -> list[SubagentInfo]:
     """List the subagents that a session has started, by the place and name of their files."""
     found = layout.find_session(session_id, directory, config_dir)
-    if not found:
-        return []
-    return [_subagent(path) for path in _agent_files(found[0].with_suffix("") / "subagents")]
+    return subagents_of(found[0]) if found else []
+
+
+def subagents_of(path: Path) -> list[SubagentInfo]:
+    """As `list_subagents`, where the session's file is known."""
+    return [_subagent(file) for file in _agent_files(path.with_suffix("") / "subagents")]
 
 
 def subagent_messages(

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.agent.sessions import layout
-from quarterdeck.agent.sessions.history import list_subagents
+from quarterdeck.agent.sessions.history import subagents_of
 from quarterdeck.agent.sessions.layout import AnyPath
 from quarterdeck.agent.sessions.lines import decode, lines_of, mend, open_regular, text
 from quarterdeck.domain.structs import ABSENT, Fact
@@ -157,14 +157,17 @@ def recall(
     which call that was, it is left out. Blocks on the disk; never raises for what is there.
     """
     found = layout.find_session(session_id, directory, config_dir)
-    if found is None:
-        return []
+    return recall_file(found[0]) if found else []
+
+
+def recall_file(path: Path) -> list[Recollection]:
+    """As `recall`, where the session's file is known."""
     waiting: dict[str, list[Recollection]] = {}
-    for agent in list_subagents(session_id, directory=directory, config_dir=config_dir):
+    for agent in subagents_of(path):
         if parent := agent.parent_tool_use_id:
             waiting.setdefault(parent, []).extend(_read(Path(agent.path), parent))
     said: list[Recollection] = []
-    for one in _read(found[0], None):
+    for one in _read(path, None):
         if waiting and one.kind == "user":
             for call in [call for call in waiting if f'"{call}"'.encode() in bytes(one.line)]:
                 said += waiting.pop(call)
