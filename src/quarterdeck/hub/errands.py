@@ -62,10 +62,14 @@ class Errands:
             raise Conflict("machine_silent", text) from None
         finally:
             del self._open[id_]
-        if refused:
+        try:
+            if not refused:
+                return msgspec.json.decode(line, type=gives)
             why = msgspec.json.decode(line, type=ErrandRefused)
-            raise Conflict(why.code, why.text)
-        return msgspec.json.decode(line, type=gives)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            text = f"the machine {machine!r} answered what is no answer: {error}"
+            raise Conflict("bad_answer", text) from error
+        raise Conflict(why.code, why.text)
 
     def replied(self, machine: str, reply: Reply, lines: list[bytes]) -> None:
         """A machine has answered; an answer that nobody waits for (any more) is nothing."""

@@ -1,0 +1,147 @@
+"""Worktrees and projects by way of the hub, with a real runner and the fake CLI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.errands import ERRANDS, Folders, SeeFolders, TreeAction
+from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused, NotFound
+from quarterdeck.domain.events import WorktreeSettled
+from quarterdeck.domain.machines import Errand, Header, Hello, Reply
+from quarterdeck.domain.projects import Project
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.hub.errands import Errands
+from quarterdeck.testing import fake
+from support.hub_house import house
+from support.processes import Processes
+from support.repositories import git, make_repository
+from support.runners import program
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged(
+    tmp_path: Path, processes: Processes
+) -> None:
+    repository = make_repository(tmp_path / "project")
+    claude = program(tmp_path / "cli", [fake.Initialize(), fake.Hang()])
+    async with house(tmp_path, processes) as home:
+        workshop = home.hub.workshop
+        workshop.change(
+            {"web": Project(directory=str(repository), model="opus", env={"A": "b"})}, ()
+        )
+        with pytest.raises(NotFound, match="there is no project"):
+            await home.new(SessionSpec(project="wbe", claude=claude))
+        session = await home.new(SessionSpec(project="web", claude=claude, worktree="task"))
+        view = await home.until(session, lambda view: view.directory is not None)
+        # What is stored is what it was started with: a project that changes does not change it.
+        workshop.change({}, ())
+        assert (view.spec.model, view.spec.env, view.spec.project) == ("opus", {"A": "b"}, "web")
+        assert view.directory is not None
+        (Path(view.directory) / "made").write_text("work\n")
+
+        changes = await workshop.changes(session)
+        assert [file.path for file in changes.files] == ["made"]
+        with pytest.raises(Conflict, match="made; commit that, or give a message") as refused:
+            await workshop.settle(session, TreeAction.MERGE, by="ada")
+        assert refused.value.code == "uncommitted"
+        with pytest.raises(Conflict, match="stop it first"):
+            await workshop.settle(session, TreeAction.DISCARD, by="ada")
+
+        await home.hub.submit(wish.StopSession(session=session))
+        await home.until(session, lambda view: view.state is SessionState.ENDED)
+        done = await workshop.settle(session, TreeAction.MERGE, by="ada", message="Work")
+        assert (repository / "made").read_text() == "work\n"
+        assert git(repository, "status", "--porcelain") == ""
+        events = [stored.event for stored in await home.hub.events(session)]
+        (settled,) = [event for event in events if isinstance(event, WorktreeSettled)]
+        assert (settled.action, settled.by, settled.commit) == ("merge", "ada", done.commit)
+        with pytest.raises(Conflict, match="there is no branch"):
+            await workshop.settle(session, TreeAction.DISCARD, by="ada")
+
+        # And in the repository itself, without a worktree.
+        plain = await home.new(SessionSpec(directory=str(repository), claude=claude))
+        await home.until(plain, lambda view: view.directory is not None)
+        (repository / "made").write_text("more\n")
+        assert [file.status for file in (await workshop.changes(plain)).files] == ["modified"]
+        with pytest.raises(Conflict, match="has no worktree of its own"):
+            await workshop.settle(plain, TreeAction.KEEP, by="ada")
+
+        workshop.change({}, (str(tmp_path),))
+        listed = await workshop.folders("local", str(tmp_path))
+        assert "project" in [folder.name for folder in listed.folders]
+        with pytest.raises(LinkRefused, match="'box' is not connected"):
+            await workshop.folders("box")
+        (machine,) = await home.hub.machines()
+        assert machine.clock_ahead_ms is not None
+        assert abs(machine.clock_ahead_ms) < 60_000
+
+
+class Machine:
+    """A machine that answers as the test wants."""
+
+    def __init__(self, can: tuple[str, ...] = (ERRANDS,)) -> None:
+        self.can = can
+        self.asked: list[str] = []
+        self.errands = Errands(self.tell, self.hello)
+        self.told = anyio.Event()
+
+    def tell(self, machine: str, header: Header, /, *lines: bytes) -> None:
+        assert isinstance(header, Errand)
+        self.asked.append(header.errand)
+        self.told.set()
+
+    def hello(self, machine: str) -> Hello | None:
+        return Hello(machine=machine, runner="r", protocol=1, version="0.0.1", pid=1, can=self.can)
+
+    async def folders(self, seconds: float = 30.0) -> Folders:
+        return await self.errands.run("box", SeeFolders(), Folders, seconds)
+
+
+async def test_an_errand_ends_with_its_connection_or_its_time() -> None:
+    machine = Machine()
+    with pytest.raises(Conflict) as silent:
+        await machine.folders(seconds=0.01)
+    assert silent.value.code == "machine_silent"
+
+    async def cut() -> None:
+        await machine.told.wait()
+        machine.errands.lost("another")
+        machine.errands.lost("box")
+
+    machine.told = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(cut)
+        with pytest.raises(LinkClosed, match="it may have been done all the same"):
+            await machine.folders()
+
+
+async def test_only_the_machine_that_was_asked_can_answer_and_only_once() -> None:
+    machine = Machine()
+    line = msgspec.json.encode(Folders(path="/right"))
+    wrong = msgspec.json.encode(Folders(path="/wrong"))
+
+    async def answer() -> None:
+        await machine.told.wait()
+        (id_,) = machine.asked
+        machine.errands.replied("another", Reply(errand=id_), [wrong])
+        machine.errands.replied("box", Reply(errand="unknown"), [wrong])
+        machine.errands.replied("box", Reply(errand=id_), [line])
+        machine.errands.replied("box", Reply(errand=id_), [wrong])
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(answer)
+        assert (await machine.folders()).path == "/right"
+    machine.errands.replied("box", Reply(errand=machine.asked[0]), [wrong])
+
+
+async def test_a_runner_that_knows_no_errands_is_not_sent_on_one() -> None:
+    machine = Machine(can=())
+    with pytest.raises(Conflict, match=r"is too old for this: update it"):
+        await machine.folders()
+    assert machine.asked == []
