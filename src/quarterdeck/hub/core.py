@@ -17,6 +17,7 @@ from quarterdeck.domain.events import Event, RunEnded, RunStarted, RunStarting, 
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.dialled import DIALLED
+from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.run import Run
@@ -37,8 +38,10 @@ class SessionCore:
         machines: Machines,
         live: Live,
         view: SessionView | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.id = id_
+        self._guard = guard or Guard()
         self._journal = journal
         self._machines = machines
         self._live = live
@@ -100,12 +103,13 @@ class SessionCore:
             adopted = view.machine == DIALLED
             self._run = Run(self.id, view.run, view.spec, view.version, adopted=adopted)
             self._run.restore(events)
+            self._run.watch.touch(self._guard.now)
             if self._port is None or held != view.run:
                 self._port, self._run_held = self._hold(view, self._run, events), view.run
             for _, event in events:
                 if isinstance(event, Sent) and event.run == view.run:
                     self._port.write(event.number, bytes(event.line))
-            if view.afresh:
+            if view.afresh or view.account.stopping:
                 self._port.stop()
         self._stale = False
 
@@ -154,6 +158,7 @@ class SessionCore:
 
     def _fold(self, stored: Sequence[Stored]) -> None:
         for one in stored:
+            self._guard.note(self._view, one)
             self._view = fold(self._view, one)
 
     async def _start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
@@ -174,9 +179,10 @@ class SessionCore:
     async def _send_next(self) -> None:
         """Send the oldest queued prompt, if the CLI is ready for it."""
         run = self._run
-        if run is None or not run.idle or self.view.afresh:
+        if run is None or not run.idle or self.view.afresh or self._guard.held(self.view, run):
             return
         following = next((one for one in self.view.unsent if one.run != run.run), None)
         if following is not None:
             again = following.run is not None
             await self._append(run.prompt(following.prompt, following.content, again=again))
+            run.watch.touch(self._guard.now)

@@ -23,15 +23,20 @@ from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, Usag
 from quarterdeck.domain.events import Event, PromptQueued, SessionCreated
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.budgets import Limits
 from quarterdeck.hub.deck import Deltas, MachineView
 from quarterdeck.hub.dialled import DIALLED, Dialled
+from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.runners import Runners
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.usage import usage_report
+from quarterdeck.hub.watchdog import Patience
 from quarterdeck.hub.worktrees import Worktrees
 from quarterdeck.journal.base import Follower, Journal, Stored
+from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
 
 log = logging.getLogger(__name__)
@@ -75,6 +80,9 @@ class Hub:
         cli_secret: bytes | None = None,
         machines: Machines | None = None,
         run_env: Callable[[str], Mapping[str, str]] = lambda _: {},
+        limits: Limits | None = None,
+        patience: Patience | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self.runners = Runners(self._sessions_get, check_runner)
@@ -83,7 +91,13 @@ class Hub:
         self._journal = journal
         self._sessions: dict[str, Session] = {}
         self._live = Live()
+        self._guard = Guard(limits, patience, now=now)
         self.workshop = Worktrees(self.runners.errands, self._find)
+
+    def change(self, *, limits: Limits | None = None, patience: Patience | None = None) -> None:
+        """Have other limits, or more or less patience, from now on."""
+        self._guard.limits = limits or self._guard.limits
+        self._guard.patience = patience or self._guard.patience
 
     def _sessions_get(self, session: str) -> Session | None:
         return self._sessions.get(session)
@@ -92,10 +106,11 @@ class Hub:
     async def running(self) -> AsyncIterator[None]:
         """Take up what the journal says is running, and keep the clock, while the block runs."""
         after: str | None = None
+        await self._guard.load(self._journal)
         while page := await self._journal.summaries(after=after, limit=500, archived=None):
             after = page[-1].session
             for view in page:
-                if view.run is not None:
+                if view.run is not None or self._guard.restarts(view):
                     session = self._sessions[view.session] = self._make(view.session, view)
                     await session.restore()
         failure: Exception | None = None
@@ -134,7 +149,7 @@ class Hub:
             case wish.ChangeSession():
                 return await session.change(command)
             case wish.StopSession():
-                return await session.stop()
+                return await session.stop(command.by)
             case wish.ResumeSession():
                 self._check_owner(session)
                 return await session.resume()
@@ -261,6 +276,12 @@ class Hub:
         """Who or what let each call pass, or did not."""
         return await self._journal.audit(session=session, after=after, limit=limit)
 
+    async def usage(
+        self, by: UsageBy, *, since: int | None = None, until: int | None = None
+    ) -> UsageReport:
+        """What was used."""
+        return await usage_report(self._journal, by, since, until)
+
     async def machines(self) -> list[MachineView]:
         """The machines."""
         return self.runners.machines()
@@ -282,7 +303,7 @@ class Hub:
     # --- inside --------------------------------------------------------------------------------
 
     def _make(self, id_: str, view: SessionView | None) -> Session:
-        return Session(id_, self._journal, self._machines, self._live, view)
+        return Session(id_, self._journal, self._machines, self._live, view, self._guard)
 
     async def _find(self, id_: str, ask: str | None = None) -> Session:
         session = self._sessions.get(id_)

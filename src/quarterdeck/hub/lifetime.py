@@ -28,6 +28,7 @@ from quarterdeck.domain.sessions import Origin
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.core import SessionCore
 from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.guard import Guard, Orders
 from quarterdeck.hub.kept import uuid_of
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.ports import Machines, RunEnd
@@ -61,8 +62,9 @@ class SessionLife(SessionCore):
         machines: Machines,
         live: Live,
         view: SessionView | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        super().__init__(id_, journal, machines, live, view)
+        super().__init__(id_, journal, machines, live, view, guard)
         self._waiters = Waiters()
         self._greet_by: float | None = None
         self._unheard: _Unheard | None = None
@@ -71,10 +73,20 @@ class SessionLife(SessionCore):
         """What time brings: each second, or so."""
         async with self._in_order():
             run, port = self._run, self._port
-            if run is None or port is None:
+            if not self.known:
                 return
-            if events := run.tick(int(time.time() * 1000)):
+            freed = self._guard.freed(self.view, run)
+            await self._obey(freed)
+            if run is None or port is None:
+                if self._guard.restart_due(self.view):
+                    await self._start(Origin(cli_session=self.view.cli_session))
+                return
+            if events := run.tick(self._guard.now):
                 await self._append(events)
+            await self._obey(self._guard.heard(self.view, run, again=True))
+            await self._obey(self._guard.ticked(self.view, run))
+            if freed:
+                await self._send_next()
             if run.greeted or self._greet_by is None or time.monotonic() < self._greet_by:
                 return
             # One that does not answer this will not answer anything else.
@@ -114,7 +126,7 @@ class SessionLife(SessionCore):
             events: list[Event] = []
             deltas: list[Deltas] = []
             endings: list[tuple[str, Ending]] = []
-            now = int(time.time() * 1000)
+            now = self._guard.now
             for number, line in enumerate(lines, first):
                 heard = mine.hear(number, line, now)
                 if heard.whole:
@@ -130,7 +142,16 @@ class SessionLife(SessionCore):
             if self._port is not None:
                 self._port.have(mine.said)
             self._waiters.settle(endings)
+            await self._obey(self._guard.turned(self.view, mine, events))
+            await self._obey(self._guard.heard(self.view, mine))
             await self._send_next()
+
+    async def _obey(self, orders: Orders) -> None:
+        """Do what the guard wants done: journal it first."""
+        if orders.events or orders.says:
+            await self._append(orders.events)
+        if self._port is not None and (orders.end or orders.kill):
+            self._port.stop(force=orders.kill)
 
     # --- its end -------------------------------------------------------------------------------
 
@@ -192,7 +213,9 @@ class SessionLife(SessionCore):
             exit_code=ending.exit_code,
             signal=ending.signal,
             stderr=ending.stderr,
+            fault=ending.fault,
         )
+        events += self._guard.ended(self.view, run, ended)
         port, afresh = self._port, self.view.afresh
         self._run = self._unheard = None
         try:
@@ -214,6 +237,8 @@ class SessionLife(SessionCore):
                 port.have(ending.number)
             port.forget()
         self._waiters.settle(endings)
+        if after := self._guard.after_end(self.view):
+            await self._append(after)
 
     # --- its link ------------------------------------------------------------------------------
 

@@ -75,6 +75,8 @@ class Meter:
         self._base_calls = 0
         self.version = 0
         """Changes with what was metered."""
+        self.checked = 0
+        """The version that was held against the budgets last."""
         self.due = False
         """A response is whole and the turn goes on: what was metered is to be written down."""
 
@@ -101,8 +103,9 @@ class Meter:
                     self._calls |= calls
                     self.version += 1
             case User():
-                if any(isinstance(block, ToolResultBlock) for block in message.blocks):
-                    self.due = self.used
+                if self.used and any(isinstance(b, ToolResultBlock) for b in message.blocks):
+                    self.due = True
+                    self.version += 1
             case Result():
                 self._clear()
             case _:

@@ -8,8 +8,8 @@ answer of the CLI waits here.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
@@ -34,6 +34,7 @@ from quarterdeck.domain.events import (
     PromptChanged,
     PromptQueued,
     RunStarting,
+    RunStopping,
     SessionArchived,
     SessionCreated,
     SessionRenamed,
@@ -99,9 +100,13 @@ class Session(SessionLife):
                 spec = msgspec.structs.replace(spec, auto_approve=command.auto_approve)
             if command.ask_timeout is not None:
                 spec = msgspec.structs.replace(spec, ask_timeout=command.ask_timeout or None)
+            if command.budget is not None:
+                spec = msgspec.structs.replace(spec, budget=command.budget)
             await self._append([SpecChanged(spec=spec, by=command.by)])
             if self._run is not None:
                 self._run.change(spec)
+            await self._obey(self._guard.freed(self.view, self._run))
+            await self._send_next()
         return Outcome(session=self.id)
 
     async def prompt(self, command: wish.SendPrompt) -> Outcome:
@@ -111,6 +116,7 @@ class Session(SessionLife):
             if command.prompt in view.prompts:
                 return Outcome(session=self.id, prompt=command.prompt, repeated=True)
             content = content_of(command.content)
+            self._guard.admit(view, self._run)
             queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
             if self._run is None:
                 await self._start(Origin(cli_session=view.cli_session), queued)
@@ -136,12 +142,16 @@ class Session(SessionLife):
             await self._append([PromptCancelled(prompt=command.prompt, by=command.by)])
         return Outcome(session=self.id, prompt=command.prompt)
 
-    async def stop(self) -> Outcome:
+    async def stop(self, by: str = "") -> Outcome:
         """End the process: politely first, and then by its machine."""
-        if self._run is None:
-            return Outcome(session=self.id, repeated=True)
+        async with self._in_order():
+            run = self._run
+            if run is None:
+                return Outcome(session=self.id, repeated=True)
+            with suppress(JournalError):  # a full disk must not keep it running
+                await self._append([RunStopping(run=run.run, by=by)])
         try:
-            if self._run.busy:
+            if run.busy:
                 await self._request(Interrupt(), LEAVE_SECONDS)
             await self._request(EndSession(), LEAVE_SECONDS)
         except (RequestError, UnsupportedError, Conflict, JournalError) as error:
@@ -177,14 +187,14 @@ class Session(SessionLife):
                 return await self._answer_late(command)
             reply = self._run.reply_to(card.opened, command.answer)
             json = Raw(msgspec.json.encode(command.answer))
-            now = int(time.time() * 1000)
+            now = self._guard.now
             events = self._run.answer(card.opened, reply, command.by, json, now)
             if reply.fresh is not None:
                 afresh = StartAfresh(run=self._run.run, by=command.by)
                 events += [*self._to_implement(reply.fresh, command.by), afresh]
             await self._append(events)
         if reply.fresh is not None:
-            await self.stop()
+            await self.stop(command.by)
         return Outcome(session=self.id, ask=command.ask)
 
     async def _answer_late(self, command: wish.AnswerAsk) -> Outcome:
