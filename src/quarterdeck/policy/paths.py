@@ -1,0 +1,230 @@
+"""Path patterns of rules, in the way of gitignore: `//abs/**`, `~/x`, `/from-settings`, `./x`, `*.env`.
+
+By text alone: what is behind a link is the caller's to tell. A pattern that names a folder means all
+that is in it. Two strengths: to allow, a path must surely be meant; to stop, it need only be possible.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.shell import Target
+
+
+class Base(StrEnum):
+    """What a pattern is relative to."""
+
+    ROOT = "root"
+    HOME = "home"
+    SETTINGS = "settings"
+    CWD = "cwd"
+
+
+class Folders(Fact):
+    """Where the bases lie; None where it is not known."""
+
+    cwd: str | None = None
+    home: str | None = None
+    settings: str | None = None
+
+
+class PathPattern(Fact):
+    """A pattern, taken apart and compiled."""
+
+    base: Base
+    text: str
+    """Without the mark of its base."""
+
+    sure: re.Pattern[str]
+    """What it means for an allow: held against a path relative to the base."""
+
+    possible: re.Pattern[str]
+    """What it may mean for a deny or an ask."""
+
+    literal: str
+    """The part before its first wildcard."""
+
+    everything: bool
+    """It ends in `/**`, or names a folder: all below is meant."""
+
+
+def path_pattern(text: str) -> PathPattern:
+    """Read the specifier of a rule for files."""
+    base = Base.CWD
+    anchored = False
+    rest = text
+    if text.startswith("//"):
+        base, rest, anchored = Base.ROOT, text[2:], True
+    elif text == "~" or text.startswith("~/"):
+        base, rest, anchored = Base.HOME, text[2:], True
+    elif text.startswith("/"):
+        base, rest, anchored = Base.SETTINGS, text[1:], True
+    elif text.startswith("./"):
+        rest, anchored = text[2:], True
+    elif text == ".":
+        rest, anchored = "", True
+    rest = rest.rstrip("/")
+    inner = rest.removesuffix("/**")
+    rooted = anchored or "/" in rest
+    # An old CLI looked for `plain/**` at any depth: enough to stop by, not to allow by.
+    wide = not anchored and "/" not in inner
+    wildcard = re.search(r"[*?\[]", rest)
+    return PathPattern(
+        base=base,
+        text=rest,
+        sure=_compiled(rest, rooted, self_too=False),
+        possible=_compiled(rest, rooted and not wide, self_too=True),
+        literal=rest if wildcard is None else rest[: wildcard.start()],
+        everything=rest.endswith("/**") or rest == "**" or wildcard is None,
+    )
+
+
+def _compiled(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
+    below = r"(?:/.*)?"
+    if text.endswith("/**"):
+        text, below = text[:-3], below if self_too else r"/.+"
+    elif text in {"**", ""}:
+        return re.compile(r".*" if self_too or text == "" else r".+", re.DOTALL)
+    start = "" if rooted else r"(?:.*/)?"
+    return re.compile(start + _segments(text) + below, re.DOTALL)
+
+
+def _segments(text: str) -> str:
+    parts: list[str] = []
+    for name in text.split("/"):
+        if name == "**":
+            parts.append(r"(?:[^/]+/)*")
+        else:
+            parts.append(_name(name) + "/")
+    joined = "".join(parts)
+    return joined[:-1] if joined.endswith("/") else joined
+
+
+def _name(text: str) -> str:
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        at += 1
+        if char == "*":
+            if not out or out[-1] != r"[^/]*":
+                out.append(r"[^/]*")
+        elif char == "?":
+            out.append(r"[^/]")
+        elif char == "[" and (found := re.compile(r"[!^]?\]?[^\]]*\]").match(text, at)):
+            inside = found.group()[:-1].replace("\\", r"\\").replace("[", r"\[")
+            out.append("[" + ("^" + inside[1:] if inside[:1] in {"!", "^"} else inside) + "]")
+            at = found.end()
+        else:
+            out.append(re.escape(char))
+    return "".join(out)
+
+
+def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
+    """Does the pattern surely mean the target, whichever of its paths it is?"""
+    if not target.paths or not target.sure:
+        return False
+    for path in target.paths:
+        relative = _relative(path, pattern.base, folders)
+        if relative is None:
+            return False
+        if target.glob:
+            folder = _before_wildcard(relative)
+            if not pattern.everything or not pattern.sure.fullmatch(folder + "x"):
+                return False
+        elif not pattern.sure.fullmatch(relative):
+            return False
+    return True
+
+
+def catches(pattern: PathPattern, target: Target, folders: Folders) -> bool:
+    """May the pattern mean the target, or something that the target takes with it?"""
+    for path in target.paths:
+        relative = _relative(path, pattern.base, folders)
+        if relative is None:
+            if target.deep and _above(path, pattern, folders):
+                return True
+            continue
+        if target.glob:
+            start = _before_wildcard(relative)
+            if start.startswith(pattern.literal) or pattern.literal.startswith(start):
+                return True
+        elif pattern.possible.fullmatch(relative) or (
+            target.deep and (pattern.literal + "/").startswith(f"{relative}/" if relative else "")
+        ):
+            return True
+    return False
+
+
+def _before_wildcard(path: str) -> str:
+    found = re.search(r"[*?\[{]", path)
+    start = path if found is None else path[: found.start()]
+    return start[: start.rfind("/") + 1]
+
+
+def _folder(base: Base, folders: Folders) -> str | None:
+    match base:
+        case Base.ROOT:
+            return "/"
+        case Base.HOME:
+            return folders.home
+        case Base.SETTINGS:
+            return folders.settings
+        case Base.CWD:
+            return folders.cwd
+
+
+def _relative(path: str, base: Base, folders: Folders) -> str | None:
+    """The path from the base on; None if it is not below it, or that is not known."""
+    if path == "~" or path.startswith("~/"):
+        if base is Base.HOME:
+            return path[2:]
+        if folders.home is None:
+            return None
+        path = folders.home.rstrip("/") + path[1:]
+    folder = _folder(base, folders)
+    if not path.startswith("/"):
+        # No working folder was told: relative paths are from there.
+        return path if base is Base.CWD and folder is None and not path.startswith("..") else None
+    if folder is None:
+        return None
+    folder = folder.rstrip("/")
+    if path == folder or (path == "/" and not folder):
+        return ""
+    return path[len(folder) + 1 :] if path.startswith(folder + "/") else None
+
+
+def _above(path: str, pattern: PathPattern, folders: Folders) -> bool:
+    folder = _folder(pattern.base, folders)
+    return folder is not None and f"{folder}/".startswith(path.rstrip("/") + "/")
+
+
+def inside(target: Target, roots: tuple[str, ...], home: str | None) -> bool:
+    """Is the target surely below one of these folders?"""
+    if not target.paths or not target.sure:
+        return False
+    for path in target.paths:
+        if path.startswith("~"):
+            if home is None:
+                return False
+            path = home.rstrip("/") + path[1:]  # noqa: PLW2901 - the same path, in full
+        if not any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots):
+            return False
+    return True
+
+
+_PROTECTED = re.compile(
+    r"(?:^|/)(?:\.git|\.claude|\.vscode|\.idea|\.husky|\.devcontainer|\.github/workflows)(?:/|$)"
+    r"|(?:^|/)(?:\.bashrc|\.bash_profile|\.bash_login|\.bash_logout|\.profile|\.zshrc|\.zshenv"
+    r"|\.zprofile|\.zlogin|\.gitconfig|\.gitmodules|\.gitattributes|\.npmrc|\.yarnrc|\.yarnrc\.yml"
+    r"|\.envrc|\.mcp\.json|\.ripgreprc|\.inputrc|\.vimrc|\.netrc|\.pypirc|authorized_keys"
+    r"|\.claude\.json|\.pre-commit-config\.yaml|\.tool-versions|\.mise\.toml)$",
+    re.IGNORECASE,
+)
+
+
+def protected(target: Target) -> bool:
+    """Is it a file that makes programs run, or says what agents may do? Case is no way around it."""
+    return any(_PROTECTED.search(path) for path in target.paths)

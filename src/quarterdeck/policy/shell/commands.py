@@ -1,0 +1,233 @@
+"""From one simple command to its parts: wrappers are peeled, and what the program does is looked up.
+
+Above it `reader`, which knows where the command stands; below it `wrappers` (programs that run other
+programs) and `programs` (what options and operands do). A wrapper may hold another: peeling goes on
+until a command is left that runs nothing else.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.shell.environment import set_before
+from quarterdeck.policy.shell.places import NOWHERE, Where
+from quarterdeck.policy.shell.effects import Known
+from quarterdeck.policy.shell.programs import look_up
+from quarterdeck.policy.shell.script import (
+    Assignment,
+    Effect,
+    Form,
+    Part,
+    Problem,
+    Target,
+    Word,
+)
+from quarterdeck.policy.shell.words import joined
+from quarterdeck.policy.shell.wrappers import Peeled, peel
+
+RESERVED = frozenset(
+    "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
+    " foreach end repeat always".split()
+)
+"""Words of the grammar: where one is taken for a command's name, the tree is wrong."""
+
+LAYERS = 8
+"""Wrappers around wrappers."""
+
+
+class Simple(Fact):
+    """A simple command where it stands."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...]
+    reads: tuple[Target, ...]
+    writes: tuple[Target, ...]
+    here: Where
+    span: tuple[int, int]
+
+
+class Inner(Fact):
+    """A script that a command runs: `bash -c` and the like."""
+
+    text: str
+    here: Where
+    span: tuple[int, int]
+    via: tuple[str, ...]
+    outer: str
+    """The text of the command around it: a rule may name all of that."""
+
+    def wrap(self, part: Part) -> Part:
+        """A part of the script, as a part of the whole."""
+        whole = Form(text=self.outer, named=len(self.outer))
+        return msgspec.structs.replace(
+            part, via=self.via + part.via, forms=(*part.forms, whole) if part.forms else ()
+        )
+
+
+class Understood(Fact):
+    """What a simple command comes to."""
+
+    parts: tuple[Part, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    scripts: tuple[Inner, ...] = ()
+    moves: Where | None = None
+    """Where the script is after it, if it did well and this is a `cd`."""
+
+    steps: int = 0
+
+
+class _Layer(Fact):
+    """A command within its wrappers."""
+
+    words: tuple[Word, ...]
+    via: tuple[str, ...] = ()
+    before: str = ""
+    """The text of the wrappers before it, with a blank at the end."""
+
+    after: str = ""
+    open_ended: bool = False
+    here: Where = NOWHERE
+
+
+def understand(simple: Simple) -> Understood:
+    """Tell what a simple command comes to."""
+    if not simple.words:
+        return _nothing_run(simple)
+    effects = [each for each in map(set_before, simple.assignments) if each is not None]
+    prefix = "".join(f"{each.name}={each.value.source} " for each in simple.assignments)
+    parts: list[Part] = []
+    problems: list[Problem] = []
+    scripts: list[Inner] = []
+    moves: Where | None = None
+    steps = 0
+    layers = [_Layer(words=simple.words, here=simple.here)]
+    while layers:
+        layer = layers.pop()
+        steps += len(layer.words)
+        if len(layer.via) > LAYERS:
+            why = "wrappers in wrappers are nested too deep"
+            problems.append(Problem(source=joined(layer.words)[:200], why=why, span=simple.span))
+            continue
+        unnamed = _unnamed(layer.words[0])
+        if unnamed is not None:
+            source = joined(layer.words)[:200]
+            problems.append(Problem(source=source, why=unnamed, span=simple.span))
+        found = peel(layer.words, layer.here)
+        problems.extend(
+            Problem(source=joined(layer.words)[:200], why=why, span=simple.span)
+            for why in found.doubts
+        )
+        layers.extend(_inner(layer, found))
+        text = joined(layer.words)
+        scripts.extend(
+            Inner(
+                text=each.text,
+                here=each.here,
+                span=simple.span,
+                via=(*layer.via, found.name),
+                outer=layer.before + text,
+            )
+            for each in found.scripts
+        )
+        if found.transparent:
+            effects.extend(found.effects)
+            continue
+        known = look_up(
+            layer.words, layer.here, layer.via[-1] if layer.open_ended and layer.via else None
+        )
+        parts.append(_part(simple, layer, text, prefix, (*effects, *found.effects), known))
+        if not layer.via:
+            moves = known.moves
+        problems.extend(
+            Problem(source=text[:200], why=why, span=simple.span) for why in known.doubts
+        )
+        scripts.extend(
+            Inner(
+                text=each,
+                here=layer.here,
+                span=simple.span,
+                via=(*layer.via, _name(layer.words)),
+                outer=layer.before + text,
+            )
+            for each in known.scripts
+        )
+    if parts and (simple.reads or simple.writes):
+        parts[0] = msgspec.structs.replace(
+            parts[0], reads=parts[0].reads + simple.reads, writes=parts[0].writes + simple.writes
+        )
+    return Understood(
+        parts=tuple(parts),
+        problems=tuple(problems),
+        scripts=tuple(scripts),
+        moves=moves,
+        steps=steps,
+    )
+
+
+def _nothing_run(simple: Simple) -> Understood:
+    """Redirections with no command: files are made or emptied all the same."""
+    if not simple.reads and not simple.writes:
+        return Understood()
+    bare = Part(
+        words=(), text="", forms=(), span=simple.span, reads=simple.reads, writes=simple.writes
+    )
+    return Understood(parts=(bare,))
+
+
+def _unnamed(word: Word) -> str | None:
+    """Why it is not known which command a word names; None if it is."""
+    if word.literal is None:
+        return "what it runs is only known when it runs"
+    if word.literal in RESERVED:
+        return f"{word.source!r} is not understood here"
+    return None
+
+
+def _name(words: tuple[Word, ...]) -> str:
+    return (words[0].literal or "?").rpartition("/")[2]
+
+
+def _inner(layer: _Layer, found: Peeled) -> list[_Layer]:
+    inner: list[_Layer] = []
+    for each in found.commands:
+        before = joined(layer.words[: each.start])
+        inner.append(
+            _Layer(
+                words=each.words,
+                via=(*layer.via, found.name),
+                before=layer.before + before + " " if before else layer.before,
+                after=joined(layer.words[each.stop :]) if each.stop is not None else "",
+                open_ended=layer.open_ended or each.open_ended,
+                here=each.here,
+            )
+        )
+    return inner
+
+
+def _part(
+    simple: Simple,
+    layer: _Layer,
+    text: str,
+    prefix: str,
+    effects: tuple[Effect, ...],
+    known: Known,
+) -> Part:
+    head = len(layer.words[0].source)
+    forms = [Form(text=text, named=0)]
+    if layer.before:
+        whole = layer.before + text + (" " + layer.after if layer.after else "")
+        forms.append(Form(text=whole, named=len(layer.before) + head))
+    if prefix:
+        last = forms[-1]
+        forms.append(Form(text=prefix + last.text, named=len(prefix) + max(last.named, head)))
+    return Part(
+        words=layer.words,
+        text=text,
+        forms=tuple(forms),
+        span=simple.span,
+        assignments=simple.assignments,
+        effects=(*effects, *known.effects),
+        via=layer.via,
+        open_ended=layer.open_ended,
+    )

@@ -1,0 +1,38 @@
+"""Short ways to say what a program does."""
+
+from __future__ import annotations
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.shell.places import Where
+from quarterdeck.policy.shell.script import Effect, EffectKind, Target
+
+
+class Known(Fact):
+    """What is known of one use of a program."""
+
+    effects: tuple[Effect, ...] = ()
+    doubts: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Texts that it gives to a shell."""
+
+    moves: Where | None = None
+
+
+def runs(why: str, token: str) -> Effect:
+    """Runs code, or works on something else than it seems; a rule that allows it writes `token`."""
+    return Effect(kind=EffectKind.RUNS, why=why, token=token)
+
+
+def alters(why: str, token: str) -> Effect:
+    """Changes what other commands do."""
+    return Effect(kind=EffectKind.ALTERS, why=why, token=token)
+
+
+def writes(target: Target, why: str) -> Effect:
+    """Writes, moves or removes a file."""
+    return Effect(kind=EffectKind.WRITES, why=why, target=target)
+
+
+def reads(target: Target, why: str) -> Effect:
+    """Reads a file."""
+    return Effect(kind=EffectKind.READS, why=why, target=target)

@@ -1,0 +1,60 @@
+"""Variables: which may stand before a command without changing what it does."""
+
+from __future__ import annotations
+
+import re
+
+from quarterdeck.policy.shell.script import Assignment, Effect, EffectKind
+
+SAFE = frozenset(
+    "LANG LANGUAGE TZ TERM COLUMNS LINES CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLORTERM"
+    " NODE_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONIOENCODING"
+    " PYTEST_DISABLE_PLUGIN_AUTOLOAD GOOS GOARCH CGO_ENABLED GO111MODULE GOEXPERIMENT"
+    " GIT_TERMINAL_PROMPT GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME"
+    " GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE ANTHROPIC_API_KEY CHARSET TIME_STYLE BLOCKSIZE"
+    " SOURCE_DATE_EPOCH DEBIAN_FRONTEND LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME"
+    " LC_MONETARY".split()
+)
+"""They change colours, languages, dates: never which program runs, nor which file is used."""
+
+_LASTING = re.compile(
+    r"PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|BASH_.*|PS[0-4]|PROMPT_COMMAND|GLOBIGNORE"
+    r"|FUNCNEST|FPATH|ZDOTDIR|NULLCMD|READNULLCMD|HISTFILE|TMPDIR|PAGER|EDITOR|VISUAL|BROWSER"
+    r"|LESS.*|MAN.*|LD_.*|DYLD_.*|GIT_.*|SSH_.*|RSYNC_.*|PYTHON.*|PERL.*|RUBY.*|NODE_.*|NPM_.*"
+    r"|npm_.*|JAVA_.*|_JAVA_.*|JDK_.*|MAVEN_.*|GRADLE_.*|CARGO.*|RUSTC.*|GO.*|CC|CXX|LDFLAGS"
+    r"|CFLAGS|MAKE.*|TAR_.*|GREP_.*|DOCKER_.*|KUBE.*|AWS_.*|HTTP_.*|HTTPS_.*|http_.*|https_.*"
+    r"|ALL_PROXY|PIP_.*|UV_.*|GCONV_PATH|LOCPATH|TERMINFO.*|EXINIT|VIMINIT|MYVIMRC|OPENSSL_.*"
+    r"|TZDIR|MALLOC_.*|POSIXLY_CORRECT|path|cdpath|fpath|precmd|preexec|chpwd",
+    re.DOTALL,
+)
+"""Names that are likely in the environment already, so that setting them alone reaches programs."""
+
+
+def set_alone(name: str) -> str | None:
+    """Why an assignment with no command is a matter for a person; None if it is not."""
+    if name in SAFE or not _LASTING.fullmatch(name):
+        return None
+    return f"{name} changes what later commands do"
+
+
+def set_before(assignment: Assignment) -> Effect | None:
+    """What an assignment before a command does to it; None if nothing that matters."""
+    if assignment.name in SAFE:
+        return None
+    return Effect(
+        kind=EffectKind.ALTERS,
+        why=f"{assignment.name} in its environment may change what it does",
+        token=f"{assignment.name}=",
+    )
+
+
+def exported(word: str) -> Effect | None:
+    """What `export NAME=value`, or `NAME=value` given to env or sudo, does."""
+    name, equals, _ = word.partition("=")
+    if name in SAFE or (not equals and not _LASTING.fullmatch(name)):
+        return None
+    return Effect(
+        kind=EffectKind.ALTERS,
+        why=f"{name} in the environment may change what commands do",
+        token=f"{name}=" if equals else name,
+    )

@@ -1,0 +1,230 @@
+"""Programs that run code which is written in their words: interpreters, editors, awk and sed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from quarterdeck.policy.shell.effects import Known, reads, runs, writes
+from quarterdeck.policy.shell.options import operands, option
+from quarterdeck.policy.shell.places import Where
+from quarterdeck.policy.shell.script import Effect, Target, Word
+
+_Reader = Callable[[tuple[Word, ...], Where], Known]
+
+_CODE = {
+    "python": ("-c", "-i", "-m_"),
+    "pypy": ("-c", "-i"),
+    "ipython": ("-c", "-i"),
+    "perl": ("-e", "-E", "-i", "-M", "-m", "-p", "-n", "-x", "-d"),
+    "ruby": ("-e", "-i", "-r", "-p", "-n", "-x"),
+    "node": (
+        "-e",
+        "--eval",
+        "-p",
+        "--print",
+        "-r",
+        "--require",
+        "--import",
+        "--loader",
+        "-i",
+        "--experimental-loader",
+        "--inspect",
+        "--inspect-brk",
+        "--env-file",
+    ),
+    "nodejs": ("-e", "--eval", "-p", "--print", "-r", "--require", "--import", "--loader", "-i"),
+    "bun": ("-e", "--eval", "-p", "--print", "-r", "--preload"),
+    "deno": ("eval", "-A", "--allow-run", "--allow-all", "--unstable"),
+    "php": ("-r", "-B", "-R", "-E", "-d", "-a"),
+    "lua": ("-e", "-l", "-i"),
+    "luajit": ("-e", "-l", "-i"),
+    "tclsh": (),
+    "expect": ("-c",),
+    "osascript": ("-e", "-l"),
+    "Rscript": ("-e",),
+    "julia": ("-e", "-E", "-L", "-i"),
+    "ghci": ("-e",),
+    "ghc": ("-e",),
+    "jshell": ("-s",),
+    "groovy": ("-e",),
+    "scala": ("-e",),
+    "elixir": ("-e", "--eval", "-r"),
+    "erl": ("-eval", "-s", "-run"),
+    "swift": ("-e",),
+    "guile": ("-c", "-e"),
+    "emacs": ("--eval", "-eval", "--load", "-l", "-f", "--execute", "--script", "-batch"),
+    "vim": ("-c", "-S", "-s", "-u", "-w", "-W", "-E", "-e", "-es", "-Es", "--cmd", "-i"),
+    "vi": ("-c", "-S", "-s", "-u", "-w", "-W", "--cmd"),
+    "nvim": ("-c", "-S", "-s", "-u", "-w", "-W", "--cmd", "-l", "-es", "--headless"),
+    "view": ("-c", "-S", "-s", "-u", "--cmd"),
+    "ex": ("-c", "-S", "-s", "-u", "--cmd"),
+    "ed": (),
+    "powershell": ("-c", "-Command", "-File", "-EncodedCommand", "-e", "-f"),
+    "pwsh": ("-c", "-Command", "-File", "-EncodedCommand", "-e", "-f"),
+}
+_NUMBERED = re.compile(r"([A-Za-z]+?)(?:\d+(?:\.\d+)*)(?:-\w+)?")
+_FROM_INPUT = frozenset("python pypy perl ruby node nodejs php lua tclsh bun Rscript".split())
+
+
+def language(name: str) -> _Reader | None:
+    """How an interpreter's words are read, by its name; also `python3.11`."""
+    numbered = _NUMBERED.fullmatch(name)
+    base = name if name in _CODE or numbered is None else numbered.group(1)
+    if base not in _CODE:
+        return None
+    return lambda words, here: _interpreter(base, words, here)
+
+
+def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
+    del here
+    effects: list[Effect] = []
+    for each in _CODE[name]:
+        effects.extend(
+            runs(f"{name} {each} runs code that is given in the command", each)
+            for word, _ in option(_before_script(words), each)
+            if word.text != "--version"
+        )
+    named = list(operands(words, frozenset(("-m", "-c", "-e", "-W", "-X"))))
+    given = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in words[1:])
+    if name in _FROM_INPUT and not given and (not named or named[0].text == "-"):
+        effects.append(runs(f"{name} runs what it is given as input", "-"))
+    if (first := next(iter(words[1:]), None)) is not None and first.text is None:
+        effects.append(runs(f"what {name} runs is only known when it runs", first.source))
+    return Known(effects=tuple(effects))
+
+
+def _before_script(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """An interpreter's own options: they end at the name of its script."""
+    for at, word in enumerate(words[1:], 1):
+        if word.text is not None and not word.text.startswith("-"):
+            before = words[at - 1].text or ""
+            if at == 1 or before not in {"-W", "-X", "-I", "-C", "-r", "--require"}:
+                return words[:at]
+    return words
+
+
+_AWK_RISKS = re.compile(
+    r"system|getline|\||>|@|ENVIRON|PROCINFO|ARGV|-\s*f|close|fflush|\bextension\b|/inet"
+)
+_AWK_VALUES = frozenset("-F -v -f --field-separator --assign --file -e --source".split())
+
+
+def _awk(words: tuple[Word, ...], here: Where) -> Known:
+    """awk runs programs with system() and pipes, and writes files with `>`."""
+    effects: list[Effect] = []
+    for each in (
+        "-f",
+        "--file",
+        "-i",
+        "--include",
+        "-l",
+        "--load",
+        "-e",
+        "--source",
+        "-E",
+        "--exec",
+        "-d",
+        "--dump-variables",
+        "-o",
+        "--pretty-print",
+        "-p",
+        "--profile",
+        "-D",
+    ):
+        effects.extend(
+            runs(f"awk {each} runs code or writes a file", each)
+            for word, _ in option(words, each)
+            if word.prefix.startswith(each)
+        )
+    named = list(operands(words, _AWK_VALUES))
+    if named:
+        program = named[0].text
+        if program is None:
+            effects.append(runs("awk's program is only known when it runs", named[0].source))
+        elif (risk := _AWK_RISKS.search(program)) is not None:
+            token = "system" if "system" in program else risk.group()
+            effects.append(runs("awk's program may run commands, read or write files", token))
+    files = [word for word in named[1:] if "=" not in word.prefix]
+    effects.extend(reads(here.target(word), "awk reads it") for word in files)
+    return Known(effects=tuple(effects))
+
+
+_SED_ADDRESS = (
+    r"(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*/I?)(?:\s*,\s*(?:\+?\d+|\$|/(?:[^/\\\n]|\\.)*/I?))?\s*!?\s*)?"
+)
+_SED_COMMAND = (
+    r"(?:s(?:/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/|\|(?:[^|\\\n]|\\.)*\|(?:[^|\\\n]|\\.)*\||"
+    r"#(?:[^#\\\n]|\\.)*#(?:[^#\\\n]|\\.)*#|,(?:[^,\\\n]|\\.)*,(?:[^,\\\n]|\\.)*,|"
+    r"@(?:[^@\\\n]|\\.)*@(?:[^@\\\n]|\\.)*@)[gpiI0-9]*|[pdqQnNhHgGxlPD=]\d*|"
+    r"y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)"
+)
+_SED_SAFE = re.compile(rf"\s*(?:{_SED_ADDRESS}{_SED_COMMAND}\s*(?:[;\n]\s*|$))*", re.DOTALL)
+"""Scripts of sed that only change text on its way: anything else may write a file or run a command."""
+
+
+def _sed(words: tuple[Word, ...], here: Where) -> Known:
+    effects: list[Effect] = []
+    in_place = any(
+        word.prefix.startswith("--i") or re.match(r"-[nrEsuz]*i", word.prefix) for word in words[1:]
+    )
+    scripts: list[Word] = []
+    given = False
+    for at, word in enumerate(words[1:], 1):
+        text = word.prefix
+        if text.startswith(("-f", "--f")) or re.match(r"-[nrEsuz]+f", text):
+            effects.append(runs("sed runs a script from a file", "-f"))
+            given = True
+        elif text in {"-e", "--expression", "-ne", "-re", "-Ee"} and at + 1 < len(words):
+            scripts.append(words[at + 1])
+            given = True
+        elif text.startswith(("-e", "--expression=")):
+            effects.append(runs("sed's script is written into an option", text[:2]))
+            given = True
+    named = list(operands(words, frozenset(("-e", "--expression", "-f", "--file", "-l"))))
+    if not given and named:
+        scripts.append(named.pop(0))
+    for script in scripts:
+        if script.text is None or not _sed_safe(script.text):
+            effects.append(runs("sed's script may run commands or write files", script.source))
+    for word in named:
+        target = here.target(word)
+        effects.append(
+            writes(target, "sed -i changes it") if in_place else reads(target, "sed reads it")
+        )
+    return Known(effects=tuple(effects))
+
+
+def _sed_safe(script: str) -> bool:
+    # The pattern is run on short scripts only: a long one is asked about.
+    return len(script) <= 500 and _SED_SAFE.fullmatch(script) is not None
+
+
+def _busy(words: tuple[Word, ...], here: Where) -> Known:
+    """A package runner: runs a program from a registry."""
+    del here
+    named = list(operands(words, frozenset()))
+    if any(word.prefix.startswith(("-c", "--call", "--node-options", "-p")) for word in words[1:]):
+        return Known(effects=(runs(f"{words[0].source} runs code given in the command", "-c"),))
+    if named and named[0].text is None:
+        return Known(doubts=(f"what {words[0].source} runs is only known when it runs",))
+    return Known()
+
+
+def _xdotool(words: tuple[Word, ...], here: Where) -> Known:
+    del here
+    return Known(effects=(runs("it acts on other programs", words[0].source),))
+
+
+def _unknown_target(words: tuple[Word, ...], here: Where) -> Known:
+    del here
+    return Known(effects=(writes(Target(source=words[0].source), "it writes files of its choice"),))
+
+
+LANGUAGES: dict[str, _Reader] = {
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
+    **dict.fromkeys(("sed", "gsed"), _sed),
+    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _busy),
+    "xdotool": _xdotool,
+    "fio": _unknown_target,
+}

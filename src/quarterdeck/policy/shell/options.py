@@ -1,0 +1,91 @@
+"""Options and operands of a command line, in the ways that programs commonly take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quarterdeck.policy.shell.script import Word
+
+
+def operand_at(
+    words: tuple[Word, ...], values: frozenset[str], flags: frozenset[str]
+) -> int | None:
+    """Where the first word stands that is no option; None if that cannot be told.
+
+    `values` are options that take the next word, `flags` those that stand alone; any other option
+    makes the place doubtful, since it could take the next word or not.
+    """
+    at = 1
+    while at < len(words):
+        text = words[at].literal
+        if text is None:
+            return None
+        if text == "--":
+            return at + 1
+        if not text.startswith("-") or text == "-":
+            return at
+        taken = _takes(text, values, flags)
+        if taken is None:
+            return None
+        at += taken
+    return at
+
+
+def _takes(text: str, values: frozenset[str], flags: frozenset[str]) -> int | None:
+    """How many words an option takes, itself included; None if it is not known."""
+    name, equals, _ = text.partition("=")
+    if name in flags:
+        return 1
+    if name in values:
+        return 1 if equals else 2
+    if text.startswith("--"):
+        return None
+    if text[1:].isdigit():
+        return 1 if "-#" in flags else None
+    for place, letter in enumerate(text[1:], 1):
+        short = f"-{letter}"
+        if short in values:
+            return 1 if place + 1 < len(text) else 2
+        if short not in flags:
+            return None
+    return 1
+
+
+def operands(words: tuple[Word, ...], values: frozenset[str]) -> Iterator[Word]:
+    """The words that are no options, nor values of options that take one. Unknown words count."""
+    at, only = 1, False
+    while at < len(words):
+        word = words[at]
+        text = word.text
+        at += 1
+        if only or text is None or not text.startswith("-") or text == "-":
+            yield word
+        elif text == "--":
+            only = True
+        elif text in values or (
+            not text.startswith("--") and len(text) > 1 and f"-{text[-1]}" in values
+        ):
+            at += 1
+
+
+def option(words: tuple[Word, ...], name: str) -> Iterator[tuple[Word, str | None]]:
+    """Every use of an option: its word, and its value if it has one that is known.
+
+    Long options may be shortened (`--outp=x`), short ones stand together (`-xzf`): both are found,
+    also where it is not certain that they are meant. None: no value, or one that is not known.
+    """
+    for at, word in enumerate(words[1:], 1):
+        text = word.text if word.text is not None else word.prefix
+        following = words[at + 1].text if at + 1 < len(words) else None
+        if text == "--":
+            return
+        if name.startswith("--"):
+            given, equals, value = text.partition("=")
+            if len(given) > 3 and name.startswith(given):
+                yield word, (value if equals else following)
+        elif len(name) > 2:
+            if text.partition("=")[0] == name:
+                yield word, following
+        elif text.startswith("-") and not text.startswith("--") and name[1] in text[1:]:
+            place = text.index(name[1], 1)
+            yield word, (text[place + 1 :] or following)

@@ -1,0 +1,113 @@
+"""Where relative paths lead while a script runs: the working folder, as far as it is known.
+
+By text alone: no disk is looked at. A `..` after the name of a folder that the script itself went
+into may lead elsewhere if that folder is a link; such a path is marked as not sure.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.policy.shell.script import Target, Word
+
+Place = tuple[str, int]
+"""A folder, and how many of its names (from the end) come from the script: they may be links."""
+
+MANY = 4
+"""A script that may be in more folders than these is in an unknown one."""
+
+HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "-"})
+
+
+class Where:
+    """The folders that the script may be in. None of them: it is not known."""
+
+    __slots__ = ("places",)
+
+    def __init__(self, places: tuple[Place, ...]) -> None:
+        self.places = places if len(places) <= MANY else ()
+
+    @classmethod
+    def start(cls, cwd: str | None) -> Where:
+        """The folder that the script starts in."""
+        if cwd is None:
+            return cls((("", 0),))
+        return cls(((normal(cwd), 0),))
+
+    def union(self, other: Where) -> Where:
+        """In one or the other."""
+        if not self.places or not other.places:
+            return NOWHERE
+        return Where(tuple(dict.fromkeys(self.places + other.places)))
+
+    def into(self, word: Word) -> Where:
+        """After a `cd` to it."""
+        if word.glob or word.text in {None, "", "-"}:
+            return NOWHERE
+        steps = [step(place, word) for place in self.places]
+        return Where(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
+
+    def target(self, word: Word) -> Target:
+        """The file that a word names here."""
+        if word.text is None:
+            return Target(source=word.source)
+        places = self.places
+        if not places and word.text.startswith("/"):
+            places = (("/", 0),)
+        steps = [step(place, word) for place in places]
+        known = [each for each in steps if each is not None]
+        return Target(
+            source=word.source,
+            paths=tuple(dict.fromkeys(each[0][0] for each in known)),
+            sure=all(each[1] for each in known),
+            glob=word.glob,
+        )
+
+
+NOWHERE = Where(())
+
+
+def normal(path: str) -> str:
+    """A path without `.`, `..` and doubled slashes, by its text."""
+    return _climb(path, path.startswith("/"))
+
+
+def _climb(path: str, rooted: bool) -> str:
+    names: list[str] = []
+    for name in path.split("/"):
+        if name in {"", "."}:
+            continue
+        if name == ".." and names and names[-1] not in {"..", "~"}:
+            names.pop()
+        elif name != ".." or not rooted:
+            names.append(name)
+    return ("/" if rooted else "") + "/".join(names)
+
+
+def step(place: Place, word: Word) -> tuple[Place, bool] | None:
+    """Where a word leads from a place, and whether no link can bend the way."""
+    text = word.text or ""
+    base, loose = place
+    if word.tilde:
+        if text != "~" and not text.startswith("~/"):
+            return None
+        base, loose = "~", 0
+        text = text[2:]
+    elif text.startswith("/"):
+        base, loose = "/", 0
+    names = [name for name in base.split("/") if name]
+    rooted = base.startswith("/")
+    sure = True
+    for name in text.split("/"):
+        if name in {"", "."}:
+            continue
+        if name != "..":
+            names.append(name)
+            loose += 1
+            continue
+        if loose:
+            sure = False
+            loose -= 1
+        if names and names[-1] not in {"..", "~"}:
+            names.pop()
+        elif not rooted:
+            names.append("..")
+    return (("/" if rooted else "") + "/".join(names), loose), sure

@@ -1,0 +1,177 @@
+"""One word of shell text: what the shell would make of it, where that can be known.
+
+Works on the word's own characters and does not trust the syntax tree for quoting: which characters
+are quoted decides what is a pattern, what is an expansion, and what a rule may be held against.
+"""
+
+from __future__ import annotations
+
+import re
+
+from quarterdeck.policy.shell.script import Word
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
+"""Words that mean themselves: most of them. A leading `=` is an expansion in zsh."""
+
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{[^}]*[,{]")
+_NAME_AFTER_DOLLAR = re.compile(r"[A-Za-z0-9_{(@*#?$!\[-]")
+_ANSI_C = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})"
+    r"|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.))",
+    re.DOTALL,
+)
+_ANSI_C_NAMED = {
+    "a": "\a",
+    "b": "\b",
+    "e": "\x1b",
+    "E": "\x1b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "v": "\v",
+}
+
+
+def word(source: str) -> Word:
+    """Read a word. Total: text that is no word at all is a word that is not known."""
+    if _PLAIN.fullmatch(source):
+        return Word(source=source, text=source, prefix=source)
+    return _Scan(source).run()
+
+
+def joined(words: tuple[Word, ...] | list[Word]) -> str:
+    """Words as one line, as they were written."""
+    return " ".join([each.source for each in words])
+
+
+class _Scan:
+    """One pass over a word's characters."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._at = 0
+        self._out: list[str] = []
+        self._prefix: str | None = None
+        """What was certain when the first unknown came; None while all is known."""
+        self._glob = False
+        self._quoted = False
+        self._bare: list[str] = []
+        """The unquoted characters, blanks for the quoted: where braces are looked for."""
+
+    def run(self) -> Word:
+        """The word that these characters make."""
+        source = self._source
+        tilde = source.startswith("~")
+        if source.startswith("="):
+            self._unknown()
+        while self._at < len(source):
+            self._one(source[self._at])
+        if _BRACES.search("".join(self._bare)):
+            self._glob = True
+        text = "".join(self._out)
+        known = self._prefix is None
+        return Word(
+            source=source,
+            text=text if known else None,
+            prefix=text if self._prefix is None else self._prefix,
+            glob=self._glob,
+            tilde=tilde,
+            quoted=self._quoted,
+        )
+
+    def _unknown(self) -> None:
+        if self._prefix is None:
+            self._prefix = "".join(self._out)
+
+    def _take(self, text: str, *, bare: bool = False) -> None:
+        self._out.append(text)
+        self._bare.append(text if bare else " ")
+
+    def _one(self, char: str) -> None:
+        source, at = self._source, self._at
+        if char == "\\":
+            following = source[at + 1 : at + 2]
+            if following and following != "\n":
+                self._take(following)
+                self._quoted = True
+            self._at += 2
+        elif char == "'":
+            self._single(at + 1)
+        elif char == '"':
+            self._double(at + 1)
+        elif char == "$":
+            self._dollar()
+        elif char in "`<>();&| \t\n":
+            # A substitution, or something that is no part of a word: only running it can tell.
+            self._unknown()
+            self._at = len(source)
+        else:
+            if char in "*?[":
+                self._glob = True
+            self._take(char, bare=True)
+            self._at += 1
+
+    def _single(self, start: int) -> None:
+        end = self._source.find("'", start)
+        self._quoted = True
+        if end < 0:
+            self._unknown()
+            end = len(self._source)
+        self._take(self._source[start:end])
+        self._at = end + 1
+
+    def _double(self, at: int) -> None:
+        source = self._source
+        self._quoted = True
+        while at < len(source) and (char := source[at]) != '"':
+            if char == "\\" and source[at + 1 : at + 2] in {"$", "`", '"', "\\", "\n"}:
+                self._take("" if source[at + 1] == "\n" else source[at + 1])
+                at += 2
+            elif char == "`" or (
+                char == "$" and _NAME_AFTER_DOLLAR.match(source, at + 1) is not None
+            ):
+                # The end of the quote is not where it seems: an expansion may hold quotes.
+                self._unknown()
+                self._at = len(source)
+                return
+            else:
+                self._take(char)
+                at += 1
+        if at >= len(source):
+            self._unknown()
+        self._at = at + 1
+
+    def _dollar(self) -> None:
+        following = self._source[self._at + 1 : self._at + 2]
+        if following == "'":
+            self._ansi_c(self._at + 2)
+        elif following == '"' or (following and _NAME_AFTER_DOLLAR.match(following)):
+            # $"…" is translated by bash, and differs between shells.
+            self._unknown()
+            self._at = len(self._source)
+        else:
+            self._take("$")
+            self._at += 1
+
+    def _ansi_c(self, start: int) -> None:
+        source, at = self._source, start
+        while at < len(source) and source[at] != "'":
+            at += 2 if source[at] == "\\" else 1
+        self._quoted = True
+        if at >= len(source):
+            self._unknown()
+        else:
+            self._take(_ANSI_C.sub(_escaped, source[start:at]))
+        self._at = at + 1
+
+
+def _escaped(found: re.Match[str]) -> str:
+    named, octal, hexadecimal, short, long, control = found.groups()
+    if named is not None:
+        return _ANSI_C_NAMED.get(named, named)
+    if control is not None:
+        return chr(ord(control) & 0x1F)
+    code = int(octal, 8) & 0xFF if octal is not None else int(hexadecimal or short or long, 16)
+    # Bytes above 127 make a character only with their neighbours: not worth guessing.
+    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"

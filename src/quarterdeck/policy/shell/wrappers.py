@@ -1,0 +1,390 @@
+"""Programs that run other programs: where in their words the other command stands.
+
+A transparent wrapper changes how its command runs, not what it does: rules look through it. Any
+other is a command to be allowed by itself, besides the command that it runs. A wrapper whose options
+are not known leaves a doubt: better asked than peeled wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.shell.environment import exported
+from quarterdeck.policy.shell.options import operand_at
+from quarterdeck.policy.shell.places import NOWHERE, Where
+from quarterdeck.policy.shell.script import Effect, EffectKind, Word
+
+
+class InnerCommand(Fact):
+    """A command among a wrapper's words."""
+
+    words: tuple[Word, ...]
+    start: int
+    stop: int | None = None
+    open_ended: bool = False
+    here: Where
+
+
+class InnerScript(Fact):
+    """A text that a wrapper gives to a shell."""
+
+    text: str
+    here: Where
+
+
+class Peeled(Fact):
+    """What a command runs. Nothing at all, for most."""
+
+    name: str = ""
+    commands: tuple[InnerCommand, ...] = ()
+    scripts: tuple[InnerScript, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    doubts: tuple[str, ...] = ()
+    transparent: bool = False
+
+
+class _Wrapper(Fact):
+    """How a wrapper takes its words."""
+
+    values: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    skipped: int = 0
+    """Operands before the command: a duration, a host, a folder."""
+
+    transparent: bool = False
+    sets: bool = False
+    """Takes `NAME=value` before the command."""
+
+    elsewhere: bool = False
+    """The command runs in a folder, or on a machine, that we do not know."""
+
+    open_ended: bool = False
+    joined: bool = False
+    """The rest is one text for a shell."""
+
+    subcommands: frozenset[str] = frozenset()
+    """The command follows only after one of these: `poetry run`."""
+
+
+def _wrapper(
+    values: str = "", flags: str = "", *, subcommands: str = "", skipped: int = 0, **more: bool
+) -> _Wrapper:
+    return _Wrapper(
+        values=frozenset(values.split()),
+        flags=frozenset(flags.split()),
+        subcommands=frozenset(subcommands.split()),
+        skipped=skipped,
+        **more,
+    )
+
+
+_WRAPPERS = {
+    "timeout": _wrapper(
+        "-s --signal -k --kill-after",
+        "-v --verbose --preserve-status --foreground -f -p",
+        skipped=1,
+        transparent=True,
+    ),
+    "gtimeout": _wrapper("-s -k", "-v --foreground", skipped=1, transparent=True),
+    "time": _wrapper("", "-p", transparent=True),
+    "nice": _wrapper("-n --adjustment", "-#", transparent=True),
+    "nohup": _wrapper(transparent=True),
+    "stdbuf": _wrapper("-i -o -e --input --output --error", transparent=True),
+    "command": _wrapper("", "-p", transparent=True),
+    "builtin": _wrapper(transparent=True),
+    "noglob": _wrapper(transparent=True),
+    "nocorrect": _wrapper(transparent=True),
+    "exec": _wrapper("-a", "-c -l"),
+    "env": _wrapper(
+        "-u --unset -C --chdir",
+        "-i --ignore-environment -0 --null -v --debug",
+        sets=True,
+        elsewhere=True,
+    ),
+    "sudo": _wrapper(
+        "-u -g -h -p -C -D -R -r -t -T -U --user --group --host --prompt --close-from --chdir"
+        " --chroot --role --type --command-timeout",
+        "-n -k -E -H -b -S -A -P -B --non-interactive --preserve-env --set-home --background"
+        " --stdin --askpass --reset-timestamp",
+        sets=True,
+        elsewhere=True,
+    ),
+    "doas": _wrapper("-u -C", "-n -L", elsewhere=True),
+    "ionice": _wrapper("-c -n -p --class --classdata", "-t --ignore"),
+    "chrt": _wrapper("-T -P -D", "-b -f -i -o -r -R", skipped=1),
+    "taskset": _wrapper("", "-a -c --all-tasks --cpu-list", skipped=1),
+    "setsid": _wrapper("", "-c -f -w --ctty --fork --wait"),
+    "setarch": _wrapper("", "-R -v", skipped=1),
+    "chroot": _wrapper("", "--skip-chdir", skipped=1, elsewhere=True),
+    "unshare": _wrapper("", "-i -m -n -p -u -U -f -r", elsewhere=True),
+    "nsenter": _wrapper("-t --target -S -G", "-a -m -u -i -n -p -U -C", elsewhere=True),
+    "flock": _wrapper("-w --timeout -E --conflict-exit-code", "-s -x -e -n -o -F", skipped=1),
+    "strace": _wrapper(
+        "-e -o -p -s -a -b -S -u -P", "-f -ff -c -C -q -qq -t -tt -T -v -x -y -i -r"
+    ),
+    "ltrace": _wrapper("-e -o -p -s -a -n -u", "-f -c -C -S -t -r -i -L"),
+    "caffeinate": _wrapper("-t -w", "-d -i -m -s -u"),
+    "watch": _wrapper(
+        "-n --interval",
+        "-b -c -d -e -g -t -x --color --differences --errexit --chgexit --no-title",
+        joined=True,
+    ),
+    "ssh": _wrapper(
+        "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w",
+        "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y",
+        skipped=1,
+        elsewhere=True,
+        joined=True,
+    ),
+    "busybox": _wrapper(),
+    "toybox": _wrapper(),
+    "xargs": _wrapper(
+        "-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file"
+        " --max-chars --replace",
+        "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit",
+        open_ended=True,
+    ),
+    "parallel": _wrapper(
+        "-j -P --jobs -a -n -I --colsep --delay --timeout --workdir",
+        "-0 -k -X -m -u --keep-order --null --dry-run --will-cite --bar --halt",
+        open_ended=True,
+        joined=True,
+    ),
+    "poetry": _wrapper("", "-q -n -v", subcommands="run"),
+    "pipenv": _wrapper("", "-q", subcommands="run"),
+    "uv": _wrapper("", "-q --frozen --locked --no-sync --offline", subcommands="run"),
+    "bundle": _wrapper("", "", subcommands="exec"),
+    "rye": _wrapper("", "", subcommands="run"),
+    "hatch": _wrapper("", "", subcommands="run"),
+    "mise": _wrapper("", "", subcommands="exec x"),
+    "direnv": _wrapper("", "", subcommands="exec", skipped=1, elsewhere=True),
+    "npm": _wrapper("", "-s --silent", subcommands="exec x"),
+    "pnpm": _wrapper("", "-s --silent -r", subcommands="exec dlx"),
+    "docker": _wrapper(
+        "-e --env -u --user -w --workdir -v --volume --name -p --network --entrypoint --env-file",
+        "-i -t -d --rm -it -ti --interactive --tty --detach --privileged",
+        subcommands="exec run",
+        skipped=1,
+        elsewhere=True,
+    ),
+    "kubectl": _wrapper(
+        "-n --namespace -c --container --context",
+        "-i -t -it --stdin --tty -q",
+        subcommands="exec",
+        skipped=1,
+        elsewhere=True,
+    ),
+}
+_WRAPPERS["podman"] = _WRAPPERS["docker"]
+_WRAPPERS["mosh"] = _WRAPPERS["ssh"]
+
+_SHELLS = frozenset("sh bash dash ash zsh ksh mksh yash fish rbash".split())
+_SHELL_VALUES = frozenset("-o +o -O +O --rcfile --init-file".split())
+
+
+def peel(words: tuple[Word, ...], here: Where) -> Peeled:
+    """What a command runs besides itself."""
+    literal = words[0].literal
+    if literal is None:
+        return Peeled()
+    name = literal.rpartition("/")[2]
+    wrapper = _WRAPPERS.get(name)
+    if wrapper is not None:
+        return _peel(name, literal, wrapper, words, here)
+    custom = _CUSTOM.get(name)
+    return Peeled() if custom is None else custom(name, words, here)
+
+
+def _peel(
+    name: str, literal: str, wrapper: _Wrapper, words: tuple[Word, ...], here: Where
+) -> Peeled:
+    base = 0
+    if wrapper.subcommands:
+        if len(words) < 2 or words[1].literal not in wrapper.subcommands:
+            return Peeled()
+        base = 1
+    elif len(words) == 1:
+        return Peeled()
+    if name == "command" and words[1].literal in {"-v", "-V", "-pv", "-pV"}:
+        return Peeled()
+    if name == "flock" and any(word.text in {"-c", "--command"} for word in words):
+        return _after(name, words, here, {"-c", "--command"})
+    if name == "env" and any(_splits(word) for word in words[1:]):
+        return Peeled(name=name, doubts=("env splits a text into a command",))
+    at = operand_at(words[base:], wrapper.values, wrapper.flags)
+    if at is None:
+        return Peeled(name=name, doubts=(f"what {name} runs cannot be told",))
+    at += base + wrapper.skipped
+    effects: list[Effect] = []
+    while wrapper.sets and at < len(words) and _sets(words[at]):
+        effect = exported(words[at].prefix)
+        if effect is not None:
+            effects.append(effect)
+        at += 1
+    if wrapper.subcommands and at < len(words) and words[at].literal == "--":
+        at += 1
+    if any(word.literal is None for word in words[1:at]) or at > len(words):
+        return Peeled(name=name, doubts=(f"what {name} runs cannot be told",))
+    if at == len(words):
+        return Peeled(name=name, effects=tuple(effects))
+    inside = NOWHERE if wrapper.elsewhere and at > base + 1 + wrapper.skipped else here
+    if wrapper.elsewhere and name in {"ssh", "mosh", "docker", "podman", "kubectl", "chroot"}:
+        inside = NOWHERE
+    if wrapper.joined:
+        return _joined(name, words[at:], inside, wrapper.open_ended)
+    rest = words[at:]
+    bare = name == "xargs" and at == 1
+    if wrapper.open_ended:
+        rest = _replaced(rest, words[1:at])
+    inner = InnerCommand(words=rest, start=at, open_ended=wrapper.open_ended, here=inside)
+    # A wrapper from a folder of its own (`./timeout`) is any program.
+    plain = literal == name
+    return Peeled(
+        name=name,
+        commands=(inner,),
+        effects=tuple(effects),
+        transparent=plain and (wrapper.transparent or bare),
+    )
+
+
+def _sets(word: Word) -> bool:
+    name, equals, _ = word.prefix.partition("=")
+    return bool(equals) and name.isidentifier()
+
+
+def _splits(word: Word) -> bool:
+    text = word.prefix
+    return text.startswith("--s") or (
+        text.startswith("-") and not text.startswith("--") and "S" in text
+    )
+
+
+def _replaced(words: tuple[Word, ...], options: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words of a command in which `{}`, or what -I names, stands for something unknown."""
+    marks = {"{}"}
+    for at, word in enumerate(options):
+        text = word.text or ""
+        if text.startswith("-I"):
+            marks.add(text[2:] or (options[at + 1].text or "{}" if at + 1 < len(options) else "{}"))
+        elif text.startswith("--replace="):
+            marks.add(text.partition("=")[2])
+    return tuple(
+        Word(source=word.source, prefix="")
+        if word.text is not None and any(mark and mark in word.text for mark in marks)
+        else word
+        for word in words
+    )
+
+
+def _joined(name: str, words: tuple[Word, ...], here: Where, open_ended: bool) -> Peeled:
+    texts = [word.text for word in words]
+    doubts: list[str] = []
+    if any(text is None for text in texts) or any(word.glob or word.tilde for word in words):
+        doubts.append(f"what {name} runs is only known when it runs")
+    if open_ended:
+        doubts.append(f"{name} puts more words into a text for a shell")
+    text = " ".join(
+        word.source if text is None else text for word, text in zip(words, texts, strict=True)
+    )
+    return Peeled(name=name, scripts=(InnerScript(text=text, here=here),), doubts=tuple(doubts))
+
+
+def _after(name: str, words: tuple[Word, ...], here: Where, marks: set[str]) -> Peeled:
+    """The word after a mark is a text for a shell."""
+    scripts: list[InnerScript] = []
+    doubts: list[str] = []
+    for at, word in enumerate(words[:-1]):
+        if word.text in marks:
+            text = words[at + 1].literal
+            if text is None:
+                doubts.append(f"what {name} runs is only known when it runs")
+            else:
+                scripts.append(InnerScript(text=text, here=here))
+    if not scripts and not doubts:
+        doubts.append(f"what {name} runs cannot be told")
+    return Peeled(name=name, scripts=tuple(scripts), doubts=tuple(doubts))
+
+
+def _shell(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+    """`bash -c text`, `bash file`, or bash that reads its commands from its input."""
+    at, takes_text = 1, False
+    while at < len(words):
+        text = words[at].literal
+        if text is None:
+            return Peeled(name=name, doubts=(f"what {name} runs is only known when it runs",))
+        if text in {"--version", "--help"}:
+            return Peeled()
+        if text == "--" or not text.startswith(("-", "+")) or text == "-":
+            at += text in {"--", "-"}
+            break
+        if text in {"--rcfile", "--init-file"} or text.startswith(("--rcfile=", "--init-file=")):
+            return Peeled(name=name, doubts=(f"{name} runs a file at its start",))
+        takes_text = takes_text or (not text.startswith("--") and "c" in text[1:])
+        at += 2 if text in _SHELL_VALUES else 1
+    if not takes_text:
+        file = words[at].source if at < len(words) else ""
+        why = f"{name} runs the file {file}" if file else f"{name} runs what it is given as input"
+        runs = Effect(kind=EffectKind.RUNS, why=why, token=file)
+        return Peeled(name=name, effects=(runs,))
+    script = words[at].literal if at < len(words) else None
+    if script is None:
+        return Peeled(name=name, doubts=(f"what {name} runs is only known when it runs",))
+    return Peeled(name=name, scripts=(InnerScript(text=script, here=here),))
+
+
+def _su(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+    del here
+    return _after(name, words, NOWHERE, {"-c", "--command", "--session-command", "-lc"})
+
+
+def _script(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+    return _after(name, words, here, {"-c", "--command", "-qc", "-qec", "-ec", "-qfc", "-fc"})
+
+
+def _eval(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+    return _joined(name, words[1:], here, False) if len(words) > 1 else Peeled()
+
+
+def _trap(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+    del here
+    given = [word for word in words[1:] if word.text not in {"--", "-p", "-l"}]
+    if len(given) < 2 or given[0].text in {"", "-"}:
+        return Peeled()
+    return _joined(name, (given[0],), NOWHERE, False)
+
+
+def _find(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+    marks = {"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
+    if name == "find":
+        marks = {mark for mark in marks if mark.endswith(("exec", "execdir", "ok", "okdir"))}
+    commands: list[InnerCommand] = []
+    at = 1
+    while at < len(words):
+        if words[at].text not in marks:
+            at += 1
+            continue
+        stop = at + 1
+        while stop < len(words) and words[stop].text not in {";", "+"}:
+            stop += 1
+        inner = _replaced(words[at + 1 : stop], ())
+        if inner:
+            place = NOWHERE if words[at].text in {"-execdir", "-okdir"} else here
+            commands.append(
+                InnerCommand(words=inner, start=at + 1, stop=stop, open_ended=True, here=place)
+            )
+        at = stop + 1
+    return Peeled(name=name, commands=tuple(commands)) if commands else Peeled()
+
+
+_CUSTOM: dict[str, Callable[[str, tuple[Word, ...], Where], Peeled]] = {
+    **dict.fromkeys(_SHELLS, _shell),
+    "su": _su,
+    "runuser": _su,
+    "script": _script,
+    "eval": _eval,
+    "trap": _trap,
+    "find": _find,
+    "fd": _find,
+    "fdfind": _find,
+}
