@@ -5,48 +5,118 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from quarterdeck import Assistant
+from quarterdeck import Agent, Assistant
 from quarterdeck.domain.errors import TurnFailed
-from quarterdeck.testing import ApiError, Stop, Text, play, reply
+from quarterdeck.testing import ApiError, CutConnection, MidStreamError, Stop, Text, play, reply
 from quarterdeck.wire.messages import AssistantError
 from quarterdeck.wire.result import ResultSubtype
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import ApiRetry
 from quarterdeck.wire.versions import release
+from support.scenes import SECONDS
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
-async def test_an_api_error_fails_the_turn_and_not_the_session(seat: Seat) -> None:
+async def test_api_errors_fail_the_turn_or_are_tried_again(seat: Seat) -> None:
+    # It would try ten times, for minutes.
+    async with seat.agent(env={"CLAUDE_CODE_MAX_RETRIES": "1"}) as agent:
+        with anyio.fail_after(2 * SECONDS):
+            await an_error_fails_the_turn_and_not_the_session(seat, agent)
+            await an_error_is_named_by_its_kind(seat, agent)
+            await a_retry_is_told(seat, agent)
+            await a_cut_answer_goes_on_in_the_same_turn(seat, agent)
+            await a_refusal_and_an_empty_answer_end_the_turn(seat, agent)
+            await an_answer_may_break_off(seat, agent)
+        assert agent.state is State.READY
+
+
+async def an_error_fails_the_turn_and_not_the_session(seat: Seat, agent: Agent) -> None:
     newer = seat.version >= release(120)
-    async with seat.agent() as agent:
-        with anyio.fail_after(30):
-            query = agent.query(play(ApiError(403, "no entry", times=9)))
-            said = [m for m in [m async for m in query] if isinstance(m, Assistant)]
-            assert said[-1].error is AssistantError.AUTHENTICATION_FAILED
-            result = query.result
-            assert result is not None
-            # It says success, and it is none.
-            assert (result.subtype, result.is_error) == (ResultSubtype.SUCCESS, True)
-            assert result.failed
-            assert result.api_error_status == (403 if newer else None)
-            with pytest.raises(TurnFailed):
-                query.check(await query.finish())
-            assert agent.state is State.READY
-            seat.found("An API error fails the turn", "yes, with its status" if newer else "yes")
+    query = agent.query(play(ApiError(403, "no entry", times=9)))
+    said = [m for m in [m async for m in query] if isinstance(m, Assistant)]
+    assert said[-1].error is AssistantError.AUTHENTICATION_FAILED
+    result = query.result
+    assert result is not None
+    # It says success, and it is none.
+    assert (result.subtype, result.is_error) == (ResultSubtype.SUCCESS, True)
+    assert result.failed
+    assert result.api_error_status == (403 if newer else None)
+    with pytest.raises(TurnFailed):
+        query.check(await query.finish())
+    assert agent.state is State.READY
+    seat.found("An API error fails the turn", "yes, with its status" if newer else "yes")
 
-            query = agent.query(play(reply(ApiError(529, "busy"), Text("at last"))))
-            messages = [message async for message in query]
-            assert query.result is not None
-            assert query.result.result == "at last"
-            retries = [m for m in messages if isinstance(m, ApiRetry)]
-            assert [retry.error_status for retry in retries] == ([529] if newer else [])
-            seat.found("Retries of the API are told", "yes" if newer else "no")
 
-            cut = play(reply("half", Stop("max_tokens")), " and half")
-            asked = len(seat.model.turns)
-            assert not (await agent.query(cut).finish()).failed
-            assert len(seat.model.turns) == asked + 2
-            assert agent.state is State.READY
+async def an_error_is_named_by_its_kind(seat: Seat, agent: Agent) -> None:
+    async def kind(error: ApiError) -> AssistantError | None:
+        query = agent.query(play(error))
+        said = [m async for m in query if isinstance(m, Assistant)]
+        assert query.result is not None
+        assert query.result.failed
+        return said[-1].error
+
+    assert await kind(ApiError(400, "what is this?")) is AssistantError.NOT_KNOWN
+    assert await kind(ApiError(400, "prompt is too long: 9 > 1")) is AssistantError.INVALID_REQUEST
+    broke = "Your credit balance is too low"
+    assert await kind(ApiError(400, broke)) is AssistantError.BILLING_ERROR
+    named = seat.version >= release(120)
+    limited, down = await kind(ApiError(429, "slow")), await kind(ApiError(500, "down"))
+    assert limited is (AssistantError.RATE_LIMIT if named else AssistantError.NOT_KNOWN)
+    assert down is (AssistantError.SERVER_ERROR if named else AssistantError.NOT_KNOWN)
+    seat.found("Says whether it was a limit or the server", "yes" if named else "no")
+
+
+async def a_retry_is_told(seat: Seat, agent: Agent) -> None:
+    newer = seat.version >= release(120)
+    query = agent.query(play(reply(ApiError(529, "busy"), Text("at last"))))
+    messages = [message async for message in query]
+    assert query.result is not None
+    assert query.result.result == "at last"
+    retries = [m for m in messages if isinstance(m, ApiRetry)]
+    assert [retry.error_status for retry in retries] == ([529] if newer else [])
+    seat.found("Retries of the API are told", "yes" if newer else "no")
+
+
+async def a_cut_answer_goes_on_in_the_same_turn(seat: Seat, agent: Agent) -> None:
+    asked = len(seat.model.turns)
+    cut = play(reply("half", Stop("max_tokens")), " and half")
+    assert not (await agent.query(cut).finish()).failed
+    assert len(seat.model.turns) == asked + 2
+    assert agent.state is State.READY
     seat.found("An answer that is too long goes on in the same turn")
+
+
+async def a_refusal_and_an_empty_answer_end_the_turn(seat: Seat, agent: Agent) -> None:
+    newest = seat.version >= release(325)
+    turn = await agent.query(play(reply("I", Stop("refusal")), "or rather")).finish()
+    print("refusal", seat.version, turn.failed, turn.result and turn.result.result)
+    seat.found("A refusal of the model")
+
+    asked = len(seat.model.turns)
+    turn = await agent.query(play(reply(), "here I am")).finish()
+    assert not turn.failed
+    assert turn.result is not None
+    assert turn.result.result == ("here I am" if newest else "")
+    assert len(seat.model.turns) == asked + (2 if newest else 1)
+    seat.found("An answer without a word", "is asked for again" if newest else "ends the turn")
+
+
+async def an_answer_may_break_off(seat: Seat, agent: Agent) -> None:
+    for name, fault in (("an error", MidStreamError()), ("nothing", CutConnection())):
+        asked = len(seat.model.turns)
+        query = agent.query(play(reply("half an answer", fault), "the rest"))
+        messages = [message async for message in query]
+        said = [m.text for m in messages if isinstance(m, Assistant)]
+        assert query.result is not None
+        print(
+            "broke",
+            seat.version,
+            name,
+            query.result.failed,
+            said,
+            query.result.result,
+            len(seat.model.turns) - asked,
+        )
+        seat.found(f"An answer that breaks off with {name}")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import suppress
-from pathlib import Path
+from uuid import uuid4
 
 import anyio
 import pytest
@@ -15,30 +17,19 @@ from quarterdeck.testing import Gate, ToolUse, play, reply
 from quarterdeck.wire.commands import EndSession
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
+from support.meddling import Meddler
+from support.scenes import SECONDS, result_of, running
 from support.seats import Seat
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
-def running(words: str) -> list[int]:
-    """The processes of this machine that have these words on their command line."""
-    found: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
-        except OSError:
-            continue
-        if words.encode() in line:
-            found.append(int(folder.name))
-    return found
-
-
 async def leave_by_an_error(seat: Seat, script: str, commands: list[str]) -> None:
     """Leave an agent's block with an error as soon as all these commands run."""
     async with seat.agent(decide=lambda _: Allow()) as agent:
         await agent.prompt(script)
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             await until(lambda: all(running(command) for command in commands))
         raise ZeroDivisionError
 
@@ -67,7 +58,7 @@ async def test_an_agent_ends_whatever_it_is_doing(seat: Seat) -> None:
         return Allow()
 
     # While a question is open: whoever thinks about it is stopped.
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with seat.agent(decide=decide) as agent:
             query = await agent.prompt(play(ToolUse("Bash", {"command": "touch made"}), "ok"))
             await waiting.wait()
@@ -76,7 +67,7 @@ async def test_an_agent_ends_whatever_it_is_doing(seat: Seat) -> None:
             assert (await query.finish()).failed
     assert not (seat.cwd / "made").exists()
     # While the model speaks.
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with seat.agent() as agent:
             await agent.prompt(play(reply("on ", Gate(), "and on")))
             await seat.model.wait_at_gate()
@@ -87,7 +78,7 @@ async def test_an_agent_ends_whatever_it_is_doing(seat: Seat) -> None:
 async def end_politely(seat: Seat) -> None:
     """A CLI that is asked to go goes by itself, where it can be asked."""
     async with seat.agent() as agent:
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             await agent.query("hello").finish()
             if seat.version < release(92):
                 with pytest.raises(UnsupportedError, match="end_session"):
@@ -106,3 +97,43 @@ async def refusal(agent: Agent) -> LinkClosed:
     with pytest.raises(LinkClosed) as caught:
         await agent.query("anybody there?").finish()
     return caught.value
+
+
+SIGNALS = {
+    signal.SIGTERM: ("exit code 143", 143),
+    signal.SIGINT: ("exit code 0", 0),
+    signal.SIGHUP: ("exit code 129", 129),
+}
+
+
+async def test_a_signal_ends_the_cli_and_its_exit_is_explained(seat: Seat) -> None:
+    for number, (words, code) in SIGNALS.items():
+        session = str(uuid4())
+        async with seat.agent(session_id=session) as agent:
+            with anyio.fail_after(SECONDS):
+                query = await agent.prompt(play(reply("on ", Gate(), "and on")))
+                await seat.model.wait_at_gate()
+                (pid,) = running(session)
+                os.kill(pid, number)
+                with pytest.raises(LinkClosed) as caught:
+                    await query.finish()
+        assert caught.value.exit_code == code
+        seat.found(f"Signals: {number.name}", words)
+
+
+async def test_the_end_of_its_input_ends_the_cli_after_the_turn(seat: Seat) -> None:
+    if seat.transport == "ws":
+        seat.found("The end of its input in the midst of a turn", "cannot be told")
+        return
+    meddler = Meddler()
+    async with seat.agent(meddler=meddler) as agent:
+        with anyio.fail_after(SECONDS):
+            query = await agent.prompt(play(reply("on ", Gate(), "and on")))
+            await seat.model.wait_at_gate()
+            await meddler.end_input()
+            seat.model.release()
+            messages = [message async for message in query]
+            closed = await refusal(agent)
+    assert result_of(messages).result == "and on"
+    assert closed.exit_code == 0
+    seat.found("The end of its input in the midst of a turn", "the turn is finished first")

@@ -1,4 +1,4 @@
-"""Interrupting: what ends, what is kept, and what goes on."""
+"""Interrupting: what ends, what is kept, what is withdrawn, and what goes on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import anyio
 import pytest
 
 from quarterdeck import Agent
+from quarterdeck.domain.errors import RequestTimeout
 from quarterdeck.testing import Text, play
+from quarterdeck.wire.commands import McpStatus
+from quarterdeck.wire.control import ControlCancel
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
@@ -38,6 +41,7 @@ async def test_an_interrupt_ends_what_runs_and_nothing_else(seat: Seat) -> None:
         await between_turns_nothing_happens(seat, agent)
         await a_running_command_is_killed(seat, agent, person)
         await an_open_question_is_withdrawn(seat, agent, person)
+        await a_request_of_ours_can_be_given_up(seat, agent)
 
 
 async def a_text_is_cut_short_and_what_was_queued_runs_next(seat: Seat, agent: Agent) -> None:
@@ -105,12 +109,19 @@ async def a_running_command_is_killed(seat: Seat, agent: Agent, person: Person) 
 
 async def an_open_question_is_withdrawn(seat: Seat, agent: Agent, person: Person) -> None:
     probe = Probe(seat)
+    heard = agent.messages()
     with anyio.fail_after(SECONDS):
         query = await agent.prompt(play(probe.call("one"), "never said"))
         ask = (await person.wait_for(2))[-1]
+        assert [each.request_id for each in agent.asks] == [ask.request_id]
         await agent.interrupt()
         messages = [message async for message in query]
         await until(lambda: person.withdrawn == [ask])
+        async with heard:
+            async for message in heard:
+                if isinstance(message, ControlCancel):
+                    assert message.request_id == ask.request_id
+                    break
     check_interrupted(seat, query.result, TerminalReason.ABORTED_TOOLS)
     assert tool_results(messages)[0].is_error
     assert agent.asks == ()
@@ -121,6 +132,15 @@ async def an_open_question_is_withdrawn(seat: Seat, agent: Agent, person: Person
     assert result_of(messages).result == "still here"
     assert probe.runs == []
     seat.found("Interrupt while a question is open", "withdraws it")
+
+
+async def a_request_of_ours_can_be_given_up(seat: Seat, agent: Agent) -> None:
+    # We stop waiting for an answer. The oldest would end if we told it so.
+    with pytest.raises(RequestTimeout):
+        await agent.request(McpStatus(), timeout=0)
+    assert result_of(await turn(agent, "still here")).result == "still here"
+    assert agent.state is State.READY
+    seat.found("A request of ours can be given up")
 
 
 def alive(pid: int) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from pathlib import Path
 from uuid import uuid4
 
 import anyio
@@ -9,8 +12,12 @@ import pytest
 
 from quarterdeck import Assistant, Query, User
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.testing import ModelRequest
+from quarterdeck.testing import ModelRequest, play, reply
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.versions import release
+from support.scenes import SECONDS, Person, Probe, running
 from support.seats import Seat
+from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -23,16 +30,11 @@ def knows(request: ModelRequest, *words: str) -> list[bool]:
 
 async def test_a_session_goes_on_in_another_process(seat: Seat) -> None:
     chosen, forked = str(uuid4()), str(uuid4())
-    async with seat.agent(session_id=chosen) as agent:
-        with anyio.fail_after(30):
-            first = [message async for message in agent.query("remember ALPHA")]
-            await agent.query("remember BETA").finish()
-        assert agent.session_id == chosen
-    seat.found("Choose a session's id")
+    first = await begin_and_be_killed(seat, chosen)
     answers = [message.uuid for message in first if isinstance(message, Assistant)]
 
     async with seat.agent(resume=chosen) as agent:
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             again = [message async for message in agent.query("remember GAMMA")]
         assert agent.session_id == chosen
     assert knows(seat.model.turns[-1], "ALPHA", "BETA", "GAMMA") == [True, True, True]
@@ -40,9 +42,12 @@ async def test_a_session_goes_on_in_another_process(seat: Seat) -> None:
     texts = [message.text for message in again if isinstance(message, Assistant | User)]
     assert not any("ALPHA" in text or "BETA" in text for text in texts)
     seat.found("A resumed session tells its history", "no")
+    told = knows(seat.model.turns[-1], "by your leave", "Tool call interrupted")
+    assert told == [True, seat.version >= release(325)]
+    seat.found("A call that was open when the CLI was killed", "told" if told[1] else "forgotten")
 
     async with seat.agent(continue_=True, fork_session=True, session_id=forked) as agent:
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             await agent.query("remember DELTA").finish()
         assert agent.session_id == forked
     assert knows(seat.model.turns[-1], "ALPHA", "GAMMA", "DELTA") == [True, True, True]
@@ -50,36 +55,95 @@ async def test_a_session_goes_on_in_another_process(seat: Seat) -> None:
     seat.found("Fork a session")
 
     async with seat.agent(resume=chosen, resume_session_at=answers[-1]) as agent:
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             await agent.query("remember EPSILON").finish()
         assert agent.session_id == chosen
-    told = knows(seat.model.turns[-1], "ALPHA", "BETA", "DELTA", "EPSILON")
-    assert told == [True, False, False, True]
+    remembered = knows(seat.model.turns[-1], "ALPHA", "BETA", "DELTA", "EPSILON")
+    assert remembered == [True, False, False, True]
     seat.found("Resume at a message")
+
+    await start_again_under_the_same_id(seat, chosen)
+
+
+async def begin_and_be_killed(seat: Seat, chosen: str) -> list[Message]:
+    """A session of two turns, killed in the third, while it waits for an answer."""
+    person, probe = Person(), Probe(seat)
+    async with seat.agent(session_id=chosen, decide=person) as agent:
+        with anyio.fail_after(SECONDS):
+            first = [message async for message in agent.query("remember ALPHA")]
+            await agent.query("remember BETA").finish()
+            assert agent.session_id == chosen
+            seat.found("Choose a session's id")
+            query = await agent.prompt(play(reply("by your leave", probe.call("one")), "done"))
+            await person.wait_for(1)
+            # It writes its file a moment later; what is not in it cannot be resumed.
+            (file,) = (seat.home / ".claude" / "projects").glob(f"*/{chosen}.jsonl")
+            await until(lambda: probe.program in file.read_text())
+            for pid in running(chosen):
+                os.kill(pid, signal.SIGKILL)
+            with pytest.raises(LinkClosed) as caught:
+                await query.finish()
+    assert caught.value.signal == signal.SIGKILL
+    assert probe.runs == []
+    return first
+
+
+async def start_again_under_the_same_id(seat: Seat, chosen: str) -> None:
+    if seat.transport == "stdio":
+        assert "already in use" in await refusal(seat, session_id=chosen)
+        seat.found("Start a session with an id in use", "a clear error")
+        return
+    async with seat.agent(session_id=chosen) as agent:
+        with anyio.fail_after(SECONDS):
+            assert Query.check(await agent.query("again").finish()).session_id == chosen
+    assert knows(seat.model.turns[-1], "ALPHA", "again") == [False, True]
+    seat.found("Start a session with an id in use", "begins anew under that id")
+
+
+async def refusal(
+    seat: Seat,
+    *,
+    session_id: str | None = None,
+    resume: str | None = None,
+    at: str | None = None,
+    cwd: Path | None = None,
+) -> str:
+    """What a CLI that does not start says of it."""
+    asked = len(seat.model.turns)
+    with anyio.fail_after(SECONDS), pytest.raises(LinkClosed) as caught:
+        async with seat.agent(
+            session_id=session_id, resume=resume, resume_session_at=at, cwd=cwd or seat.cwd
+        ) as agent:
+            await agent.query("anybody there?").finish()
+    assert caught.value.exit_code == 1
+    assert len(seat.model.turns) == asked
+    return str(caught.value)
 
 
 async def test_a_session_that_is_not_there_is_a_clear_error(seat: Seat) -> None:
-    unknown = str(uuid4())
-    with anyio.fail_after(30), pytest.raises(LinkClosed) as caught:
-        async with seat.agent(resume=unknown) as agent:
-            await agent.query("anybody there?").finish()
-    assert f"No conversation found with session ID: {unknown}" in str(caught.value)
-    assert caught.value.exit_code == 1
-    assert not seat.model.turns
+    unknown, chosen = str(uuid4()), str(uuid4())
+    said = await refusal(seat, resume=unknown)
+    assert f"No conversation found with session ID: {unknown}" in said
     seat.found("Resume an unknown session", "a clear error")
+    assert "--resume requires a valid session" in await refusal(seat, resume="no-uuid")
+    seat.found("Resume by what is no id", "a clear error")
 
-    chosen = str(uuid4())
     async with seat.agent(session_id=chosen) as agent:
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             await agent.query("remember ALPHA").finish()
-    if seat.transport == "stdio":
-        with anyio.fail_after(30), pytest.raises(LinkClosed, match="already in use"):
-            async with seat.agent(session_id=chosen) as agent:
-                await agent.query("again").finish()
-        seat.found("Start a session with an id in use", "a clear error")
-    else:
-        async with seat.agent(session_id=chosen) as agent:
-            with anyio.fail_after(30):
-                assert Query.check(await agent.query("again").finish()).session_id == chosen
-        assert knows(seat.model.turns[-1], "ALPHA", "again") == [False, True]
-        seat.found("Start a session with an id in use", "begins anew under that id")
+    said = await refusal(seat, resume=chosen, at=unknown)
+    assert f"No message found with message.uuid of: {unknown}" in said
+    seat.found("Resume at an unknown message", "a clear error")
+
+    elsewhere = seat.home / "elsewhere"
+    elsewhere.mkdir()
+    if seat.version < release(325):
+        assert "No conversation found" in await refusal(seat, resume=chosen, cwd=elsewhere)
+        seat.found("Resume from another folder", "a clear error")
+        return
+    async with seat.agent(resume=chosen, cwd=elsewhere) as agent:
+        with anyio.fail_after(SECONDS):
+            await agent.query("where am I?").finish()
+        assert agent.session_id == chosen
+    assert knows(seat.model.turns[-1], "ALPHA") == [True]
+    seat.found("Resume from another folder")

@@ -46,6 +46,15 @@ async def test_commands_end_as_every_prompt_does(seat: Seat) -> None:
                 assert unknown == f"Unknown {word}"
                 seat.found("Unknown slash commands", "said to be unknown")
 
+            for_screens = Query.check(await agent.query("/help").finish()).result or ""
+            newer = seat.version >= release(120)
+            word = "isn't available in this environment" if newer else "Unknown skill: help"
+            assert word in for_screens
+            seat.found(
+                "Slash commands for the screen",
+                "said not to be available" if newer else "said to be unknown",
+            )
+
             assert await agent.query("/hey you").text() == "echo: Say hey to you."
             assert agent.init is not None
             assert "hey" in agent.init.slash_commands

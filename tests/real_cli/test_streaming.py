@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import anyio
 import msgspec
 import pytest
 
-from quarterdeck.testing import Text, Thinking, ToolUse, reply
-from quarterdeck.wire.base import Message
+from quarterdeck import Agent
+from quarterdeck.testing import Gate, Text, Thinking, ToolUse, play, reply
 from quarterdeck.wire.content import TextBlock, ThinkingBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, StreamEvent
 from quarterdeck.wire.stream import (
@@ -23,7 +24,7 @@ from quarterdeck.wire.stream import (
 )
 from quarterdeck.wire.system import Status, WorkingStatus
 from quarterdeck.wire.versions import release
-from support.scenes import tool_results, turn
+from support.scenes import SECONDS, Person, Probe, tool_results, turn
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -33,13 +34,11 @@ ANSWER = reply(
 )
 
 
-def events(messages: list[Message]) -> list[object]:
-    return [message.event for message in messages if isinstance(message, StreamEvent)]
-
-
 async def test_an_answer_comes_in_pieces_and_each_block_whole_before_its_end(seat: Seat) -> None:
-    async with seat.agent() as agent:
+    person = Person()
+    async with seat.agent(decide=person) as agent:
         messages = await turn(agent, ANSWER, "done")
+        await a_question_may_come_before_the_end_of_the_answer(seat, agent, person)
     first = [m for m in messages if isinstance(m, StreamEvent | Assistant)]
     end = next(
         at
@@ -89,15 +88,24 @@ async def test_an_answer_comes_in_pieces_and_each_block_whole_before_its_end(sea
         seat.found("Says when it asks the model", "no")
 
 
-async def test_without_partial_messages_only_whole_ones_come(seat: Seat) -> None:
-    async with seat.agent(include_partial_messages=False) as agent:
-        messages = await turn(agent, ANSWER, "done")
-    assert events(messages) == []
-    said = [m for m in messages if isinstance(m, Assistant)]
-    assert [type(block) for m in said for block in m.message.content] == [
-        ThinkingBlock,
-        TextBlock,
-        ToolUseBlock,
-        TextBlock,
-    ]
-    seat.found("Streaming can be switched off")
+async def a_question_may_come_before_the_end_of_the_answer(
+    seat: Seat, agent: Agent, person: Person
+) -> None:
+    probe = Probe(seat)
+    early = seat.version >= release(325)
+    with anyio.fail_after(SECONDS):
+        # The gate stands between the call and the end of the answer.
+        query = await agent.prompt(play(reply(probe.call("asked"), Gate()), "done"))
+        await seat.model.wait_at_gate()
+        if early:
+            await person.wait_for(1)
+        else:
+            await agent.mcp_status()  # answered in order: all that was said before has come
+            assert person.asks == []
+        seat.model.release()
+        (ask,) = await person.wait_for(1)
+        person.answer(ask)
+        messages = [message async for message in query]
+    assert tool_results(messages)[0].text == "ran asked"
+    answer = "yes" if early else "no"
+    seat.found("A question before the end of the answer that makes the call", answer)

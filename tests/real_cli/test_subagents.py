@@ -7,7 +7,7 @@ import pytest
 
 from quarterdeck import Agent, Allow, Deny, Query
 from quarterdeck.agent.asks import AnyAsk, Decision
-from quarterdeck.domain.errors import UnsupportedError
+from quarterdeck.domain.errors import RequestRefused, UnsupportedError
 from quarterdeck.testing import Gate, ToolUse, play, reply
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.info import AgentDefinition
@@ -15,15 +15,15 @@ from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import TaskNotification, TaskStarted
 from quarterdeck.wire.tasks import TaskEnd
-from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.versions import marks_own_turns, release, starts_turns_itself
+from support.scenes import SECONDS
 from support.seats import Seat
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
-def task(script: str, *, background: bool, kind: str = "general-purpose") -> ToolUse:
+def task(name: str, script: str, *, background: bool, kind: str = "general-purpose") -> ToolUse:
     """The model hands work to a subagent."""
     given: dict[str, object] = {
         "description": "some work",
@@ -31,7 +31,7 @@ def task(script: str, *, background: bool, kind: str = "general-purpose") -> Too
         "subagent_type": kind,
         "run_in_background": background,
     }
-    return ToolUse("Task", given, id="toolu_task")
+    return ToolUse("Task", given, id=f"toolu_{name}")
 
 
 class Overheard:
@@ -58,32 +58,36 @@ class Overheard:
         return [message for message in self.messages if isinstance(message, TaskNotification)]
 
 
-async def finish(query: Query) -> Turn:
-    with anyio.fail_after(30):
-        return await query.finish()
-
-
-async def test_a_subagent_in_the_foreground_asks_and_answers_within_the_turn(seat: Seat) -> None:
+async def test_subagents_and_tasks_work_beside_the_conversation(seat: Seat) -> None:
     asked: list[str | None] = []
 
     def decide(ask: AnyAsk) -> Decision:
         asked.append(ask.request.agent_id)
         return Deny("not below") if b"refused" in bytes(ask.input) else Allow()
 
+    helper = AgentDefinition(description="Helps.", prompt="You are the helper of this test.")
+    async with seat.agent(decide=decide, subagents={"helper": helper}) as agent:
+        await a_subagent_in_the_foreground_works_within_the_turn(seat, agent, asked)
+        await an_interrupt_ends_a_subagent_too(seat, agent)
+        await a_background_subagent_reports_later(seat, agent)
+        await a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat, agent)
+
+
+async def a_subagent_in_the_foreground_works_within_the_turn(
+    seat: Seat, agent: Agent, asked: list[str | None]
+) -> None:
     below = play(
         ToolUse("Bash", {"command": "touch below"}),
         ToolUse("Bash", {"command": "touch refused"}),
         "below is done",
     )
-    helper = AgentDefinition(description="Helps.", prompt="You are the helper of this test.")
-    async with seat.agent(decide=decide, subagents={"helper": helper}) as agent:
-        with anyio.fail_after(30):
-            call = task(below, background=False, kind="helper")
-            query = agent.query(play(call, "above is done"))
-            messages = [message async for message in query]
-            # Commands are not echoed up to 2.1.120. A task that has ended must not hide their end.
-            assert not (await agent.query("/cost").finish()).failed
-        assert agent.state is State.READY
+    with anyio.fail_after(SECONDS):
+        call = task("front", below, background=False, kind="helper")
+        query = agent.query(play(call, "above is done"))
+        messages = [message async for message in query]
+        # Commands are not echoed up to 2.1.120. A task that has ended must not hide their end.
+        assert not (await agent.query("/cost").finish()).failed
+    assert agent.state is State.READY
     assert query.result is not None
     assert query.result.result == "above is done"
     assert (seat.cwd / "below").exists()
@@ -93,7 +97,7 @@ async def test_a_subagent_in_the_foreground_asks_and_answers_within_the_turn(sea
     parents = {
         type(message).__name__
         for message in messages
-        if isinstance(message, Assistant | User) and message.parent_tool_use_id == "toolu_task"
+        if isinstance(message, Assistant | User) and message.parent_tool_use_id == "toolu_front"
     }
     assert parents == {"Assistant", "User"}
     assert "not below" in "".join(request.body.decode() for request in seat.model.turns)
@@ -104,93 +108,41 @@ async def test_a_subagent_in_the_foreground_asks_and_answers_within_the_turn(sea
     seat.found("Subagents: kinds of one's own")
 
 
-async def test_a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat: Seat) -> None:
-    async with seat.agent(decide=lambda _: Allow()) as agent:
-        overheard = Overheard(agent)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(overheard.listen)
-            gate = seat.cwd / "gate"
-            command = f"while [ ! -e {gate} ]; do sleep 0.05; done"
-            shell = ToolUse("Bash", {"command": command, "run_in_background": True})
-            first = await finish(agent.query(play(shell, "it runs")))
-            assert first.result is not None
-            assert first.result.result == "it runs"
-            own_turns = starts_turns_itself(seat.version)
-            gate.touch()
-            if own_turns:
-                with anyio.fail_after(30):
-                    await until(lambda: len(overheard.results) == 2)
-                assert overheard.results[1].failed is False
-                marked = overheard.results[1].origin is not None
-                assert marked is marks_own_turns(seat.version)
-            with anyio.fail_after(30):
-                while not overheard.ended_tasks:
-                    # The oldest tells of it with a prompt, once the task has ended.
-                    assert not own_turns
-                    await agent.query("again").finish()
-            *_, before = overheard.results
-            plain = await finish(agent.query("plain"))
-            assert plain.result is not None
-            assert plain.result.result == "echo: plain"
-            assert overheard.results[-2] is before
-            # What the task's own turn cost is not this turn's.
-            assert plain.cost_usd == pytest.approx(
-                plain.result.total_cost_usd - before.total_cost_usd
-            )
-            (ended,) = overheard.ended_tasks
-            assert ended.status is TaskEnd.COMPLETED
-            command_turn = await finish(agent.query("/cost"))
-            assert not command_turn.failed
-            await stop_a_task(seat, agent, overheard)
-            tasks.cancel_scope.cancel()
-    answer = "yes, and says so" if marks_own_turns(seat.version) else "yes" if own_turns else "no"
-    seat.found("A background task starts a turn of its own", answer)
+async def an_interrupt_ends_a_subagent_too(seat: Seat, agent: Agent) -> None:
+    below = play(reply("for a while ", Gate("below")), "never said")
+    call = task("stopped", below, background=False)
+    with anyio.fail_after(SECONDS):
+        query = await agent.prompt(play(call, "nor this"))
+        await seat.model.wait_at_gate("below")
+        await agent.interrupt()
+        assert (await query.finish()).failed
+    assert agent.state is State.READY
+    seat.model.release("below")
+    seat.found("Subagents: an interrupt ends them")
 
 
-async def stop_a_task(seat: Seat, agent: Agent, overheard: Overheard) -> None:
-    """A background shell that would run for ever is stopped, where that can be asked for."""
-    shell = ToolUse("Bash", {"command": "sleep 4711", "run_in_background": True})
-    await finish(agent.query(play(shell, "it runs")))
-    if seat.version < release(62):
-        with pytest.raises(UnsupportedError, match="stop_task"):
-            await agent.stop_task("any")
-        seat.found("Stop a background task", "no")
-        return
-    started = [message for message in overheard.messages if isinstance(message, TaskStarted)][-1]
-    with anyio.fail_after(30):
-        await agent.stop_task(started.task_id)
-    if seat.version >= release(120):
-        with anyio.fail_after(30):
-            await until(lambda: overheard.ended_tasks[-1].task_id == started.task_id)
-        assert overheard.ended_tasks[-1].status is TaskEnd.STOPPED
-    seat.found("Stop a background task")
-
-
-async def test_a_background_subagent_reports_later(seat: Seat) -> None:
+async def a_background_subagent_reports_later(seat: Seat, agent: Agent) -> None:
     # The shell gives the first turn the time to end while the subagent still works.
     below = play(reply(Gate(), ToolUse("Bash", {"command": "sleep 0.5"})), "below is done")
-    script = play(task(below, background=True), "it is launched")
-    async with seat.agent() as agent:
+    script = play(task("behind", below, background=True), "it is launched")
+    async with anyio.create_task_group() as tasks:
         overheard = Overheard(agent)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(overheard.listen)
+        tasks.start_soon(overheard.listen)
+        with anyio.fail_after(SECONDS):
             query = await agent.prompt(script)
-            with anyio.fail_after(30):
-                await until(lambda: "it is launched" in overheard.texts)
+            await until(lambda: "it is launched" in overheard.texts)
             seat.model.release()
-            first = Query.check(await finish(query))
+            first = Query.check(await query.finish())
             wanted = 2 if seat.version >= release(325) else 1
-            with anyio.fail_after(30):
-                await until(lambda: len(overheard.results) >= wanted)
+            await until(lambda: len(overheard.results) >= wanted)
             before = len(overheard.results)
-            after = Query.check(await finish(agent.query("after")))
+            after = Query.check(await agent.query("after").finish())
             assert after.result == "echo: after"
-            with anyio.fail_after(30):
-                while not overheard.ended_tasks:
-                    # The oldest tells of it with a prompt, once the task has ended.
-                    assert seat.version < release(62)
-                    await agent.query("again").finish()
-            tasks.cancel_scope.cancel()
+            while not overheard.ended_tasks:
+                # The oldest tells of it with a prompt, once the task has ended.
+                assert seat.version < release(62)
+                await agent.query("again").finish()
+        tasks.cancel_scope.cancel()
     (ended,) = overheard.ended_tasks
     assert ended.status is TaskEnd.COMPLETED
     if seat.version >= release(325):
@@ -204,3 +156,71 @@ async def test_a_background_subagent_reports_later(seat: Seat) -> None:
     else:
         assert (first.result, before) == ("it is launched", 1)
         seat.found("Background subagents", "the turn ends at once, a later one reports")
+
+
+async def a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(
+    seat: Seat, agent: Agent
+) -> None:
+    own_turns = starts_turns_itself(seat.version)
+    gate = seat.cwd / "gate"
+    command = f"while [ ! -e {gate} ]; do sleep 0.05; done"
+    shell = ToolUse("Bash", {"command": command, "run_in_background": True})
+    async with anyio.create_task_group() as tasks:
+        overheard = Overheard(agent)
+        tasks.start_soon(overheard.listen)
+        with anyio.fail_after(2 * SECONDS):
+            first = await agent.query(play(shell, "it runs")).finish()
+            assert first.result is not None
+            assert first.result.result == "it runs"
+            gate.touch()
+            if own_turns:
+                await until(lambda: len(overheard.results) == 2)
+                assert overheard.results[1].failed is False
+                marked = overheard.results[1].origin is not None
+                assert marked is marks_own_turns(seat.version)
+            while not overheard.ended_tasks:
+                # The oldest tells of it with a prompt, once the task has ended.
+                assert not own_turns
+                await agent.query("again").finish()
+            *_, before = overheard.results
+            plain = await agent.query("plain").finish()
+            assert plain.result is not None
+            assert plain.result.result == "echo: plain"
+            assert overheard.results[-2] is before
+            # What the task's own turn cost is not this turn's.
+            assert plain.cost_usd == pytest.approx(
+                plain.result.total_cost_usd - before.total_cost_usd
+            )
+            (ended,) = overheard.ended_tasks
+            assert ended.status is TaskEnd.COMPLETED
+            command_turn = await agent.query("/cost").finish()
+            assert not command_turn.failed
+            await stop_a_task(seat, agent, overheard)
+        tasks.cancel_scope.cancel()
+    answer = "yes, and says so" if marks_own_turns(seat.version) else "yes" if own_turns else "no"
+    seat.found("A background task starts a turn of its own", answer)
+
+
+async def stop_a_task(seat: Seat, agent: Agent, overheard: Overheard) -> None:
+    """A background shell that would run for ever is stopped, where that can be asked for."""
+    shell = ToolUse("Bash", {"command": "sleep 4711", "run_in_background": True})
+    await agent.query(play(shell, "it runs")).finish()
+    if seat.version < release(62):
+        with pytest.raises(UnsupportedError, match="stop_task"):
+            await agent.stop_task("any")
+        seat.found("Stop a background task", "no")
+        seat.found("Stop a task that is not there", "no")
+        return
+    started = [message for message in overheard.messages if isinstance(message, TaskStarted)][-1]
+    await agent.stop_task(started.task_id)
+    if seat.version >= release(120):
+        await until(lambda: overheard.ended_tasks[-1].task_id == started.task_id)
+        assert overheard.ended_tasks[-1].status is TaskEnd.STOPPED
+    seat.found("Stop a background task")
+    if seat.version >= release(325):
+        await agent.stop_task("nosuch")
+        seat.found("Stop a task that is not there", "does nothing")
+    else:
+        with pytest.raises(RequestRefused, match="No task found with ID: nosuch"):
+            await agent.stop_task("nosuch")
+        seat.found("Stop a task that is not there", "a clear error")

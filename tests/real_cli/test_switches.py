@@ -101,8 +101,8 @@ async def the_mode_changes_what_is_asked(seat: Seat, agent: Agent, decide: Decid
     async with heard:
         async for message in heard:
             match message:
-                case Status(permission_mode=mode):
-                    told.append(mode)
+                case Status(permission_mode=announced):
+                    told.append(announced)
                 case Init(permission_mode=PermissionMode.ACCEPT_EDITS):
                     break  # the change to dontAsk lies behind
     if seat.version >= release(120):

@@ -131,6 +131,19 @@ class Person:
         answered.set()
 
 
+def running(words: str) -> list[int]:
+    """The processes of this machine that have these words on their command line."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
+        except OSError:
+            continue
+        if words.encode() in line:
+            found.append(int(folder.name))
+    return found
+
+
 async def turn(agent: Agent, *replies: Said) -> list[Message]:
     """One prompt that carries its script: all messages to the end of its turn."""
     with anyio.fail_after(SECONDS):
