@@ -7,6 +7,7 @@ What was said is never in a span: no prompt, no answer, no input or output of a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from msgspec import Struct, field
@@ -315,8 +316,8 @@ def _usage(usage: Usage | None) -> dict[str, Value]:
 
 
 def _count(number: float) -> int:
-    """A number of tokens, whatever a CLI says: one that no exporter can write would spoil others."""
-    return int(min(max(number, 0), LARGEST)) if number == number else 0  # noqa: PLR0124 - NaN
+    """A number of tokens that can be written: one that cannot would spoil its whole batch."""
+    return 0 if math.isnan(number) else int(min(max(number, 0), LARGEST))
 
 
 def _cut(value: Value) -> Value:
