@@ -62,6 +62,8 @@ class Told(msgspec.Struct, frozen=True):
     body_optional: bool = False
     gives: type[msgspec.Struct] | None = None
     also_gives: str | None = None
+    gives_text: tuple[str, ...] = ()
+    """The media types of an answer that is a file, and not JSON."""
     open: bool = False
     """Nobody needs to be known to use it."""
 
@@ -73,6 +75,7 @@ def told(
     body_optional: bool = False,
     gives: type[msgspec.Struct] | None = None,
     also_gives: str | None = None,
+    gives_text: tuple[str, ...] = (),
     open: bool = False,  # noqa: A002  (the word that the document has)
 ) -> dict[str, Told]:
     """The `opt` of a handler."""
@@ -83,6 +86,7 @@ def told(
             body_optional=body_optional,
             gives=gives,
             also_gives=also_gives,
+            gives_text=gives_text,
             open=open,
         )
     }
@@ -151,6 +155,9 @@ def _complete(operation: Json, said: Told) -> None:
         good["content"] = {"application/json": {"schema": reference(said.gives)}}
     if said.also_gives is not None:
         good["content"][said.also_gives] = {"schema": {"type": "string"}}
+    if said.gives_text:
+        kinds = (media_type.partition(";")[0] for media_type in said.gives_text)
+        good["content"] = {kind: {"schema": {"type": "string"}} for kind in kinds}
     by_status: dict[int, list[str]] = {}
     for code in said.errors:
         by_status.setdefault(CODES[code][0], []).append(code)
