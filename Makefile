@@ -9,9 +9,12 @@ BIN    := $(VENV)/bin
 CACHE  := .cache
 CLIS   := $(CACHE)/claude-cli
 WORKERS ?= auto
+WEB    := web
+DECK   := src/quarterdeck/fronts/http/deck
+NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup clis run test check format docs bench lock clean
+.PHONY: help setup clis deck run test check format types docs bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,26 +34,42 @@ $(CLIS)/.installed: tools/claude-cli/package-lock.json $(VENV)/.installed
 	@$(BIN)/python tools/install_clis.py $(CLIS)
 	@touch $@
 
+# The web deck, built into the package. Node comes with the virtual environment.
+$(WEB)/node_modules/.installed: $(WEB)/package-lock.json $(VENV)/.installed
+	@$(NPM) ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(DECK)/index.html: $(WEB)/node_modules/.installed $(WEB)/index.html $(WEB)/vite.config.ts \
+    $(shell find $(WEB)/src $(WEB)/public -type f 2>/dev/null)
+	@$(NPM) run --silent build -- --logLevel error
+	@touch $@
+
 setup: $(VENV)/.installed ## make the virtual environment
 
 clis: $(CLIS)/.installed ## install the real CLI versions that the tests drive
 
+deck: $(DECK)/index.html ## build the web deck
+
 # --- what people type ------------------------------------------------------------------------
 
-run: setup ## start the hub on loopback, and say where to open it
+run: setup deck ## start the hub on loopback, and say where to open it
 	@$(BIN)/quarterdeck serve
 
-test: setup clis ## run the whole suite
+test: setup clis deck ## run the whole suite
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-check: setup ## format, lint, strict types, import rules
+check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, import rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
+	@$(NPM) run --silent check
 
 format: setup ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+
+types: setup $(WEB)/node_modules/.installed ## write the web deck's types from the hub's schema
+	@$(BIN)/python tools/write_web_types.py
 
 docs: setup clis ## write the pages that are generated
 	@$(BIN)/python tools/draw_states.py
@@ -68,4 +87,4 @@ lock: setup ## resolve the dependencies anew, into requirements/*.lock
 	    --no-annotate --no-header --no-emit-index-url --all-extras --group dev pyproject.toml -o requirements/dev.lock
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) $(CACHE) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(CACHE) $(DECK) $(WEB)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis dist

@@ -38,6 +38,7 @@ from quarterdeck.fronts.http import (
     Listen,
     Places,
     Role,
+    built_deck,
     data_home,
     login_link,
     make_app,
@@ -96,7 +97,13 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
         journal = await SqliteJournal.open(home / "journal.db")
         try:
             hub = Hub(journal, access.runner_named, cli_secret=cli_secret(home))
-            app = make_app(hub, access, runner_endpoint=hub.runners, cli_endpoint=hub.dialled)
+            app = make_app(
+                hub,
+                access,
+                runner_endpoint=hub.runners,
+                cli_endpoint=hub.dialled,
+                static=built_deck(),
+            )
             async with hub.running(), serve(app, serving.listen) as bound:
                 address = _from_here(bound, serving)
                 token = runner_token(home, access)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.fronts.http.access import Access, login_link
 from quarterdeck.fronts.http.home import data_home
 from quarterdeck.fronts.http.measuring import Requests
+from quarterdeck.fronts.http.pages import built_deck
 from quarterdeck.fronts.http.places import Places
 from quarterdeck.fronts.http.roles import Person, Right, Role
 from quarterdeck.fronts.http.serve import Listen, serve
@@ -33,6 +34,7 @@ __all__ = [
     "Requests",
     "Right",
     "Role",
+    "built_deck",
     "data_home",
     "login_link",
     "make_app",

@@ -15,6 +15,7 @@ from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respon
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
 
 _OWN = Path(__file__).parent / "assets"
+_BUILT = Path(__file__).parent / "deck"
 _OWN_PATHS = {
     "/login": "login.html",
     "/login.js": "login.js",
@@ -26,6 +27,11 @@ _OWN_PATHS = {
 
 _FOREVER = b"public, max-age=31536000, immutable"
 _CHECK = b"no-cache"
+
+
+def built_deck() -> Path | None:
+    """The folder of the web deck; None where it was not built."""
+    return _BUILT if (_BUILT / "index.html").is_file() else None
 
 
 class Page(Fact):

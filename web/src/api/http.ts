@@ -1,0 +1,67 @@
+// Requests to the hub. Every failure is a `Failure` with the hub's own words, or says that the hub
+// cannot be reached.
+import type { Problem } from "./types";
+
+export class Failure extends Error {
+  readonly code: string;
+  readonly status: number;
+
+  constructor(code: string, message: string, status: number) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+export function failureOf(problem: Problem): Failure {
+  const said = problem.detail ? `${problem.title}: ${problem.detail}` : problem.title;
+  return new Failure(problem.code, said, problem.status);
+}
+
+async function request(method: string, path: string, body?: unknown): Promise<Response> {
+  const init: RequestInit = { method, headers: { Accept: "application/json" } };
+  if (body !== undefined) {
+    init.body = JSON.stringify(body);
+    init.headers = { ...init.headers, "Content-Type": "application/json" };
+  }
+  let response: Response;
+  try {
+    response = await fetch(path, init);
+  } catch {
+    throw new Failure("unreachable", "The hub cannot be reached.", 0);
+  }
+  if (response.ok) return response;
+  throw await failureIn(response);
+}
+
+async function failureIn(response: Response): Promise<Failure> {
+  try {
+    return failureOf((await response.json()) as Problem);
+  } catch {
+    return new Failure("unreadable", `The hub answered ${response.status}.`, response.status);
+  }
+}
+
+export async function get<T>(
+  path: string,
+  query: Record<string, string | number | boolean | undefined> = {},
+): Promise<T> {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(given.map(([key, value]) => [key, String(value)]));
+  const response = await request("GET", given.length ? `${path}?${search}` : path);
+  return (await response.json()) as T;
+}
+
+async function send<T>(method: string, path: string, body?: unknown): Promise<T> {
+  const response = await request(method, path, body);
+  return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+export const post = <T>(path: string, body?: unknown): Promise<T> => send("POST", path, body);
+export const patch = <T>(path: string, body: unknown): Promise<T> => send("PATCH", path, body);
+export const remove = <T>(path: string): Promise<T> => send("DELETE", path);
+export const put = <T>(path: string, body: unknown): Promise<T> => send("PUT", path, body);
+
+/** The path of a session, with what is behind it. */
+export const ofSession = (id: string, rest = ""): string =>
+  `/api/sessions/${encodeURIComponent(id)}${rest}`;

@@ -1,0 +1,115 @@
+import { useState } from "react";
+import type { Answer } from "../api/types";
+import { isObject, type Obj, text } from "../state/lines";
+import type { FormProps } from "./AskCard";
+
+interface Field {
+  name: string;
+  title: string;
+  description: string;
+  type: string;
+  choices: string[];
+  required: boolean;
+}
+
+/** The fields of the form that an MCP server wants filled in. */
+export function fieldsOf(schema: unknown): Field[] {
+  if (!isObject(schema) || !isObject(schema.properties)) return [];
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  return Object.entries(schema.properties).map(([name, raw]) => {
+    const property = isObject(raw) ? raw : {};
+    return {
+      name,
+      title: text(property.title) || name,
+      description: text(property.description),
+      type: text(property.type) || "string",
+      choices: Array.isArray(property.enum) ? property.enum.map(text) : [],
+      required: required.includes(name),
+    };
+  });
+}
+
+/** An MCP server's form. */
+export function ElicitationForm({ opened, busy, answer }: FormProps) {
+  const request = isObject(opened.request) ? opened.request : {};
+  const fields = fieldsOf(request.requested_schema ?? request.requestedSchema);
+  const [values, setValues] = useState<Obj>({});
+  const complete = fields.every((one) => !one.required || values[one.name] !== undefined);
+  const settle = (action: "accept" | "decline" | "cancel"): void =>
+    answer(
+      (action === "accept"
+        ? { answer: "elicitation", action, content: values }
+        : { answer: "elicitation", action }) as Answer,
+    );
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        settle("accept");
+      }}
+    >
+      <p>
+        <strong>{opened.tool}</strong>: {text(request.message) || opened.title}
+      </p>
+      {fields.map((one) => (
+        <label key={one.name} className="field">
+          <span>
+            {one.title}
+            {one.required && " *"}{" "}
+            {one.description && <span className="why">{one.description}</span>}
+          </span>
+          <Input
+            field={one}
+            value={values[one.name]}
+            onChange={(value) => setValues({ ...values, [one.name]: value })}
+          />
+        </label>
+      ))}
+      <div className="buttons">
+        <button type="submit" className="primary" disabled={busy || !complete}>
+          Send
+        </button>
+        <button type="button" disabled={busy} onClick={() => settle("decline")}>
+          Decline
+        </button>
+        <button type="button" disabled={busy} onClick={() => settle("cancel")}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Input(props: { field: Field; value: unknown; onChange: (value: unknown) => void }) {
+  const { field } = props;
+  if (field.type === "boolean") {
+    return (
+      <input
+        type="checkbox"
+        checked={props.value === true}
+        onChange={(event) => props.onChange(event.target.checked)}
+      />
+    );
+  }
+  if (field.choices.length) {
+    return (
+      <select value={text(props.value)} onChange={(event) => props.onChange(event.target.value)}>
+        <option value="">–</option>
+        {field.choices.map((choice) => (
+          <option key={choice}>{choice}</option>
+        ))}
+      </select>
+    );
+  }
+  const numeric = field.type === "number" || field.type === "integer";
+  return (
+    <input
+      type={numeric ? "number" : "text"}
+      value={props.value === undefined ? "" : String(props.value)}
+      onChange={(event) => {
+        const given = event.target.value;
+        props.onChange(given === "" ? undefined : numeric ? Number(given) : given);
+      }}
+    />
+  );
+}

@@ -1,0 +1,132 @@
+import { useState } from "react";
+import { Markdown } from "../session/Markdown";
+import type { FormProps } from "./AskCard";
+
+interface Comment {
+  about: string;
+  says: string;
+}
+
+/** The parts of a plan that can be commented on: its paragraphs, lists and headings. */
+export function partsOf(plan: string): string[] {
+  const parts: string[] = [];
+  let fence = false;
+  let part: string[] = [];
+  for (const line of plan.split("\n")) {
+    if (/^\s*(```|~~~)/.test(line)) fence = !fence;
+    if (!fence && line.trim() === "") {
+      if (part.length) parts.push(part.join("\n"));
+      part = [];
+    } else {
+      part.push(line);
+    }
+  }
+  if (part.length) parts.push(part.join("\n"));
+  return parts;
+}
+
+/** The comments as one text for the agent, each with the place that it is about. */
+export function feedbackOf(comments: readonly Comment[], more: string): string {
+  const told = comments.map(({ about, says }) => {
+    const place = about.split("\n")[0] ?? "";
+    return `> ${place.slice(0, 200)}\n${says}`;
+  });
+  return [...told, more.trim()].filter(Boolean).join("\n\n");
+}
+
+/** A plan: four ways on, and comments at any part of it. */
+export function PlanForm({ opened, busy, compact, answer }: FormProps) {
+  const [comments, setComments] = useState<Record<number, string>>({});
+  const [asking, setAsking] = useState<number>();
+  const [more, setMore] = useState("");
+  const parts = partsOf(opened.plan ?? "");
+  const given = Object.entries(comments)
+    .filter(([, says]) => says.trim())
+    .map(([index, says]) => ({ about: parts[Number(index)] ?? "", says: says.trim() }));
+  const feedback = feedbackOf(given, more);
+  const choose = (choice: "fresh" | "auto" | "manual" | "revise" | "reject"): void =>
+    answer({ answer: "plan", choice, feedback });
+  return (
+    <>
+      {parts.length === 0 && <p className="why">The CLI sent no text of its plan.</p>}
+      {!compact && (
+        <div className="plan">
+          {parts.map((part, index) => (
+            <div key={index} className="part">
+              <Markdown text={part} />
+              <button
+                type="button"
+                className="ghost small comment"
+                aria-label={`Comment on: ${part.slice(0, 60)}`}
+                onClick={() => setAsking(asking === index ? undefined : index)}
+              >
+                {comments[index]?.trim() ? "1 comment" : "Comment"}
+              </button>
+              {(asking === index || comments[index]?.trim()) && (
+                <textarea
+                  aria-label={`Your comment on part ${index + 1}`}
+                  rows={2}
+                  value={comments[index] ?? ""}
+                  onChange={(event) => setComments({ ...comments, [index]: event.target.value })}
+                />
+              )}
+            </div>
+          ))}
+        </div>
+      )}
+      <label className="edit">
+        What should be different?
+        <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
+      </label>
+      <div className="buttons">
+        <button
+          type="button"
+          className="primary"
+          data-key="1"
+          title="Key: 1"
+          disabled={busy}
+          onClick={() => choose("auto")}
+        >
+          Do it, accept edits
+        </button>
+        <button
+          type="button"
+          data-key="2"
+          title="Key: 2"
+          disabled={busy}
+          onClick={() => choose("manual")}
+        >
+          Do it, ask me
+        </button>
+        <button
+          type="button"
+          data-key="3"
+          title="Key: 3"
+          disabled={busy}
+          onClick={() => choose("fresh")}
+        >
+          Do it in a fresh session
+        </button>
+        <button
+          type="button"
+          data-key="4"
+          title="Key: 4"
+          disabled={busy || !feedback}
+          onClick={() => choose("revise")}
+        >
+          Keep planning
+        </button>
+        <button
+          type="button"
+          className="danger"
+          data-key="5"
+          title="Key: 5"
+          disabled={busy}
+          onClick={() => choose("reject")}
+        >
+          Reject
+        </button>
+      </div>
+    </>
+  );
+}

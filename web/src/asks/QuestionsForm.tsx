@@ -1,0 +1,95 @@
+import { useState } from "react";
+import type { FormProps } from "./AskCard";
+import { type Question, questionsOf } from "./request";
+
+type Picked = Record<string, { labels: string[]; other: string }>;
+
+/** What goes to the agent: a label, several, or the person's own words, by the question's text. */
+export function answersOf(
+  questions: readonly Question[],
+  picked: Picked,
+): Record<string, string | string[]> {
+  const answers: Record<string, string | string[]> = {};
+  for (const { question, multiSelect } of questions) {
+    const { labels, other } = picked[question] ?? { labels: [], other: "" };
+    const all = other.trim() ? [...labels, other.trim()] : labels;
+    if (all.length) answers[question] = multiSelect ? all : (all.at(-1) ?? "");
+  }
+  return answers;
+}
+
+/** Questions with choices, several choices, or words of one's own. */
+export function QuestionsForm({ opened, busy, answer }: FormProps) {
+  const questions = questionsOf(opened);
+  const [picked, setPicked] = useState<Picked>({});
+  const answers = answersOf(questions, picked);
+  const pick = (one: Question, label: string): void => {
+    const { labels, other } = picked[one.question] ?? { labels: [], other: "" };
+    const next = one.multiSelect
+      ? labels.includes(label)
+        ? labels.filter((given) => given !== label)
+        : [...labels, label]
+      : [label];
+    setPicked({ ...picked, [one.question]: { labels: next, other: one.multiSelect ? other : "" } });
+  };
+  const write = (one: Question, other: string): void => {
+    const labels = one.multiSelect ? (picked[one.question]?.labels ?? []) : [];
+    setPicked({ ...picked, [one.question]: { labels, other } });
+  };
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        answer({ answer: "questions", answers });
+      }}
+    >
+      {questions.map((one) => (
+        <fieldset key={one.question}>
+          <legend>
+            {one.header && <span className="tag">{one.header}</span>} {one.question}
+          </legend>
+          {one.options.map((option) => (
+            <label key={option.label} className="option">
+              <input
+                type={one.multiSelect ? "checkbox" : "radio"}
+                name={`${opened.ask}/${one.question}`}
+                checked={picked[one.question]?.labels.includes(option.label) ?? false}
+                onChange={() => pick(one, option.label)}
+              />
+              <span>
+                <strong>{option.label}</strong>
+                {option.description && <span className="why"> {option.description}</span>}
+                {option.preview && <pre className="preview">{option.preview}</pre>}
+              </span>
+            </label>
+          ))}
+          <label className="option">
+            <span className="visually-hidden">Something else, for: {one.question}</span>
+            <input
+              type="text"
+              placeholder="Something else …"
+              value={picked[one.question]?.other ?? ""}
+              onChange={(event) => write(one, event.target.value)}
+            />
+          </label>
+        </fieldset>
+      ))}
+      <div className="buttons">
+        <button
+          type="submit"
+          className="primary"
+          disabled={busy || Object.keys(answers).length < questions.length}
+        >
+          Answer
+        </button>
+        <button
+          type="button"
+          disabled={busy}
+          onClick={() => answer({ answer: "skip", message: "" })}
+        >
+          Skip
+        </button>
+      </div>
+    </form>
+  );
+}

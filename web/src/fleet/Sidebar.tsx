@@ -1,0 +1,207 @@
+import { useMemo, useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { Session } from "../api/types";
+import { AskCard } from "../asks/AskCard";
+import { byNeed, nameOf, projectOf } from "../state/fleet";
+import { store, useDeck } from "../state/store";
+import { ago, cost, plural } from "../ui/format";
+import { StateBadge } from "../ui/StateBadge";
+import { useNow } from "../ui/useNow";
+import { NewSession } from "./NewSession";
+import { usePins } from "./pins";
+
+type Show = "active" | "waiting" | "all" | "archived";
+
+const FILTERS: Record<Show, string> = {
+  active: "Active",
+  waiting: "Waiting",
+  all: "All",
+  archived: "Archived",
+};
+
+/** Every session at a glance: who waits for you first. */
+export function Sidebar() {
+  const fleet = useDeck((deck) => deck.fleet);
+  const known = useDeck((deck) => deck.known);
+  const asks = useDeck((deck) => deck.asks);
+  const mayManage = useDeck((deck) => deck.me?.rights.includes("manage") ?? false);
+  const [show, setShow] = useState<Show>("all");
+  const [words, setWords] = useState("");
+  const [making, setMaking] = useState(false);
+  const [pins, pin] = usePins();
+  const groups = useMemo(
+    () => grouped([...fleet.values()], show, words, pins),
+    [fleet, show, words, pins],
+  );
+  const waiting = [...asks.values()].sort((a, b) => a.at - b.at);
+  return (
+    <aside aria-label="Sessions">
+      <header className="top">
+        <Link href="/" className="name">
+          Quarterdeck
+        </Link>
+        {mayManage && (
+          <button type="button" className="primary small" onClick={() => setMaking(true)}>
+            New session
+          </button>
+        )}
+      </header>
+      <Places />
+      <div className="filters">
+        <input
+          type="search"
+          placeholder="Filter"
+          aria-label="Filter the sessions"
+          value={words}
+          onChange={(event) => setWords(event.target.value)}
+        />
+        <select
+          aria-label="Which sessions"
+          value={show}
+          onChange={(event) => setShow(event.target.value as Show)}
+        >
+          {Object.entries(FILTERS).map(([key, word]) => (
+            <option key={key} value={key}>
+              {word}
+            </option>
+          ))}
+        </select>
+      </div>
+      <nav className="fleet" aria-label="All sessions">
+        {waiting.length > 0 && (
+          <section className="waiting" aria-label="Waits for you">
+            <h2>Waits for you · {waiting.length}</h2>
+            {waiting.map((ask) => {
+              const session = fleet.get(ask.session);
+              return (
+                <div key={ask.opened.ask} className="waits">
+                  <Link href={`/s/${encodeURIComponent(ask.session)}`} className="from">
+                    {session ? nameOf(session) : ask.session}
+                  </Link>
+                  {ask.opened.ask_kind === "tool" ? (
+                    <AskCard opened={ask.opened} at={ask.at} compact />
+                  ) : (
+                    <p className="what">{ask.opened.title || ask.opened.tool}</p>
+                  )}
+                </div>
+              );
+            })}
+          </section>
+        )}
+        {groups.map(([place, sessions]) => (
+          <section key={place}>
+            <h2 title={place}>{place}</h2>
+            <ul>
+              {sessions.map((session) => (
+                <Row
+                  key={session.session}
+                  session={session}
+                  pinned={pins.has(session.session)}
+                  onPin={() => pin(session.session)}
+                />
+              ))}
+            </ul>
+          </section>
+        ))}
+        {known && groups.length === 0 && (
+          <p className="empty-state">
+            {fleet.size
+              ? "No session fits the filter."
+              : "No agent yet. Begin with «New session», or type: quarterdeck new"}
+          </p>
+        )}
+      </nav>
+      {making && <NewSession onClose={() => setMaking(false)} />}
+    </aside>
+  );
+}
+
+const PLACES: [string, string][] = [
+  ["/search", "Search"],
+  ["/usage", "Usage"],
+  ["/policy", "Policy"],
+  ["/machines", "Machines"],
+  ["/settings", "Settings"],
+];
+
+function Places() {
+  const [location] = useLocation();
+  return (
+    <nav className="places" aria-label="Pages">
+      {PLACES.map(([href, word]) => (
+        <Link key={href} href={href} aria-current={location === href ? "page" : undefined}>
+          {word}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function grouped(
+  sessions: Session[],
+  show: Show,
+  words: string,
+  pins: ReadonlySet<string>,
+): [string, Session[]][] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const fitting = sessions.filter((session) => {
+    if (session.archived !== (show === "archived")) return false;
+    if (show === "active" && session.state === "ended") return false;
+    if (show === "waiting" && session.state !== "waiting for you") return false;
+    const text = `${nameOf(session)} ${projectOf(session)} ${session.machine ?? ""} ${session.state}`;
+    return wanted.every((word) => text.toLowerCase().includes(word));
+  });
+  fitting.sort(byNeed);
+  const groups = new Map<string, Session[]>();
+  const pinned = fitting.filter((session) => pins.has(session.session));
+  if (pinned.length) groups.set("Pinned", pinned);
+  for (const session of fitting) {
+    if (pins.has(session.session)) continue;
+    const machine = session.machine && session.machine !== "local" ? `${session.machine}: ` : "";
+    const place = machine + projectOf(session);
+    groups.set(place, [...(groups.get(place) ?? []), session]);
+  }
+  return [...groups];
+}
+
+function Row(props: { session: Session; pinned: boolean; onPin: () => void }) {
+  const { session } = props;
+  const [location] = useLocation();
+  const now = useNow();
+  const seen = useDeck((deck) => deck.seen[session.session] ?? 0);
+  const here = location === `/s/${encodeURIComponent(session.session)}`;
+  const unread = !here && session.head > seen && session.state !== "starting";
+  return (
+    <li className="session" data-unread={unread || undefined} data-here={here || undefined}>
+      <Link
+        href={`/s/${encodeURIComponent(session.session)}`}
+        aria-current={here ? "page" : undefined}
+      >
+        <span className="title">
+          {nameOf(session)}
+          {unread && <span className="visually-hidden"> (unread)</span>}
+        </span>
+        <span className="when">{ago(session.updated, now)}</span>
+        <StateBadge state={session.state} />
+        <span className="numbers">
+          {session.queued > 0 && `${plural(session.queued, "prompt")} queued · `}
+          {cost(session.cost_usd)}
+        </span>
+      </Link>
+      <button
+        type="button"
+        className="ghost small pin"
+        aria-pressed={props.pinned}
+        aria-label={`${props.pinned ? "Unpin" : "Pin"} ${nameOf(session)}`}
+        onClick={props.onPin}
+      >
+        {props.pinned ? "★" : "☆"}
+      </button>
+    </li>
+  );
+}
+
+/** Put a session away, or take it out again. */
+export function archive(session: Session): void {
+  void store.command("session.archive", { session: session.session, archived: !session.archived });
+}

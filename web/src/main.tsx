@@ -1,0 +1,18 @@
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./App";
+import "./ui/tokens.css";
+import "./ui/base.css";
+import "./ui/parts.css";
+import { showTheme } from "./ui/wishes";
+
+showTheme();
+
+const place = document.getElementById("deck");
+if (place) {
+  createRoot(place).render(
+    <StrictMode>
+      <App />
+    </StrictMode>,
+  );
+}

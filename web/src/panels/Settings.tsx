@@ -1,0 +1,7 @@
+export default function Settings() {
+  return (
+    <div className="page">
+      <h1>Settings</h1>
+    </div>
+  );
+}

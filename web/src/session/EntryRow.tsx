@@ -1,0 +1,92 @@
+import { memo } from "react";
+import { AskCard } from "../asks/AskCard";
+import type { Entry, NoteEntry, PromptEntry, TurnEntry } from "../state/story";
+import { clock, cost, duration, moment, plural, tokens } from "../ui/format";
+import { useNow } from "../ui/useNow";
+import { Markdown } from "./Markdown";
+import { ToolRow } from "./ToolRow";
+
+/** One entry of a story. */
+export const EntryRow = memo(function EntryRow(props: {
+  entry: Entry;
+  threads: ReadonlyMap<string, readonly Entry[]>;
+}) {
+  const { entry } = props;
+  switch (entry.kind) {
+    case "prompt":
+      return <Prompt entry={entry} />;
+    case "text":
+      return <Markdown text={entry.text} />;
+    case "thinking":
+      return (
+        <details className="thinking">
+          <summary>Thinking</summary>
+          <Markdown text={entry.text} />
+        </details>
+      );
+    case "tool":
+      return <ToolRow entry={entry} threads={props.threads} />;
+    case "note":
+      return <Note entry={entry} />;
+    case "mark":
+      return (
+        <p className="mark" title={moment(entry.at)}>
+          <span>{entry.text}</span>
+        </p>
+      );
+    case "turn":
+      return <Turn entry={entry} />;
+    case "ask":
+      return <AskCard opened={entry.opened} settled={entry.settled} at={entry.at} />;
+  }
+});
+
+function Prompt({ entry }: { entry: PromptEntry }) {
+  return (
+    <article className="prompt" data-stage={entry.stage}>
+      <header>
+        <span>{entry.by || "you"}</span>
+        <time dateTime={new Date(entry.at).toISOString()} title={moment(entry.at)}>
+          {clock(entry.at)}
+        </time>
+        {entry.stage === "queued" && <span className="stage">queued</span>}
+        {entry.stage === "cancelled" && <span className="stage">taken back</span>}
+      </header>
+      <p>{entry.text}</p>
+      {entry.images.map((image) => (
+        <img key={image.slice(-64)} className="picture" src={image} alt="sent with the prompt" />
+      ))}
+    </article>
+  );
+}
+
+function Note({ entry }: { entry: NoteEntry }) {
+  return (
+    <p className="note" data-tone={entry.tone}>
+      {entry.text}
+      {entry.until !== undefined && <Countdown until={entry.until} />}
+    </p>
+  );
+}
+
+/** How long something still lasts. */
+export function Countdown({ until }: { until: number }) {
+  const left = until - useNow(1);
+  if (left <= 0) return <span className="countdown"> It has been reset.</span>;
+  return <span className="countdown"> It is reset in {duration(left)}.</span>;
+}
+
+function Turn({ entry }: { entry: TurnEntry }) {
+  const parts = [
+    entry.failed ? entry.outcome.replaceAll("_", " ") : "done",
+    entry.duration !== undefined && duration(entry.duration),
+    entry.cost > 0 && cost(entry.cost),
+    entry.tokens > 0 && `${tokens(entry.tokens)} ${plural(2, "token").slice(2)}`,
+  ];
+  return (
+    <footer className="turn" data-failed={entry.failed || undefined}>
+      <span>{parts.filter(Boolean).join(" · ")}</span>
+      {entry.failed && entry.text && <p>{entry.text}</p>}
+    </footer>
+  );
+}

@@ -1,0 +1,163 @@
+import { lazy, Suspense, useEffect, useState } from "react";
+import { Link, useLocation } from "wouter";
+import type { Session } from "../api/types";
+import { archive } from "../fleet/Sidebar";
+import { folderOf, nameOf } from "../state/fleet";
+import { store, useDeck, useRights } from "../state/store";
+import { cost } from "../ui/format";
+import { StateBadge } from "../ui/StateBadge";
+import { Composer } from "./Composer";
+import { Timeline } from "./Timeline";
+
+const Panel = lazy(() => import("../panels/Panel"));
+
+/** One session in full. */
+export function SessionPage({ id }: { id: string }) {
+  const session = useDeck((deck) => deck.fleet.get(id));
+  const opened = useDeck((deck) => deck.opened.get(id));
+  const known = useDeck((deck) => deck.known);
+  const [panel, setPanel] = useState(false);
+  useEffect(() => store.open(id), [id]);
+  useEffect(() => {
+    if (session?.head) store.see(id);
+  }, [id, session?.head]);
+  if (!session) {
+    return (
+      <div className="empty-state">
+        <p>{known ? "There is no such session any more." : "Looking for the session …"}</p>
+        {known && <Link href="/">To the sessions</Link>}
+      </div>
+    );
+  }
+  return (
+    <div className="session-page" data-panel={panel || undefined}>
+      <div className="column">
+        <Head session={session} panel={panel} onPanel={() => setPanel(!panel)} />
+        {opened?.error && (
+          <p className="note" data-tone="bad" role="alert">
+            {opened.error}
+          </p>
+        )}
+        {opened && <Timeline key={id} session={id} opened={opened} />}
+        {opened && <Composer key={`composer:${id}`} session={session} opened={opened} />}
+      </div>
+      {panel && opened && (
+        <Suspense fallback={<div className="panel" />}>
+          <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+function Head(props: { session: Session; panel: boolean; onPanel: () => void }) {
+  const { session } = props;
+  const [naming, setNaming] = useState(false);
+  const [error, setError] = useState("");
+  const [, go] = useLocation();
+  const rights = useRights();
+  const steer = rights.includes("steer");
+  const manage = rights.includes("manage");
+  const command = async (name: string, members: Record<string, unknown> = {}): Promise<string> => {
+    setError("");
+    try {
+      return (await store.command(name, { session: session.session, ...members })).session;
+    } catch (failure) {
+      setError(failure instanceof Error ? failure.message : String(failure));
+      return "";
+    }
+  };
+  const fork = async (): Promise<void> => {
+    const made = await command("session.fork");
+    if (made) go(`/s/${encodeURIComponent(made)}`);
+  };
+  return (
+    <header className="session-head">
+      <Link href="/" className="back" aria-label="To the sessions">
+        ‹
+      </Link>
+      <div className="titles">
+        {naming ? (
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              const name = String(new FormData(event.currentTarget).get("name") ?? "").trim();
+              if (name) void command("session.rename", { name });
+              setNaming(false);
+            }}
+          >
+            <input name="name" aria-label="Name" defaultValue={nameOf(session)} />
+            <button type="submit" className="small">
+              Save
+            </button>
+          </form>
+        ) : (
+          <h1>{nameOf(session)}</h1>
+        )}
+        <p className="where">
+          <span>{folderOf(session)}</span>
+          {session.version && <span> · Claude Code {session.version}</span>}
+          {session.cost_usd > 0 && <span> · {cost(session.cost_usd)}</span>}
+        </p>
+      </div>
+      <div className="state">
+        <StateBadge state={session.state} />
+        {session.detail && <span className="why">{session.detail}</span>}
+      </div>
+      <div className="buttons">
+        {steer && session.run === null && (
+          <button type="button" className="small" onClick={() => void command("session.resume")}>
+            Resume
+          </button>
+        )}
+        {steer && session.run !== null && (
+          <button type="button" className="small" onClick={() => void command("session.stop")}>
+            Stop
+          </button>
+        )}
+        <details className="more">
+          <summary className="button small" aria-label="More">
+            ⋯
+          </summary>
+          <div className="menu">
+            {steer && (
+              <button type="button" onClick={() => setNaming(true)}>
+                Rename
+              </button>
+            )}
+            {manage && (
+              <button type="button" onClick={() => void fork()}>
+                Fork
+              </button>
+            )}
+            {steer && (
+              <button type="button" onClick={() => archive(session)}>
+                {session.archived ? "Take out of the archive" : "Archive"}
+              </button>
+            )}
+            {manage && session.run === null && (
+              <button
+                type="button"
+                onClick={() => {
+                  if (confirm("Forget this session, with all that was said in it?")) {
+                    void command("session.delete").then((gone) => gone && go("/"));
+                  }
+                }}
+              >
+                Delete …
+              </button>
+            )}
+          </div>
+        </details>
+        <button type="button" className="small" aria-pressed={props.panel} onClick={props.onPanel}>
+          Panels
+        </button>
+      </div>
+      {error && (
+        <p className="error" role="alert">
+          {error}
+        </p>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,71 @@
+import { useState } from "react";
+import type { Session } from "../api/types";
+import { store, useDeck } from "../state/store";
+import type { Story } from "../state/story";
+
+const MODES = ["default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"];
+const THINKING: [string, number | null][] = [
+  ["Thinking as the model has it", null],
+  ["No thinking", 0],
+  ["Think, 4k", 4000],
+  ["Think, 16k", 16_000],
+  ["Think, 32k", 32_000],
+];
+
+/** Model, mode and thinking of a session that runs. */
+export function Switches({ session, story }: { session: Session; story: Story }) {
+  const [error, setError] = useState("");
+  const mayManage = useDeck((deck) => deck.me?.rights.includes("manage") ?? false);
+  if (!mayManage || session.run === null) return null;
+  const control = async (request: Record<string, unknown>): Promise<void> => {
+    setError("");
+    try {
+      await store.command("session.control", { session: session.session, request });
+    } catch (failure) {
+      setError(failure instanceof Error ? failure.message : String(failure));
+    }
+  };
+  return (
+    <>
+      <select
+        aria-label="Mode"
+        value={story.mode || "default"}
+        onChange={(event) =>
+          void control({ subtype: "set_permission_mode", mode: event.target.value })
+        }
+      >
+        {[...new Set([story.mode || "default", ...MODES])].map((mode) => (
+          <option key={mode}>{mode}</option>
+        ))}
+      </select>
+      <select
+        aria-label="Model"
+        value={story.model}
+        onChange={(event) => void control({ subtype: "set_model", model: event.target.value })}
+      >
+        {[...new Set([story.model, "opus", "sonnet", "haiku", ...story.models])]
+          .filter(Boolean)
+          .map((model) => (
+            <option key={model}>{model}</option>
+          ))}
+      </select>
+      <select
+        aria-label="Thinking"
+        defaultValue=""
+        onChange={(event) =>
+          void control({
+            subtype: "set_max_thinking_tokens",
+            max_thinking_tokens: event.target.value === "" ? null : Number(event.target.value),
+          })
+        }
+      >
+        {THINKING.map(([word, tokens]) => (
+          <option key={word} value={tokens ?? ""}>
+            {word}
+          </option>
+        ))}
+      </select>
+      {error && <span className="error">{error}</span>}
+    </>
+  );
+}

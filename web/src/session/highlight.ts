@@ -1,0 +1,77 @@
+// Colours for code, loaded when the first code is shown. A few languages, each in a file of its own.
+import { createHighlighterCore, type HighlighterCore, type ThemedToken } from "shiki/core";
+import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
+
+const LANGUAGES = {
+  bash: () => import("shiki/langs/bash.mjs"),
+  c: () => import("shiki/langs/c.mjs"),
+  cpp: () => import("shiki/langs/cpp.mjs"),
+  css: () => import("shiki/langs/css.mjs"),
+  diff: () => import("shiki/langs/diff.mjs"),
+  dockerfile: () => import("shiki/langs/dockerfile.mjs"),
+  go: () => import("shiki/langs/go.mjs"),
+  html: () => import("shiki/langs/html.mjs"),
+  java: () => import("shiki/langs/java.mjs"),
+  javascript: () => import("shiki/langs/javascript.mjs"),
+  json: () => import("shiki/langs/json.mjs"),
+  markdown: () => import("shiki/langs/markdown.mjs"),
+  python: () => import("shiki/langs/python.mjs"),
+  ruby: () => import("shiki/langs/ruby.mjs"),
+  rust: () => import("shiki/langs/rust.mjs"),
+  sql: () => import("shiki/langs/sql.mjs"),
+  toml: () => import("shiki/langs/toml.mjs"),
+  tsx: () => import("shiki/langs/tsx.mjs"),
+  typescript: () => import("shiki/langs/typescript.mjs"),
+  yaml: () => import("shiki/langs/yaml.mjs"),
+} as const;
+type Language = keyof typeof LANGUAGES;
+
+const ALIASES: Record<string, Language> = {
+  sh: "bash",
+  shell: "bash",
+  zsh: "bash",
+  console: "bash",
+  h: "c",
+  cc: "cpp",
+  js: "javascript",
+  jsx: "tsx",
+  mjs: "javascript",
+  md: "markdown",
+  py: "python",
+  rb: "ruby",
+  rs: "rust",
+  ts: "typescript",
+  yml: "yaml",
+  htm: "html",
+};
+const LONGEST = 40_000;
+
+let made: Promise<HighlighterCore> | undefined;
+
+function maker(): Promise<HighlighterCore> {
+  made ??= createHighlighterCore({
+    themes: [import("shiki/themes/github-light.mjs"), import("shiki/themes/github-dark.mjs")],
+    engine: createJavaScriptRegexEngine({ forgiving: true }),
+  });
+  return made;
+}
+
+/** The language of a name or of a file's ending; undefined for one that is shown plain. */
+export function languageOf(name: string | undefined): Language | undefined {
+  if (!name) return undefined;
+  const ending = name.split(".").at(-1)?.toLowerCase() ?? "";
+  if (ending in LANGUAGES) return ending as Language;
+  return ALIASES[ending];
+}
+
+/** The code in coloured pieces, a line at a time. */
+export async function coloured(code: string, language: Language): Promise<ThemedToken[][]> {
+  if (code.length > LONGEST) return [];
+  const highlighter = await maker();
+  await highlighter.loadLanguage(LANGUAGES[language]());
+  return highlighter.codeToTokens(code, {
+    lang: language,
+    themes: { light: "github-light", dark: "github-dark" },
+    defaultColor: false,
+  }).tokens;
+}

@@ -1,0 +1,15 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// The deck is built into the Python package; `make run` serves it from there.
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    outDir: "../src/quarterdeck/fronts/http/deck",
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    chunkSizeWarningLimit: 1000,
+    modulePreload: { polyfill: false },
+  },
+  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}"] },
+});
