@@ -26,12 +26,14 @@ from quarterdeck.domain.machines import (
     Header,
     Hello,
     Lines,
+    Recall,
     Refused,
     Reply,
     RunnerHeader,
     Start,
     Started,
     Stop,
+    Transcript,
     Vitals,
     Welcome,
     Write,
@@ -61,6 +63,7 @@ class HubRun:
         self.socket: ServerConnection | None = None
         self.greeted = False
         self.to_write: list[bytes] = []
+        self.transcripts: list[tuple[Transcript, list[bytes]]] = []
 
     @property
     def said(self) -> list[bytes]:
@@ -160,6 +163,16 @@ class ScriptedHub:
         await self.until(lambda: id_ in self.replies)
         return self.replies[id_]
 
+    async def recall(self, run: str, wanted: Recall) -> tuple[str | None, list[bytes]]:
+        """Have a transcript read; gives the session that it is of, and its lines."""
+        known = self.runs[run]
+        known.transcripts.clear()
+        assert known.socket is not None
+        await known.socket.send(frame(wanted))
+        await self.until(lambda: known.transcripts and known.transcripts[-1][0].last)
+        frames = known.transcripts
+        return frames[-1][0].cli_session, [line for _, lines in frames for line in lines]
+
     async def ended(self, run: str, seconds: float = SECONDS) -> Ended:
         await self.until(lambda: self.runs[run].ended, seconds)
         ended = self.runs[run].ended
@@ -257,6 +270,8 @@ class ScriptedHub:
                         run.upto = number
                         run.ended = header
                         await self._acknowledge(run, socket)
+                    case Transcript():
+                        run.transcripts.append((header, lines))
                     case _:
                         self.faults.append(f"on a run's socket: {header}")
                 self._changed.set()
