@@ -41,6 +41,8 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "GET /api/asks",
         "POST /api/asks/{ask_id}/answer",
         "GET /api/machines",
+        "GET /api/machines/{machine}/directories",
+        "GET /api/projects",
         "GET /api/usage",
         "GET /api/audit",
         "GET /api/sessions",
@@ -58,6 +60,8 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "PATCH /api/sessions/{session_id}/prompts/{prompt_id}",
         "DELETE /api/sessions/{session_id}/prompts/{prompt_id}",
         "GET /api/sessions/{session_id}/events",
+        "GET /api/sessions/{session_id}/diff",
+        "POST /api/sessions/{session_id}/worktree",
     }
 
 

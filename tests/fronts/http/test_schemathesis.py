@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Role
+from quarterdeck.fronts.http.app import openapi_document
 from support.front import Front
 
 CHECKS = (
@@ -22,6 +24,11 @@ CHECKS = (
     "negative_data_rejection",
 )
 SEED = "7"
+
+
+def _operations() -> int:
+    paths = msgspec.json.decode(openapi_document())["paths"]
+    return sum(len(methods) for methods in paths.values())
 
 
 async def run(
@@ -47,7 +54,7 @@ async def run(
             cwd=folder,
         )
     said = ended.stdout.decode() + ended.stderr.decode()
-    assert "22 passed" in said or ended.returncode, said
+    assert f"{_operations() - 1} passed" in said or ended.returncode, said
     return said if ended.returncode else ""
 
 

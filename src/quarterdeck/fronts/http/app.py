@@ -19,7 +19,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.plugins import OpenAPISchemaPlugin
 
 from quarterdeck import __version__
-from quarterdeck.fronts.http import deckwide, sessions, usage
+from quarterdeck.fronts.http import deckwide, sessions, usage, worktrees
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
@@ -38,6 +38,7 @@ from quarterdeck.fronts.http.problems import (
 )
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.deck import Deck
+from quarterdeck.hub.worktrees import Workshop
 
 
 def make_app(
@@ -50,15 +51,17 @@ def make_app(
     pace: Pace | None = None,
     metrics: MetricsSource | None = None,
     requests: Requests | None = None,
+    workshop: Workshop | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
     `runner_endpoint` gets what comes to `/runner`; `cli_endpoint` what comes below `/v1/`, and the
     WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics`
-    makes the page at `/metrics`, and `requests` counts what is answered.
+    makes the page at `/metrics`, and `requests` counts what is answered. Without a `workshop` the
+    routes about projects, folders and worktrees find nothing.
     """
     pages = Pages(openapi_document(), static)
-    switch = _Switch(cast("ASGIApp", _api(deck, access)), pages)
+    switch = _Switch(cast("ASGIApp", _api(deck, access, workshop)), pages)
     stream = StreamEndpoint(deck, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
@@ -97,13 +100,19 @@ class _Switch:
 def _api(
     deck: Deck | None,
     access: Access | None,
+    workshop: Workshop | None = None,
     *,
     openapi: OpenAPIConfig | None = None,
     plugins: Sequence[OpenAPISchemaPlugin] = (),
 ) -> Litestar:
     api = Router(
         path="/api",
-        route_handlers=[*sessions.HANDLERS, *deckwide.HANDLERS, *usage.HANDLERS],
+        route_handlers=[
+            *sessions.HANDLERS,
+            *deckwide.HANDLERS,
+            *usage.HANDLERS,
+            *worktrees.HANDLERS,
+        ],
         guards=[reading],
     )
     return Litestar(
@@ -111,6 +120,7 @@ def _api(
         dependencies={
             "deck": Provide(lambda: deck, sync_to_thread=False),
             "access": Provide(lambda: access, sync_to_thread=False),
+            "workshop": Provide(lambda: _there(workshop), sync_to_thread=False),
         },
         exception_handlers={Exception: _answer},
         request_max_body_size=BODY_LIMIT,
@@ -132,6 +142,12 @@ def openapi_document() -> bytes:
         use_handler_docstrings=True,
     )
     return document(_api(None, None, openapi=config, plugins=[names]), names)
+
+
+def _there(workshop: Workshop | None) -> Workshop:
+    if workshop is None:
+        raise Refused("not_found", "this server has no projects and no machines")
+    return workshop
 
 
 def _answer(_: Request[object, object, State], error: Exception) -> Response[bytes]:
