@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
 from uuid import uuid4
 
 import anyio
 import anyio.lowlevel
 import msgspec
+from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from quarterdeck.cli import console as consoles
@@ -20,6 +22,7 @@ from quarterdeck.cli.console import OutputClosed
 from quarterdeck.cli.deck.answering import answer_at
 from quarterdeck.cli.deck.client import HubRefused
 from quarterdeck.cli.deck.feed import Feed
+from quarterdeck.cli.deck.notify import Notifier, run_program
 from quarterdeck.cli.deck.story import Story
 from quarterdeck.cli.deck.target import Target, connect, find_session
 from quarterdeck.cli.exits import Exit
@@ -42,27 +45,40 @@ _AT_REST = frozenset({SessionState.IDLE, SessionState.ENDED})
 _CLEAR_LINE = "\r\x1b[K"
 
 
-def run_attach(given: str, target: Target) -> int:
-    """Attach until the person leaves; gives the exit code."""
+def run_attach(given: str, target: Target, *, notify: bool | None = False) -> int:
+    """Attach until the person leaves; gives the exit code.
+
+    `notify`: tell them of what needs them always, or when they seem to be away, or (None) never.
+    """
     if not keyboard_there() or not sys.stdout.isatty():
         raise UsageError("attach needs a terminal; `quarterdeck log --follow` does not")
     client = connect(target)
     shape = client.session(find_session(client, given))
-    return anyio.run(_attach, target, shape, client.asks(shape.session))
+    return anyio.run(_attach, target, shape, client.asks(shape.session), notify)
 
 
-async def _attach(target: Target, shape: SessionShape, asks: tuple[AskView, ...]) -> int:
-    return await _Attached(target, shape, asks).main()
+async def _attach(
+    target: Target, shape: SessionShape, asks: tuple[AskView, ...], notify: bool | None
+) -> int:
+    return await _Attached(target, shape, asks, notify).main()
 
 
 class _Attached:
     """One person at one session."""
 
-    def __init__(self, target: Target, shape: SessionShape, asks: tuple[AskView, ...]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        shape: SessionShape,
+        asks: tuple[AskView, ...],
+        notify: bool | None,
+    ) -> None:
         self._session = shape.session
         self._head = shape.head
         self._name = shape.name or shape.session
         self._console = consoles.stdout()
+        self._notifier = Notifier(self._console.file, self._name, self._start, always=notify)
+        self._tasks: TaskGroup | None = None
         self._screen = Screen(self._console)
         self._story = Story(self._screen, dialogues=True)
         self._keys = Keys(sys.stdin.fileno())
@@ -84,7 +100,7 @@ class _Attached:
         """Run to the end."""
         self._screen.note(f"attached to {self._name}; {self._state.value}; Ctrl-D leaves")
         async with anyio.create_task_group() as tasks:
-            self._everything = tasks.cancel_scope
+            self._tasks, self._everything = tasks, tasks.cancel_scope
             tasks.start_soon(self._signals)
             tasks.start_soon(self._converse)
             try:
@@ -107,6 +123,7 @@ class _Attached:
             self._note_state(shape.event)
             if shape.seq > self._head:
                 self._note_question(shape.event)
+                self._notifier.hear(shape.event)
         self._settle_in()
 
     def live(self, frame: Live) -> None:
@@ -120,6 +137,11 @@ class _Attached:
     def found(self) -> None:
         """The hub is there."""
         self._settle_in()
+
+    def _start(self, argv: Sequence[str]) -> None:
+        """Run a program for the notifier, which goes when we go."""
+        if self._tasks is not None:
+            self._tasks.start_soon(run_program, argv)
 
     def _settle_in(self) -> None:
         if self._feed.seen >= self._head:
@@ -186,6 +208,7 @@ class _Attached:
         with anyio.CancelScope() as scope:
             self._asking = (opened.ask, scope)
             answer = await answer_at(self._keyboard, opened)
+            self._notifier.typed()
             # From here on it is ours: what comes of it is told by its own outcome.
             self._asking = None
             self._open.pop(opened.ask, None)
@@ -203,6 +226,8 @@ class _Attached:
             with anyio.CancelScope() as self._reading:
                 line = await self._keys.line()
             interrupted, self._reading = self._reading.cancelled_caught, None
+            if not interrupted:
+                self._notifier.typed()
             self._screen.prompt_taken()
             if interrupted:
                 self._console.file.write(_CLEAR_LINE)

@@ -172,7 +172,18 @@ def _register_use(app: typer.Typer, finish: Callable[..., Any]) -> None:
         finish(run_send, session, prompt, Target(hub=hub, token_file=token_file))
 
     @app.command("attach")
-    def _attach(session: Session, hub: Hub = None, token_file: TokenFile = None) -> None:
+    def _attach(
+        session: Session,
+        notify: Annotated[
+            bool,
+            typer.Option("--notify", help="Tell you on the desktop always, not only when away."),
+        ] = False,
+        no_notify: Annotated[
+            bool, typer.Option("--no-notify", help="Never tell you on the desktop.")
+        ] = False,
+        hub: Hub = None,
+        token_file: TokenFile = None,
+    ) -> None:
         """Follow a session in the terminal: its text as it comes, its questions, your prompts.
 
         Ctrl-C interrupts the turn; a second one, or Ctrl-D, leaves. The agent goes on.
@@ -180,7 +191,8 @@ def _register_use(app: typer.Typer, finish: Callable[..., Any]) -> None:
         from quarterdeck.cli.deck.attach import run_attach
         from quarterdeck.cli.deck.target import Target
 
-        finish(run_attach, session, Target(hub=hub, token_file=token_file))
+        target = Target(hub=hub, token_file=token_file)
+        finish(run_attach, session, target, notify=None if no_notify else notify)
 
 
 def _register_small(app: typer.Typer, finish: Callable[..., Any]) -> None:
