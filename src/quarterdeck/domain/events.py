@@ -287,6 +287,7 @@ class AskOpened(Event, tag="ask.opened"):
     wait: float | None = None
     """Seconds after which it is settled without a person, by `then`."""
     then: str = "deny"
+    branch: str | None = None
 
 
 class AskAnswered(Event, tag="ask.answered"):

@@ -6,6 +6,7 @@ version at the other end. Pure; `run` sends what comes out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -41,6 +42,8 @@ from quarterdeck.wire.permissions import (
     PermissionBehavior,
     PermissionMode,
     PermissionRule,
+    RemoveRules,
+    ReplaceRules,
     Suggestion,
 )
 from quarterdeck.wire.requests import CanUseTool, decode_request
@@ -54,6 +57,10 @@ class Reply(Fact):
     allowed: bool
     reasons: tuple[str, ...]
     fresh: str | None = None
+    always: bool = False
+    """It is allowed from now on, by a grant of ours."""
+    grants: tuple[str, ...] = ()
+    """The rules that the CLI suggests for that; none: the narrowest that can be said."""
 
 
 def reply_to(
@@ -77,6 +84,8 @@ def reply_to(
         allowed=isinstance(decision, Allow) or fresh is not None,
         reasons=(reason,),
         fresh=fresh,
+        always=_is_granted(ask, answer),
+        grants=tuple(_rules(ask)) if isinstance(ask, ToolAsk) else (),
     )
 
 
@@ -99,22 +108,43 @@ def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
 
 
 def _allow(ask: ToolAsk, answer: AllowAnswer) -> Allow:
+    """The allowance. For always it is ours to keep: the CLI only hears of a change of its mode."""
     changed = answer.input or None
     if answer.scope is Scope.ONCE:
         return Allow(input=changed)
-    updates: tuple[Suggestion, ...] = ask.suggestions
-    where = Destination.LOCAL_SETTINGS
-    if answer.scope is Scope.SESSION:
-        where = Destination.SESSION
-        updates = tuple(
-            msgspec.structs.replace(update, destination=where)
-            for update in updates
-            if hasattr(update, "destination")
-        )
+    if answer.scope is Scope.ALWAYS:
+        return Allow(input=changed, updates=tuple(_other_updates(ask)))
+    updates: tuple[Suggestion, ...] = tuple(
+        msgspec.structs.replace(update, destination=Destination.SESSION)
+        for update in ask.suggestions
+        if hasattr(update, "destination")
+    )
     if not updates:
         rule = PermissionRule(tool_name=ask.tool_name)
+        where = Destination.SESSION
         updates = (AddRules(rules=(rule,), behavior=PermissionBehavior.ALLOW, destination=where),)
     return Allow(input=changed, updates=updates)
+
+
+def _is_granted(ask: AnyAsk, answer: Answer) -> bool:
+    if not isinstance(ask, ToolAsk) or not isinstance(answer, AllowAnswer):
+        return False
+    if answer.scope is not Scope.ALWAYS:
+        return False
+    # What is only a mode or a folder for the CLI needs no rule of ours.
+    return bool([*_rules(ask)]) or not [*_other_updates(ask)]
+
+
+def _rules(ask: ToolAsk) -> Iterator[str]:
+    for update in ask.suggestions:
+        if isinstance(update, AddRules) and update.behavior is PermissionBehavior.ALLOW:
+            yield from (str(rule) for rule in update.rules)
+
+
+def _other_updates(ask: ToolAsk) -> Iterator[Suggestion]:
+    for update in ask.suggestions:
+        if not isinstance(update, AddRules | ReplaceRules | RemoveRules):
+            yield update
 
 
 def _plan(ask: PlanAsk, answer: PlanAnswer) -> tuple[Decision, str]:

@@ -106,6 +106,9 @@ class Cards:
                 reasons=reply.reasons,
                 tool_use_id=opened.tool_use_id,
                 ask=opened.ask,
+                rule=opened.rule,
+                source=opened.source,
+                branch=opened.branch,
             ),
         ]
 

@@ -12,17 +12,23 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from quarterdeck.domain.errors import NotFound
-from quarterdeck.domain.events import Event, RunEnded, RunStarted, RunStarting, Sent
+from quarterdeck.domain.commands import AnswerAsk
+from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.domain.events import AskOpened, Event, RunEnded, RunStarted, RunStarting, Sent
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.hub.answers import Reply
 from quarterdeck.hub.dialled import DIALLED
 from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.live import Live
+from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.seat import Seat
 from quarterdeck.journal.base import Journal, Stored
 from quarterdeck.journal.views import SessionView, fold
+from quarterdeck.policy.grants import Grant, narrowest
+from quarterdeck.wire.requests import CanUseTool, decode_request
 
 PAGE = 2000
 """Events read at once when a session is restored."""
@@ -39,8 +45,10 @@ class SessionCore:
         live: Live,
         view: SessionView | None = None,
         guard: Guard | None = None,
+        policies: Policies | None = None,
     ) -> None:
         self.id = id_
+        self._policies = policies or Policies()
         self._guard = guard or Guard()
         self._journal = journal
         self._machines = machines
@@ -68,6 +76,10 @@ class SessionCore:
     def running(self) -> bool:
         """Whether it has a process, as far as anybody knows."""
         return self._run is not None
+
+    @property
+    def _seat(self) -> Seat:
+        return Seat(self._policies, lambda: self.view)
 
     # --- from the journal ----------------------------------------------------------------------
 
@@ -101,7 +113,9 @@ class SessionCore:
         else:
             events = await self._events_after(view.run_began - 1)
             adopted = view.machine == DIALLED
-            self._run = Run(self.id, view.run, view.spec, view.version, adopted=adopted)
+            self._run = Run(
+                self.id, view.run, view.spec, view.version, adopted=adopted, seat=self._seat
+            )
             self._run.restore(events)
             self._run.watch.touch(self._guard.now)
             if self._port is None or held != view.run:
@@ -133,6 +147,29 @@ class SessionCore:
             case _:
                 pass
         return self._machines.attach(run.run, self.id, view.machine or "", said=run.said)
+
+    async def _grant(self, opened: AskOpened, reply: Reply, command: AnswerAsk, now: int) -> None:
+        """Keep what is allowed for longer than once, before the CLI hears of it."""
+        seconds = getattr(command.answer, "seconds", None)
+        if not reply.always and seconds is not None:
+            raise UsageError("seconds: only an answer for always has this")
+        if not reply.always:
+            return
+        spec, request = self.view.spec, decode_request(opened.request)
+        rules = reply.grants
+        if not rules and isinstance(request, CanUseTool):
+            rules = narrowest(opened.tool, request.input, self._seat.context(None))
+        grant = Grant(
+            id=new_id(),
+            rules=rules,
+            by=command.by,
+            at=now,
+            until=None if seconds is None else now + int(seconds * 1000),
+            directory=None if spec.project else spec.directory,
+            project=spec.project,
+            ask=opened.ask,
+        )
+        await self._policies.grant(grant)
 
     # --- what changes it -----------------------------------------------------------------------
 
@@ -167,7 +204,7 @@ class SessionCore:
         run = new_id()
         starting = RunStarting(run=run, machine=spec.machine or "", origin=origin)
         await self._append([*events, starting])
-        self._run = Run(self.id, run, spec)
+        self._run = Run(self.id, run, spec, seat=self._seat)
         self._run_held = run
         try:
             self._port = self._machines.start(run, self.id, spec, origin)

@@ -24,11 +24,13 @@ from quarterdeck.domain.events import Event, PromptQueued, SessionCreated
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.budgets import Limits
+from quarterdeck.hub.deadlines import overdue
 from quarterdeck.hub.deck import Deltas, MachineView
 from quarterdeck.hub.dialled import DIALLED, Dialled
 from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
+from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.runners import Runners
 from quarterdeck.hub.session import Session
@@ -43,7 +45,6 @@ log = logging.getLogger(__name__)
 
 CLOCK_SECONDS = 1.0
 """How often questions that may not wait for ever are looked at."""
-NOBODY_ANSWERED = "Nobody answered in time."
 
 
 class _Everywhere:
@@ -83,6 +84,7 @@ class Hub:
         limits: Limits | None = None,
         patience: Patience | None = None,
         now: Callable[[], float] = time.time,
+        policies: Policies | None = None,
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self.runners = Runners(self._sessions_get, check_runner)
@@ -91,6 +93,7 @@ class Hub:
         self._journal = journal
         self._sessions: dict[str, Session] = {}
         self._live = Live()
+        self.policies = policies or Policies()
         self._guard = Guard(limits, patience, now=now)
         self.workshop = Worktrees(self.runners.errands, self._find)
 
@@ -137,7 +140,9 @@ class Hub:
             case wish.DeleteSession():
                 return await self._delete(command)
             case wish.AnswerAsk(ask=ask):
-                return await (await self._find(ask.partition(".")[0], ask)).answer(command)
+                session = await self._find(ask.partition(".")[0], ask)
+                await session.check_answerer(command)
+                return await session.answer(command)
             case _:
                 pass
         session = await self._find(command.session)
@@ -175,6 +180,7 @@ class Hub:
         if known or id_ in self._sessions:  # another task may have been faster while we read
             return Outcome(session=id_, repeated=True)
         created = SessionCreated(spec=self.workshop.resolve(command.spec), by=command.by)
+        self.policies.check(created.spec.policy)
         events: list[Event] = []
         prompt = None
         if command.prompt:
@@ -303,7 +309,9 @@ class Hub:
     # --- inside --------------------------------------------------------------------------------
 
     def _make(self, id_: str, view: SessionView | None) -> Session:
-        return Session(id_, self._journal, self._machines, self._live, view, self._guard)
+        return Session(
+            id_, self._journal, self._machines, self._live, view, self._guard, self.policies
+        )
 
     async def _find(self, id_: str, ask: str | None = None) -> Session:
         session = self._sessions.get(id_)
@@ -336,16 +344,15 @@ class Hub:
                     await session.tick()
                 except QuarterdeckError as error:  # the clock must not stop for a full disk
                     log.error("session %s: %s", session.id, error)
-                limit = session.view.spec.ask_timeout if session.known else None
-                if limit is None:
-                    continue
-                for ask, card in list(session.view.asks.items()):
-                    if card.at + limit * 1000 <= now:
-                        await self._deny_late(ask)
+                for _, answer in list(overdue(session.view, now)) if session.known else ():
+                    await self._answer_late(session, answer)
+            try:
+                await self.policies.refresh()
+            except OSError as error:  # what holds, holds on
+                log.error("the policies cannot be looked at: %s", error)
 
-    async def _deny_late(self, ask: str) -> None:
-        answer = wish.DenyAnswer(message=NOBODY_ANSWERED)
+    async def _answer_late(self, session: Session, answer: wish.AnswerAsk) -> None:
         try:
-            await self.submit(wish.AnswerAsk(ask=ask, answer=answer, by="time limit"))
+            await session.answer(answer)
         except QuarterdeckError as error:
             log.debug("a question settled itself before its time limit did: %s", error)

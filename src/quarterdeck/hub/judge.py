@@ -1,21 +1,26 @@
-"""Policy's seat in a run: what is decided about tool calls before, or without, a person.
+"""Policy's voice in a run: what is decided about tool calls before, or without, a person.
 
 Knows the CLI's requests and our rules, and writes the audit: every call has an entry that says who
-or what let it pass. Two ways lead here. The CLI asks (`asked`); and a hook shows every call before
-it runs (`watched`), so that calls which the CLI would allow by itself are seen too.
+or what let it pass. Two ways lead here. A hook shows every call before it runs (`watched`), also
+those that the CLI would allow by itself: there a rule denies, allows, rewrites, or has the CLI ask.
+And the CLI asks (`asked`): there the same rules are held against the call again, since a person may
+be asked only now, and by rules that hold now.
 """
 
 from __future__ import annotations
 
-from msgspec import Raw
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from quarterdeck.domain.events import Decided, Event
+from quarterdeck.domain.events import AskOpened, Decided, Event
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.cooldown import Cooldown
+from quarterdeck.hub.seat import Seat
 from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Facts
-from quarterdeck.wire.answers import allow, deny
+from quarterdeck.policy.needs import Context
+from quarterdeck.wire.answers import AllowResult, DenyResult, allow, deny
 from quarterdeck.wire.base import Message, Part
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.hook_outputs import HookPermission, PreToolUseOutput, SyncOutput
@@ -23,29 +28,78 @@ from quarterdeck.wire.hooks import HookInput, PreToolUseInput, UnknownHook
 from quarterdeck.wire.messages import Result, User
 from quarterdeck.wire.requests import CanUseTool
 from quarterdeck.wire.tools import describe
+from quarterdeck.wire.versions import Version, release
 
 PLAN = "ExitPlanMode"
 
+MOST_REMEMBERED = 4096
+"""Calls that the hook has shown and whose end was not heard of: a CLI that is odd must not fill the
+memory."""
+
+
+HEEDED = release(120)
+"""From here on a CLI asks when the hook says so, in every mode, and tells which subagent it is that
+calls. Versions up to 2.1.62 do neither: they let pass what they would have let pass."""
+
 
 class Judgement(Fact):
-    """What the CLI is answered, and what the audit says. No body: a person is to be asked."""
+    """What the CLI is answered, and what the audit says. No body: a person is to be asked, or (for
+    a hook) the CLI goes on by itself.
+    """
 
     body: Part | None = None
     events: tuple[Event, ...] = ()
+    verdict: Verdict | None = None
+    held: CanUseTool | None = None
+    """A person is asked while the hook waits: the call, in the form of a question about it."""
+    branch: str | None = None
+
+    def shown(self, request: CanUseTool) -> CanUseTool:
+        """The request that a person is asked about: with what would run."""
+        if self.verdict is None or not self.verdict.input:
+            return request
+        return replace(request, input=self.verdict.input)
+
+    def dressed(self, opened: AskOpened) -> AskOpened:
+        """The card, with why it is there, who may answer it, and for how long it waits."""
+        verdict = self.verdict
+        if verdict is None:
+            return opened
+        asking = verdict.asking
+        return replace(
+            opened,
+            reasons=verdict.reasons if verdict.ruled else (),
+            rule=verdict.rule,
+            source=verdict.source,
+            answered_by=asking.answered_by,
+            wait=asking.wait,
+            then=asking.then,
+            branch=self.branch,
+        )
+
+
+class _Seen(Fact):
+    """A call that the hook has shown."""
+
+    tool: str
+    facts: Facts
+    rewritten: bool = False
 
 
 class Judge:
-    """Decides about the calls of one run."""
+    """Decides about the calls of one run. Without a seat there is no policy."""
 
-    def __init__(self, spec: SessionSpec) -> None:
+    def __init__(self, spec: SessionSpec, seat: Seat | None = None) -> None:
         self._cooldown = Cooldown(spec.plan_cooldown)
-        self._undecided: dict[str, str] = {}
+        self._seat = seat
+        self._undecided: dict[str, _Seen] = {}
+        self._agents: dict[str, str] = {}
         self._done: set[str] = set()
         self.change(spec)
 
     def change(self, spec: SessionSpec) -> None:
         """What holds for the session has changed."""
-        self._rules = Rules(auto_approve=spec.auto_approve, skip_permissions=spec.skip_permissions)
+        self._spec = spec
         self._cooldown.base = spec.plan_cooldown
 
     def answered(self, answer: Raw, at: int) -> None:
@@ -54,45 +108,76 @@ class Judge:
 
     def asked(self, request: CanUseTool, mode: str, now: int) -> Judgement:
         """The CLI asks about a call."""
-        self._undecided.pop(request.tool_use_id, None)
+        seen = self._undecided.pop(request.tool_use_id, None)
         if request.tool_name == PLAN and (wait := self._cooldown.wait(now)):
             reason = f"the plan comes again too soon; {wait} s are left to improve it"
-            verdict = Verdict(behavior=Behavior.DENY, reasons=(reason,))
+            verdict = Verdict(
+                behavior=Behavior.DENY, reasons=(reason,), rule="plan-cooldown", source="session"
+            )
+            facts = Facts()
         else:
-            facts = Facts(now=now, mode=mode)
-            call = Call(tool=request.tool_name, input=request.input, facts=facts, cli_asks=True)
+            agent = self._agents.get(request.agent_id or "")
+            subagent = request.agent_id is not None
+            facts = self._facts(now, mode, agent=agent, subagent=subagent)
+            call = Call(
+                tool=request.tool_name,
+                input=request.input,
+                facts=facts,
+                context=self._context(None),
+                cli_asks=True,
+            )
             verdict = decide(call, self._rules)
         body: Part
         match verdict.behavior:
             case Behavior.ASK:
-                return Judgement()
+                return Judgement(verdict=verdict, branch=facts.branch)
             case Behavior.ALLOW:
-                body = allow(request.input)
+                body = allow(verdict.input or request.input)
             case Behavior.DENY:
-                body = deny("; ".join(verdict.reasons))
-        entry = _entry(request.tool_name, request.input, request.tool_use_id, verdict)
-        return Judgement(body=body, events=(entry,))
+                body = deny(_told(verdict))
+        rewritten = bool(verdict.input) or (seen is not None and seen.rewritten)
+        entry = _entry(request.tool_name, request.input, request.tool_use_id, verdict, facts)
+        entry = replace(entry, rewritten=rewritten)
+        return Judgement(body=body, events=(entry,), verdict=verdict)
 
-    def watched(self, seen: HookInput | UnknownHook, mode: str) -> Judgement:
+    def watched(
+        self, seen: HookInput | UnknownHook, mode: str, now: int, version: Version | None
+    ) -> Judgement:
         """The CLI is about to run a tool, or to ask about it."""
         if not isinstance(seen, PreToolUseInput):
             return Judgement()
-        call = Call(tool=seen.tool_name, input=seen.tool_input, facts=Facts(mode=mode))
+        if seen.agent_id and seen.agent_type:
+            self._agents[seen.agent_id] = seen.agent_type
+        new = version is not None and version >= HEEDED
+        subagent = True if seen.agent_id else False if new else None
+        facts = self._facts(now, mode, agent=seen.agent_type, subagent=subagent)
+        call = Call(
+            tool=seen.tool_name,
+            input=seen.tool_input,
+            facts=facts,
+            context=self._context(seen.cwd or None),
+        )
         verdict = decide(call, self._rules)
-        ruled = seen.tool_name in self._rules.auto_approve or verdict.behavior is Behavior.DENY
-        if not ruled:
+        if not verdict.ruled and not verdict.input:
             # No rule of ours: the CLI goes on as it would without us, and asks if it must.
-            if seen.tool_use_id:
-                self._undecided[seen.tool_use_id] = seen.tool_name
-            return Judgement()
-        permission = (
-            HookPermission.ALLOW if verdict.behavior is Behavior.ALLOW else HookPermission.DENY
-        )
-        output = PreToolUseOutput(
-            permission_decision=permission, permission_decision_reason="; ".join(verdict.reasons)
-        )
-        entry = _entry(seen.tool_name, seen.tool_input, seen.tool_use_id, verdict)
-        return Judgement(body=SyncOutput(specific=output), events=(entry,))
+            self._remember(seen, facts)
+            return Judgement(verdict=verdict)
+        if verdict.behavior is Behavior.ASK and verdict.ruled and not new:
+            held = CanUseTool(
+                tool_name=seen.tool_name,
+                input=verdict.input or seen.tool_input,
+                tool_use_id=seen.tool_use_id,
+                agent_id=seen.agent_id,
+            )
+            return Judgement(held=held, verdict=verdict, branch=facts.branch)
+        if not verdict.ruled or verdict.behavior is Behavior.ASK:
+            # The CLI will ask, or let it pass by itself: that is when it is decided.
+            self._remember(seen, facts, rewritten=bool(verdict.input))
+            events: tuple[Event, ...] = ()
+        else:
+            entry = _entry(seen.tool_name, seen.tool_input, seen.tool_use_id, verdict, facts)
+            events = (replace(entry, rewritten=bool(verdict.input)),)
+        return Judgement(body=_hook_output(verdict), events=events, verdict=verdict)
 
     def results(self, message: Message, mode: str) -> list[Event]:
         """Write down, when a turn ends, what the CLI decided by itself in it."""
@@ -112,23 +197,91 @@ class Judge:
                 return []
 
     def _by_cli(self, tool_use_id: str, mode: str, denied: bool) -> Decided:
-        tool = self._undecided.pop(tool_use_id)
+        seen = self._undecided.pop(tool_use_id)
         return Decided(
-            tool=tool,
-            title=tool,
+            tool=seen.tool,
+            title=seen.tool,
             verdict=Behavior.DENY.value if denied else Behavior.ALLOW.value,
             by="cli",
             reasons=(f"the CLI decided by itself, in mode {mode!r}",),
             tool_use_id=tool_use_id,
+            branch=seen.facts.branch,
+            rewritten=seen.rewritten,
         )
 
+    # --- what is known -------------------------------------------------------------------------
 
-def _entry(tool: str, tool_input: Raw, tool_use_id: str | None, verdict: Verdict) -> Decided:
+    @property
+    def _rules(self) -> Rules:
+        if self._seat is not None:
+            return self._seat.rules_for(self._spec)
+        spec = self._spec
+        return Rules(auto_approve=spec.auto_approve, skip_permissions=spec.skip_permissions)
+
+    def _facts(self, now: int, mode: str, *, agent: str | None, subagent: bool | None) -> Facts:
+        if self._seat is None:
+            return Facts(now=now, mode=mode)
+        return self._seat.facts(now, mode, agent=agent, subagent=subagent)
+
+    def _context(self, cwd: str | None) -> Context:
+        return self._seat.context(cwd) if self._seat is not None else Context(cwd=cwd)
+
+    def _remember(self, seen: PreToolUseInput, facts: Facts, *, rewritten: bool = False) -> None:
+        if seen.tool_use_id and len(self._undecided) < MOST_REMEMBERED:
+            self._undecided[seen.tool_use_id] = _Seen(
+                tool=seen.tool_name, facts=facts, rewritten=rewritten
+            )
+
+
+def as_hook(body: Struct | Raw) -> Struct | Raw:
+    """A person's answer to a question about a call, as the answer of a hook that has waited."""
+    match body:
+        case AllowResult(updated_input=given):
+            output = PreToolUseOutput(permission_decision=HookPermission.ALLOW, updated_input=given)
+        case DenyResult(message=message):
+            output = PreToolUseOutput(
+                permission_decision=HookPermission.DENY, permission_decision_reason=message
+            )
+        case _:
+            return body
+    return SyncOutput(specific=output)
+
+
+def _hook_output(verdict: Verdict) -> SyncOutput:
+    """What the hook answers. Without a decision the CLI goes on by itself, with the new input."""
+    permission: HookPermission | None = None
+    if verdict.ruled:
+        permission = {
+            Behavior.ALLOW: HookPermission.ALLOW,
+            Behavior.DENY: HookPermission.DENY,
+            Behavior.ASK: HookPermission.ASK,
+        }[verdict.behavior]
+    return SyncOutput(
+        specific=PreToolUseOutput(
+            permission_decision=permission,
+            permission_decision_reason=_told(verdict) if permission is not None else None,
+            updated_input=verdict.input,
+        )
+    )
+
+
+def _told(verdict: Verdict) -> str:
+    """What the agent reads: the rule's own words, and which rule it was."""
+    reasons = "; ".join(verdict.reasons)
+    return f"{verdict.message} ({reasons})" if verdict.message else reasons
+
+
+def _entry(
+    tool: str, tool_input: Raw, tool_use_id: str | None, verdict: Verdict, facts: Facts
+) -> Decided:
     return Decided(
         tool=tool,
-        title=describe(tool, tool_input).title,
+        title=describe(tool, verdict.input or tool_input).title,
         verdict=verdict.behavior.value,
         by="policy",
         reasons=verdict.reasons,
         tool_use_id=tool_use_id or None,
+        rule=verdict.rule,
+        source=verdict.source,
+        branch=facts.branch,
     )

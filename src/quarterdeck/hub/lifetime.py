@@ -31,6 +31,7 @@ from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.guard import Guard, Orders
 from quarterdeck.hub.kept import uuid_of
 from quarterdeck.hub.live import Live
+from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunEnd
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.waiters import Waiters
@@ -63,8 +64,9 @@ class SessionLife(SessionCore):
         live: Live,
         view: SessionView | None = None,
         guard: Guard | None = None,
+        policies: Policies | None = None,
     ) -> None:
-        super().__init__(id_, journal, machines, live, view, guard)
+        super().__init__(id_, journal, machines, live, view, guard, policies)
         self._waiters = Waiters()
         self._greet_by: float | None = None
         self._unheard: _Unheard | None = None

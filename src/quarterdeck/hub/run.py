@@ -39,9 +39,10 @@ from quarterdeck.hub.answers import Reply, reply_to
 from quarterdeck.hub.cards import PLAN, Cards
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.deltas import DeltaReader
-from quarterdeck.hub.judge import Judge
+from quarterdeck.hub.judge import Judge, as_hook
 from quarterdeck.hub.kept import is_greeting, kept, mended
 from quarterdeck.hub.meter import Meter
+from quarterdeck.hub.seat import Seat
 from quarterdeck.hub.standing import Standing
 from quarterdeck.hub.turns import Turns
 from quarterdeck.hub.watchdog import Watch
@@ -94,6 +95,7 @@ class Run:
         version: str | None = None,
         *,
         adopted: bool = False,
+        seat: Seat | None = None,
     ) -> None:
         self.session = session
         self.run = run
@@ -115,7 +117,7 @@ class Run:
         self._planless: dict[str, tuple[int, CanUseTool]] = {}
         self._adopted = adopted
         self._repeats = adopted
-        self._judge = Judge(spec)
+        self._judge = Judge(spec, seat)
         self.meter = Meter()
         self.watch = Watch()
         self.stopped_at = 0
@@ -201,7 +203,7 @@ class Run:
                 case Asked(request=ControlRequest(request=CanUseTool() as request)):
                     self._judge.asked(request, self._mode, at)
                 case Asked(request=ControlRequest(request=HookCallback() as request)):
-                    self._judge.watched(request.hook_input, self._mode)
+                    self._judge.watched(request.hook_input, self._mode, at, self.version)
                 case Message():
                     self._cards.hear(event)
                     self._standing.hear(event)
@@ -343,7 +345,10 @@ class Run:
 
     def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw, at: int) -> list[Event]:
         """Answer a question, at a time in ms. Raises `Conflict` if it is not open any more."""
-        if not self._peer.answer(opened.request_id, reply.body):
+        hooks = (ask for ask in self._peer.asks if isinstance(ask.request, HookCallback))
+        held = any(ask.request_id == opened.request_id for ask in hooks)
+        body = as_hook(reply.body) if held else reply.body
+        if not self._peer.answer(opened.request_id, body):
             raise Conflict("not_open", "the question is not open any more")
         self._judge.answered(answer, at)
         self.watch.settled(opened.request_id, opened.tool, at, allowed=reply.allowed)
@@ -406,7 +411,7 @@ class Run:
             self._planless[request_id] = (self._now, request)
             self._peer.request(GetPlan())
             return []
-        return [self._cards.tool(request_id, request)]
+        return [judgement.dressed(self._cards.tool(request_id, judgement.shown(request)))]
 
     @property
     def _may_ask_plan(self) -> bool:
@@ -421,7 +426,9 @@ class Run:
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
-        judgement = self._judge.watched(request.hook_input, self._mode)
+        judgement = self._judge.watched(request.hook_input, self._mode, self._now, self.version)
+        if judgement.held is not None:
+            return [judgement.dressed(self._cards.tool(request_id, judgement.held))]
         self._peer.answer(request_id, judgement.body or SyncOutput())
         return [*judgement.events]
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.views import SessionView
@@ -31,10 +32,9 @@ class Seat:
         self._policies = policies
         self._view = view
 
-    @property
-    def rules(self) -> Rules:
+    def rules_for(self, spec: SessionSpec) -> Rules:
         """The rules in force."""
-        return self._policies.rules_for(self._view().spec)
+        return self._policies.rules_for(spec)
 
     def facts(self, now: int, mode: str, *, agent: str | None, subagent: bool | None) -> Facts:
         """What is known. `subagent` None: this version does not tell; `agent` is its type."""

@@ -43,6 +43,7 @@ from quarterdeck.domain.events import (
 )
 from quarterdeck.domain.sessions import Origin
 from quarterdeck.hub.answers import late_prompt
+from quarterdeck.hub.deadlines import check_answerer
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.run import Run
@@ -74,7 +75,7 @@ class Session(SessionLife):
                 return
             new = [] if self.known else [created]
             await self._append([*new, RunStarting(run=run, machine=machine)])
-            self._run = Run(self.id, run, self.view.spec, adopted=True)
+            self._run = Run(self.id, run, self.view.spec, adopted=True, seat=self._seat)
             self._port = self._machines.attach(run, self.id, machine, said=0)
             self._run_held = run
 
@@ -196,6 +197,13 @@ class Session(SessionLife):
         if reply.fresh is not None:
             await self.stop(command.by)
         return Outcome(session=self.id, ask=command.ask)
+
+    async def check_answerer(self, command: wish.AnswerAsk) -> None:
+        """Raise `Forbidden` unless whoever answers is one of those whom the question is for."""
+        if (card := self.view.asks.get(command.ask)) is not None:
+            check_answerer(card.opened, command)
+        elif (record := await self._journal.find_ask(command.ask)) is not None:
+            check_answerer(record.ask.opened, command)
 
     async def _answer_late(self, command: wish.AnswerAsk) -> Outcome:
         """A question that is not open: somebody was first, or its process is gone.

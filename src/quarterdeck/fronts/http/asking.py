@@ -18,7 +18,7 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import PathParameter, SkipValidation
 from msgspec.structs import replace
 
-from quarterdeck.domain.commands import AnyCommand, Control, Outcome
+from quarterdeck.domain.commands import AnswerAsk, AnyCommand, Control, Outcome
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.places import Visit
 from quarterdeck.fronts.http.problems import Refused
@@ -81,6 +81,8 @@ async def do(deck: Deck, person: Person, command: AnyCommand) -> Outcome:
     person.need(right_for(command))
     if isinstance(command, Control) and not 0 < command.timeout <= CONTROL_SECONDS:
         raise UsageError(f"timeout: a number above 0 and up to {CONTROL_SECONDS:g} is wanted")
+    if isinstance(command, AnswerAsk):
+        command = replace(command, role=person.role.value)
     return await deck.submit(replace(command, by=person.name))
 
 
