@@ -12,13 +12,14 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from quarterdeck import __version__
+from quarterdeck.cli.deck.keeping import kept_runner
 from quarterdeck.cli.deck.place import (
     CLI_SECRET,
     HUB_FILE,
@@ -109,9 +110,13 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 token = runner_token(home, access)
                 state = HubState(pid=os.getpid(), address=address, version=__version__)
                 write_private(home / HUB_FILE, msgspec.json.encode(state))
-                if serving.runner:
-                    await anyio.to_thread.run_sync(_have_runner, home, address, token)
-                yield Deck(home=home, hub=hub, access=access, address=address)
+                deck = Deck(home=home, hub=hub, access=access, address=address)
+                if not serving.runner:
+                    yield deck
+                    return
+                start = partial(_have_runner, home, address, token)
+                async with kept_runner(home / RUNNER, start):
+                    yield deck
         finally:
             await journal.close()
 
