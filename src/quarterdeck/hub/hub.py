@@ -27,6 +27,7 @@ from quarterdeck.hub.budgets import Limits
 from quarterdeck.hub.deadlines import overdue
 from quarterdeck.hub.deck import Deltas, MachineView
 from quarterdeck.hub.dialled import DIALLED, Dialled
+from quarterdeck.hub.elsewhere import Elsewhere
 from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
@@ -85,8 +86,10 @@ class Hub:
         patience: Patience | None = None,
         now: Callable[[], float] = time.time,
         policies: Policies | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id."""
+        self._elsewhere = elsewhere
         self.runners = Runners(self._sessions_get, check_runner)
         self.dialled = Dialled(cli_secret or os.urandom(32), self._sessions_get, self._adopt)
         self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
@@ -156,14 +159,14 @@ class Hub:
             case wish.StopSession():
                 return await session.stop(command.by)
             case wish.ResumeSession():
-                self._check_owner(session)
+                await self._check_owner(session)
                 return await session.resume()
             case wish.Interrupt():
                 return await session.interrupt()
             case wish.Control():
                 return await session.control(command)
             case wish.SendPrompt():
-                self._check_owner(session)
+                await self._check_owner(session)
                 return await session.prompt(command)
             case wish.ChangePrompt():
                 return await session.change_prompt(command)
@@ -323,8 +326,10 @@ class Hub:
             session = self._sessions.setdefault(id_, self._make(id_, view))
         return session
 
-    def _check_owner(self, session: Session) -> None:
+    async def _check_owner(self, session: Session) -> None:
         if not session.running and session.view.cli_session is not None:
+            if self._elsewhere is not None:
+                await self._elsewhere.check(session.view)
             self._check_free(session.view.cli_session, session.id)
 
     def _check_free(self, cli_session: str, for_session: str) -> None:

@@ -5,6 +5,7 @@ machine's own commands. Above are `serve`, `stop`, `status` and `target`; it sta
 
     hub.lock      locked while a hub serves from this folder
     hub.json      where that is
+    journal.db    the journal; search.db finds things in it, and can be made anew
     cli.token     how the commands of this user get in
     cli.secret    makes the tokens of CLIs that dial the hub themselves
     runner.token  how the local runner gets in
@@ -30,6 +31,7 @@ from quarterdeck.links.processes import ProcessId, living
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
+JOURNAL, SEARCH = "journal.db", "search.db"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
 LOCK_SECONDS = 1.0
 

@@ -25,6 +25,7 @@ from quarterdeck.cli.deck.place import (
     HUB_FILE,
     RUNNER,
     RUNNER_TOKEN,
+    SEARCH,
     HubState,
     agents_in,
     hub_lock,
@@ -46,6 +47,8 @@ from quarterdeck.fronts.http import (
     serve,
 )
 from quarterdeck.fronts.http.tokens import Kind
+from quarterdeck.hub.elsewhere import Elsewhere
+from quarterdeck.hub.history import History
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.sqlite import SqliteJournal
@@ -97,15 +100,22 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
     with hub_lock(home):
         journal = await SqliteJournal.open(home / "journal.db")
         try:
-            hub = Hub(journal, access.runner_named, cli_secret=cli_secret(home))
+            hub = Hub(
+                journal,
+                access.runner_named,
+                cli_secret=cli_secret(home),
+                elsewhere=Elsewhere(),
+            )
+            past = await History.open(hub, journal, home / SEARCH)
             app = make_app(
                 hub,
                 access,
                 runner_endpoint=hub.runners,
                 cli_endpoint=hub.dialled,
                 static=built_deck(),
+                past=past,
             )
-            async with hub.running(), serve(app, serving.listen) as bound:
+            async with hub.running(), past.running(), serve(app, serving.listen) as bound:
                 address = _from_here(bound, serving)
                 token = runner_token(home, access)
                 state = HubState(pid=os.getpid(), address=address, version=__version__)

@@ -19,7 +19,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.plugins import OpenAPISchemaPlugin
 
 from quarterdeck import __version__
-from quarterdeck.fronts.http import deckwide, sessions, usage, worktrees
+from quarterdeck.fronts.http import deckwide, history, sessions, usage, worktrees
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
@@ -38,6 +38,7 @@ from quarterdeck.fronts.http.problems import (
 )
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.deck import Deck
+from quarterdeck.hub.history import History
 from quarterdeck.hub.worktrees import Workshop
 
 
@@ -52,16 +53,18 @@ def make_app(
     metrics: MetricsSource | None = None,
     requests: Requests | None = None,
     workshop: Workshop | None = None,
+    past: History | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
     `runner_endpoint` gets what comes to `/runner`; `cli_endpoint` what comes below `/v1/`, and the
     WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics`
     makes the page at `/metrics`, and `requests` counts what is answered. Without a `workshop` the
-    routes about projects, folders and worktrees find nothing.
+    routes about projects, folders and worktrees find nothing; without a `past` those about search,
+    import and retention.
     """
     pages = Pages(openapi_document(), static)
-    switch = _Switch(cast("ASGIApp", _api(deck, access, workshop)), pages)
+    switch = _Switch(cast("ASGIApp", _api(deck, access, workshop, past)), pages)
     stream = StreamEndpoint(deck, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
@@ -101,6 +104,7 @@ def _api(
     deck: Deck | None,
     access: Access | None,
     workshop: Workshop | None = None,
+    past: History | None = None,
     *,
     openapi: OpenAPIConfig | None = None,
     plugins: Sequence[OpenAPISchemaPlugin] = (),
@@ -112,6 +116,7 @@ def _api(
             *deckwide.HANDLERS,
             *usage.HANDLERS,
             *worktrees.HANDLERS,
+            *history.HANDLERS,
         ],
         guards=[reading],
     )
@@ -120,6 +125,7 @@ def _api(
         dependencies={
             "deck": Provide(lambda: deck, sync_to_thread=False),
             "access": Provide(lambda: access, sync_to_thread=False),
+            "history": Provide(lambda: past, sync_to_thread=False),
             "workshop": Provide(lambda: _there(workshop), sync_to_thread=False),
         },
         exception_handlers={Exception: _answer},
