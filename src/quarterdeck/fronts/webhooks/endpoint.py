@@ -14,11 +14,10 @@ import sqlite3
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_thread
-import httpx2
 import msgspec
 from msgspec import Struct
 
@@ -29,6 +28,9 @@ from quarterdeck.fronts.webhooks.sending import Attempt, attempt
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.stored import Stored
+
+if TYPE_CHECKING:
+    import httpx2
 
 log = logging.getLogger(__name__)
 

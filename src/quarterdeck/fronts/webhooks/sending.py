@@ -12,10 +12,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-import httpx2
 import msgspec
 
 from quarterdeck import __version__
@@ -25,6 +25,9 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.webhooks.payloads import Link, sample
 from quarterdeck.fronts.webhooks.settings import Webhook, WebhookEvent
 from quarterdeck.fronts.webhooks.signing import headers, read_keys
+
+if TYPE_CHECKING:
+    import httpx2
 
 GONE = 410
 """«Never again»: what the convention has for an endpoint that is not there any more."""
@@ -50,6 +53,8 @@ class Attempt(Fact):
 @asynccontextmanager
 async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
     """A client for all endpoints. Proxies are taken from the environment, as everywhere."""
+    import httpx2  # a fifth of a second, which a hub without webhooks need not wait for
+
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)  # their «info» is every address
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
@@ -64,6 +69,8 @@ async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
 
 async def attempt(client: httpx2.AsyncClient, hook: Webhook, id_: str, body: bytes) -> Attempt:
     """Try once."""
+    import httpx2
+
     began = time.monotonic()
     found = Attempt(ok=False, error=f"no answer within {hook.timeout:g} s")
     try:

@@ -1,0 +1,92 @@
+"""Webhooks, metrics and traces, put together for `serve`: they follow the journal of one hub.
+
+The fronts do not know each other: what one counts and another shows is carried over here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http import Requests
+from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
+from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
+from quarterdeck.fronts.webhooks import Webhook, Webhooks
+from quarterdeck.hub.deck import Deck
+from quarterdeck.journal.sqlite import SqliteJournal
+
+
+class Told(Fact):
+    """Who is told what happens, besides those who look."""
+
+    webhooks: tuple[Webhook, ...] = ()
+    telemetry: Telemetry | None = None
+    address: str | None = None
+    """Where people reach the hub, for links to sessions; None: where this machine does."""
+
+
+class Telling:
+    """The three fronts. `requests` is to be given to the HTTP front, and `metrics.page` too."""
+
+    def __init__(self, deck: Deck, journal: SqliteJournal, home: Path, told: Told) -> None:
+        self.requests = Requests()
+        self.metrics = Metrics(
+            deck,
+            Sources(
+                requests=lambda: self.requests.counts,
+                streams=self.requests.streams,
+                deliveries=self._deliveries,
+                journal_bytes=journal.size,
+                commits=lambda: _commits(journal),
+            ),
+        )
+        self.webhooks = Webhooks(deck, home, told.webhooks, link=self._link)
+        self._tracing = Tracing(deck, home, told.telemetry) if told.telemetry else None
+        self._address = told.address
+
+    def change(self, hooks: Sequence[Webhook]) -> None:
+        """Other webhooks from now on. Where traces go is settled when the hub starts."""
+        self.webhooks.change(hooks)
+
+    @asynccontextmanager
+    async def running(self, address: str) -> AsyncIterator[None]:
+        """Tell while the block runs. `address` is where this machine reaches the hub."""
+        self._address = self._address or address
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.metrics.running())
+            await stack.enter_async_context(self.webhooks.running())
+            if self._tracing is not None:
+                await stack.enter_async_context(self._tracing.running())
+            yield
+
+    def _link(self, session: str) -> str:
+        return session_link(self._address or "", session)
+
+    def _deliveries(self) -> dict[str, Deliveries]:
+        return {
+            name: Deliveries(
+                delivered=counts.delivered,
+                failed=counts.failed,
+                given_up=counts.given_up,
+                waiting=counts.waiting,
+            )
+            for name, counts in self.webhooks.counts.items()
+        }
+
+
+def session_link(address: str, session: str) -> str:
+    """Where the browser's deck shows a session."""
+    return f"{address.rstrip('/')}/s/{quote(session, safe='')}"
+
+
+def run_variables(told: Told, run: str) -> Mapping[str, str]:
+    """What a run's CLI is told of the trace that it belongs to."""
+    return run_environment(run) if told.telemetry is not None else {}
+
+
+def _commits(journal: SqliteJournal) -> Commits:
+    times = journal.commit_times
+    return Commits(buckets=times.upto(), count=times.count, seconds=times.seconds)
