@@ -18,6 +18,7 @@ from pathlib import Path
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.runner.home import LOG
 from quarterdeck.runner.limits import Limits, Times
+from quarterdeck.runner.logs import JSON, TEXT, lines_in
 from quarterdeck.runner.runner import Runner
 
 log = logging.getLogger("quarterdeck.runner")
@@ -35,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if asked.detach:
         _detach()
-    _set_up_log(asked.home, to_stderr=not asked.detach)
+    _set_up_log(asked)
     try:
         asyncio.run(_serve(runner))
     except QuarterdeckError as error:
@@ -76,18 +77,18 @@ def _detach() -> None:
     os.close(nowhere)
 
 
-def _set_up_log(home: Path, *, to_stderr: bool) -> None:
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+def _set_up_log(asked: argparse.Namespace) -> None:
+    asked.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     handlers: list[logging.Handler] = [
         logging.handlers.RotatingFileHandler(
-            home / LOG, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8"
+            asked.home / LOG, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8"
         )
     ]
-    if to_stderr:
+    if not asked.detach:
         handlers.append(logging.StreamHandler())
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", handlers=handlers
-    )
+    for handler in handlers:
+        handler.setFormatter(lines_in(asked.log_format))
+    logging.basicConfig(level=asked.log_level.upper(), handlers=handlers)
     # Their «info» is every connection; ours says why one was lost.
     logging.getLogger("websockets").setLevel(logging.WARNING)
 
@@ -117,6 +118,10 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="with no run and no hub for so long, end",
     )
+    parser.add_argument(
+        "--log-level", choices=("debug", "info", "warning", "error"), default="info"
+    )
+    parser.add_argument("--log-format", choices=(TEXT, JSON), default=TEXT)
     parser.add_argument("--detach", action="store_true", help="go on in the background")
     return parser
 

@@ -24,11 +24,19 @@ CRASH_LOG = "runner.err"
 """What the interpreter itself has to say; the log is the runner's own."""
 
 
-def spawn_runner(home: Path, hub_url: str, token_file: Path, *, machine: str | None = None) -> int:
+def spawn_runner(
+    home: Path,
+    hub_url: str,
+    token_file: Path,
+    *,
+    machine: str | None = None,
+    options: tuple[str, ...] = (),
+) -> int:
     """Start a runner in a session of its own; gives its pid. Blocks: call it from a thread.
 
     Where one lives in `home` already, its pid is given and nothing is started. The runner is no
-    child of ours: it leaves no zombie, and a signal to our group does not reach it.
+    child of ours: it leaves no zombie, and a signal to our group does not reach it. `options` are
+    more of its command line.
     """
     if (state := living_runner(home)) is not None:
         # One that was killed just now holds its lock until its last thread is gone.
@@ -41,6 +49,7 @@ def spawn_runner(home: Path, hub_url: str, token_file: Path, *, machine: str | N
     command += ["--token-file", str(token_file.resolve())]
     if machine is not None:
         command += ["--machine", machine]
+    command += options
     errors = os.open(home / CRASH_LOG, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         done = subprocess.run(

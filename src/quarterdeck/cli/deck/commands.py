@@ -13,9 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli.deck import ask_commands, session_commands
-from quarterdeck.cli.deck.options import Hub, Json, TokenFile
-
-HOST, PORT = "127.0.0.1", 8765
+from quarterdeck.cli.deck.options import Config, Hub, Json, TokenFile
 
 
 def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
@@ -29,10 +27,14 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
 def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:
     @app.command("serve")
     def _serve(
-        host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = HOST,
+        config: Config = None,
+        host: Annotated[
+            str | None, typer.Option("--host", help="The address to listen on; 127.0.0.1.")
+        ] = None,
         port: Annotated[
-            int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes a free one.")
-        ] = PORT,
+            int | None,
+            typer.Option("--port", "-p", min=0, max=65535, help="8765; 0 takes a free one."),
+        ] = None,
         certificate: Annotated[
             Path | None, typer.Option("--certificate", help="A TLS certificate, as a PEM file.")
         ] = None,
@@ -67,21 +69,27 @@ def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:
     ) -> None:
         """Serve the hub: many agents, from a browser, a terminal and programs.
 
-        Ctrl-C stops the hub; agents go on without it, and the next hub finds them again.
+        Ctrl-C stops the hub; agents go on without it, and the next hub finds them again. Options
+        are stronger than the configuration; see `quarterdeck config`.
         """
-        from quarterdeck.cli.deck.serve import Serving, run_serve
-        from quarterdeck.fronts.http import Listen, Places
+        from quarterdeck.cli.configuration import Configuration
+        from quarterdeck.cli.deck.serve import run_serve
 
-        serving = Serving(
-            listen=Listen(host=host, port=port, certificate=certificate, key=key),
-            places=Places.of(
-                hosts=tuple(allow_host or ()),
-                origins=tuple(allow_origin or ()),
-                proxies=tuple(proxy or ()),
-            ),
-            runner=not no_runner,
-        )
-        finish(run_serve, serving)
+        flags: dict[str, tuple[str, object]] = {
+            "host": ("--host", host),
+            "port": ("--port", port),
+            "certificate": ("--certificate", certificate and str(certificate.absolute())),
+            "key": ("--key", key and str(key.absolute())),
+            "hosts": ("--allow-host", allow_host),
+            "origins": ("--allow-origin", allow_origin),
+            "proxies": ("--proxy", proxy),
+        }
+        overrides = {
+            ("server", name): (flag, value)
+            for name, (flag, value) in flags.items()
+            if value is not None and value != []
+        }
+        finish(run_serve, Configuration(config, overrides=overrides), runner=not no_runner)
 
     @app.command("stop")
     def _stop(

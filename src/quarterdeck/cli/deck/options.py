@@ -18,3 +18,11 @@ Json = Annotated[bool, typer.Option("--json", help="For machines: one object a l
 Session = Annotated[
     str, typer.Argument(metavar="SESSION", help="Its id, as much as is unique, or its name.")
 ]
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE",
+        help="The configuration; else quarterdeck.toml in the data folder.",
+    ),
+]

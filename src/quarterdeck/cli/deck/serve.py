@@ -10,15 +10,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 import anyio
 import msgspec
+from msgspec.structs import replace
 
 from quarterdeck import __version__
+from quarterdeck.cli.configuration import Configuration
 from quarterdeck.cli.deck.keeping import kept_runner
 from quarterdeck.cli.deck.place import (
     CLI_SECRET,
@@ -31,8 +33,11 @@ from quarterdeck.cli.deck.place import (
     hub_lock,
     write_private,
 )
+from quarterdeck.cli.deck.reloading import keep_reloading
 from quarterdeck.cli.deck.stop import end_runner
+from quarterdeck.cli.logs import Logs
 from quarterdeck.cli.text import count
+from quarterdeck.config import Settings
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http import (
@@ -67,6 +72,8 @@ class Serving(Fact):
     listen: Listen
     places: Places = Places()
     runner: bool = True
+    settings: Settings = Settings()
+    """All that is configured; where to listen and by which names is above."""
 
 
 class Deck(Fact):
@@ -76,21 +83,59 @@ class Deck(Fact):
     hub: Hub
     access: Access
     address: str
+    take: Callable[[Settings], None]
+    """Takes over settings that can be changed while it runs."""
 
 
-def run_serve(serving: Serving) -> int:
+def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
     """Serve until a signal comes; gives the exit code."""
-    anyio.run(_serve, serving)
+    logs = Logs()
+    logs.change(configuration.loaded.settings.log)
+    try:
+        anyio.run(_serve, configuration, logs, runner)
+    finally:
+        logs.close()
     return 0
 
 
-async def _serve(serving: Serving) -> None:
+async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None:
     home = data_home()
-    async with running_deck(home, serving) as deck:
+    serving = serving_of(configuration.loaded.settings, runner=runner)
+    async with running_deck(home, serving) as deck, anyio.create_task_group() as tasks:
+
+        def take(settings: Settings) -> None:
+            logs.change(settings.log)
+            deck.take(settings)
+
+        # At a terminal SIGHUP says that the terminal is gone, and ends us, as it always did.
+        on_signal = not sys.stdin.isatty()
+        tasks.start_soon(partial(keep_reloading, configuration, take, on_signal=on_signal))
         _say_where(deck)
         await until_signal()
+        tasks.cancel_scope.cancel()
         going_on = sum(machine.runs for machine in await deck.hub.machines())
     _say_goodbye(going_on)
+
+
+def serving_of(settings: Settings, *, runner: bool = True) -> Serving:
+    """How to serve, by the configuration. Raises `UsageError` for what cannot be right."""
+    server = settings.server
+    return Serving(
+        listen=Listen(
+            host=server.host,
+            port=server.port,
+            certificate=None if server.certificate is None else Path(server.certificate),
+            key=None if server.key is None else Path(server.key),
+        ),
+        places=_places_of(settings),
+        runner=runner,
+        settings=settings,
+    )
+
+
+def _places_of(settings: Settings) -> Places:
+    server = settings.server
+    return Places.of(hosts=server.hosts, origins=server.origins, proxies=server.proxies)
 
 
 @asynccontextmanager
@@ -114,21 +159,33 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 cli_endpoint=hub.dialled,
                 static=built_deck(),
                 past=past,
+                workshop=hub.workshop,
             )
+            _take(serving.settings, hub)
+
+            def take(settings: Settings) -> None:
+                access.places = _places(replace(serving, places=_places_of(settings)))
+                _take(settings, hub)
+
             async with hub.running(), past.running(), serve(app, serving.listen) as bound:
                 address = _from_here(bound, serving)
                 token = runner_token(home, access)
                 state = HubState(pid=os.getpid(), address=address, version=__version__)
                 write_private(home / HUB_FILE, msgspec.json.encode(state))
-                deck = Deck(home=home, hub=hub, access=access, address=address)
+                deck = Deck(home=home, hub=hub, access=access, address=address, take=take)
                 if not serving.runner:
                     yield deck
                     return
-                start = partial(_have_runner, home, address, token)
+                start = partial(_have_runner, home, address, token, serving.settings)
                 async with kept_runner(home / RUNNER, start):
                     yield deck
         finally:
             await journal.close()
+
+
+def _take(settings: Settings, hub: Hub) -> None:
+    """Have the hub go by these settings from now on."""
+    hub.workshop.change(settings.projects, settings.roots.directories)
 
 
 def cli_secret(home: Path) -> bytes:
@@ -161,7 +218,7 @@ def _from_here(bound: str, serving: Serving) -> str:
     return f"{scheme}://{name}:{rest.rpartition(':')[2]}"
 
 
-def _have_runner(home: Path, address: str, token: Path) -> None:
+def _have_runner(home: Path, address: str, token: Path, settings: Settings) -> None:
     """See to it that a runner lives here and dials us. Blocks."""
     folder = home / RUNNER
     url = "ws" + address.removeprefix("http")
@@ -174,13 +231,24 @@ def _have_runner(home: Path, address: str, token: Path) -> None:
                 f" {living.hub_url}: serve there, or end them first with: quarterdeck stop",
             )
         end_runner(folder)
-    spawn_runner(folder, url, token, machine=LOCAL)
+    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(settings))
     # Until it has moved in nobody could find it to end it.
     deadline = time.monotonic() + RUNNER_SECONDS
     while living_runner(folder) is None:
         if time.monotonic() > deadline:
             raise LaunchError(f"the runner does not begin; see {folder / LOG}")
         time.sleep(0.02)
+
+
+def _runner_options(settings: Settings) -> tuple[str, ...]:
+    """What the runner is told when it is started; one that lives already keeps what it has."""
+    runner, log = settings.runner, settings.log
+    return (
+        *("--max-runs", str(runner.max_agents)),
+        *("--memory-floor", str(runner.memory_floor_mb)),
+        *("--log-level", log.level),
+        *("--log-format", log.format),
+    )
 
 
 def runner_token(home: Path, access: Access) -> Path:

@@ -1,0 +1,54 @@
+"""How a line of a log is written: for people, or as JSON for machines; never with a secret in it.
+
+Below every program of ours that keeps a log: the runner, and the hub's command. What is logged and
+where is theirs.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import msgspec
+
+from quarterdeck.domain.secrets import redacted
+
+LONGEST = 20_000
+"""Letters of one entry: a traceback, and not the message of 10 MB that caused it."""
+
+TEXT, JSON = "text", "json"
+
+
+class TextLines(logging.Formatter):
+    """`2026-01-31 12:00:00,000 INFO quarterdeck.hub: what happened`."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One entry."""
+        return redacted(super().format(record)[:LONGEST])
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: `at`, `level`, `logger`, `message`, and `exception` where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One entry."""
+        at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        entry = {
+            "at": f"{at}.{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redacted(record.getMessage()[:LONGEST]),
+        }
+        if record.exc_info:
+            entry["exception"] = redacted(self.formatException(record.exc_info)[:LONGEST])
+        return msgspec.json.encode(
+            {key: text.encode(errors="replace").decode() for key, text in entry.items()}
+        ).decode()
+
+
+def lines_in(form: str) -> logging.Formatter:
+    """The formatter for `text` or `json`."""
+    return JsonLines() if form == JSON else TextLines()
