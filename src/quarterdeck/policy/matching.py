@@ -1,12 +1,21 @@
-"""Which needs a rule hits. Pure: a rule, a request and its context in, the hits out."""
+"""Which needs a rule hits. Pure: a rule, a request and its context in, the hits out.
+
+A rule is held against a need in one of two senses. To allow, it must name what is done: the command
+that really runs, and every option by which that does something else than its name says. To stop, it
+need only fit, in whatever way the command is written.
+"""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Fact
-from quarterdeck.policy.needs import Context, Need, Request
-from quarterdeck.policy.specifiers import Rule
+from quarterdeck.policy.domains import fits
+from quarterdeck.policy.flags import spellings, with_flags
+from quarterdeck.policy.needs import Context, Need, NeedKind, Request
+from quarterdeck.policy.paths import catches, covers
+from quarterdeck.policy.shell import Part
+from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
 
 
 class Sense(StrEnum):
@@ -25,6 +34,123 @@ class Match(Fact):
 
 def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match | None:
     """Hold a rule against a request: the needs that it covers (ALLOW), or catches (STOP)."""
-    if rule.tool != request.tool or rule.specifier is not None:
-        return None
-    return Match(rule=rule, needs=request.needs)
+    if rule.command is not None:
+        if rule.tool != request.tool:
+            return None
+        found = _command(rule.command, request, sense)
+    elif rule.path is not None:
+        found = _path(rule, request, context, sense)
+    elif rule.domain is not None:
+        found = [
+            need for need in request.needs if need.host is not None and fits(rule.domain, need.host)
+        ]
+    elif rule.name is not None:
+        named = request.name is not None and rule.name.fullmatch(request.name)
+        found = list(request.needs) if named and rule.tool == request.tool else []
+    elif _means(rule, request.tool):
+        found = list(request.needs)
+    else:
+        found = _whole(rule, request, sense)
+    return Match(rule=rule, needs=tuple(found)) if found else None
+
+
+def _means(rule: Rule, tool: str) -> bool:
+    return rule.tool == tool or (rule.tools is not None and rule.tools.fullmatch(tool) is not None)
+
+
+def _whole(rule: Rule, request: Request, sense: Sense) -> list[Need]:
+    """A rule for all of a tool, held against another: only Read and Edit reach so far, to stop."""
+    if sense is Sense.ALLOW or request.tool not in COMMANDS | READING | EDITING:
+        return []
+    if rule.tool == "Edit":
+        return [need for need in request.needs if need.kind is NeedKind.EDIT]
+    if rule.tool == "Read":
+        return [need for need in request.needs if need.kind is NeedKind.READ]
+    return []
+
+
+def _path(rule: Rule, request: Request, context: Context, sense: Sense) -> list[Need]:
+    """`Edit(path)` is for whatever writes, `Read(path)` for whatever reads: commands too.
+
+    The CLI has no rules `Write(path)` and the like: they allow nothing. Here they stop.
+    """
+    pattern = rule.path
+    if pattern is None:
+        return []
+    kind = NeedKind.EDIT if rule.tool in EDITING else NeedKind.READ
+    if sense is Sense.ALLOW:
+        if rule.tool not in {"Edit", "Read"}:
+            return []
+        return [
+            need
+            for need in request.needs
+            if need.kind is kind
+            and need.target is not None
+            and covers(pattern, need.target, context.folders)
+        ]
+    return [
+        need
+        for need in request.needs
+        if need.kind in {NeedKind.EDIT, NeedKind.READ}
+        and (need.kind is kind)
+        and need.target is not None
+        and catches(pattern, need.target, context.folders)
+    ]
+
+
+# --- commands ----------------------------------------------------------------------------------
+
+
+def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Need]:
+    if pattern.exact and request.command is not None and request.command.strip() == pattern.text:
+        # Somebody wrote out all of it: that is the clearest naming there is.
+        return list(request.needs)
+    if sense is Sense.STOP:
+        if request.command is not None and pattern.regex.fullmatch(request.command.strip()):
+            return list(request.needs)
+        return [
+            need
+            for need in request.needs
+            if need.kind is NeedKind.COMMAND and need.part is not None and stops(pattern, need.part)
+        ]
+    named = {
+        id(need.part): _named(pattern, need.part)
+        for need in request.needs
+        if need.kind is NeedKind.COMMAND and need.part is not None
+    }
+    return [
+        need
+        for need in request.needs
+        if need.part is not None
+        and named.get(id(need.part)) is not None
+        and (need.kind is NeedKind.COMMAND or need.own or named[id(need.part)])
+        and not _redirected(need)
+    ]
+
+
+def _redirected(need: Need) -> bool:
+    """Is it a file of a redirection? Its command's name says nothing about that."""
+    return (
+        need.part is not None
+        and need.kind in {NeedKind.EDIT, NeedKind.READ}
+        and any(target.source == need.what for target in (*need.part.reads, *need.part.writes))
+    )
+
+
+def _named(pattern: CommandPattern, part: Part) -> bool | None:
+    """Does the pattern name all that a part does? True: word for word. None: it does not."""
+    if pattern.exact and any(form.text == pattern.text for form in part.forms):
+        return True
+    for form in part.forms:
+        if len(pattern.literal) < form.named or not pattern.regex.fullmatch(form.text):
+            continue
+        if all(effect.target is not None or pattern.names(effect.token) for effect in part.effects):
+            return False
+    return None
+
+
+def stops(pattern: CommandPattern, part: Part) -> bool:
+    """May the pattern mean this part, however it is written?"""
+    return any(pattern.regex.fullmatch(text) for text in spellings(part)) or with_flags(
+        pattern, part
+    )

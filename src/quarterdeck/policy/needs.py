@@ -1,7 +1,8 @@
 """Needs: the things that must each be allowed before a tool call may pass.
 
 A call is taken apart once, and every rule, Claude Code's or ours, is held against the pieces:
-allow needs every need allowed, deny and ask fire on any.
+allow needs every need allowed, deny and ask fire on any. Below it `shell` (commands), `paths` and
+`domains`; it knows no rule. Nothing is looked up: what the caller does not tell is not known.
 """
 
 from __future__ import annotations
@@ -9,10 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
+import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Fact
-from quarterdeck.policy.shell import Part, Script, Target
+from quarterdeck.policy.domains import host_of
+from quarterdeck.policy.paths import Folders, inside, protected
+from quarterdeck.policy.shell import (
+    UNTOUCHED,
+    Effect,
+    EffectKind,
+    Part,
+    Script,
+    Target,
+    Word,
+    locate,
+    read,
+)
 
 
 class NeedKind(StrEnum):
@@ -49,6 +63,14 @@ class Need(Fact):
     why: str = ""
     """Why there is this need, where it is not plain: `tee writes it`."""
 
+    free: bool = False
+    """Needs no rule to be allowed, as with the CLI: a read in the session's folders, `cd` there,
+    `echo`. Deny and ask rules catch it all the same."""
+
+    own: bool = False
+    """A rule that allows its part allows it too: a file in the session's folders which the command
+    is there to write, as with `touch`."""
+
 
 class Context(Fact):
     """What the caller knows of the place where a call would run. Nothing is looked up."""
@@ -65,6 +87,16 @@ class Context(Fact):
     """Gives the true path behind links, for a caller that can look. Without it, paths are taken by
     their text, and a path that a link could bend is not allowed by rule."""
 
+    @property
+    def folders(self) -> Folders:
+        """Where the patterns of rules are relative to."""
+        return Folders(cwd=self.cwd, home=self.home, settings=self.settings or self.cwd)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that the session works in."""
+        return self.directories if self.cwd is None else (self.cwd, *self.directories)
+
 
 class Request(Fact):
     """A tool call, taken apart."""
@@ -79,7 +111,178 @@ class Request(Fact):
     """What an Agent, Skill or similar call is for: the subagent's type."""
 
 
+_FILES = {
+    "Read": ("file_path", NeedKind.READ),
+    "NotebookRead": ("notebook_path", NeedKind.READ),
+    "Edit": ("file_path", NeedKind.EDIT),
+    "MultiEdit": ("file_path", NeedKind.EDIT),
+    "Write": ("file_path", NeedKind.EDIT),
+    "NotebookEdit": ("notebook_path", NeedKind.EDIT),
+}
+_SEARCHES = frozenset({"Glob", "Grep", "LS"})
+_NAMES = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
+_COMMANDS = frozenset({"Bash", "Monitor"})
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
 def needs_of(tool: str, json: Raw, context: Context) -> Request:
     """Take a call apart. Never raises: an input that cannot be read is a need that is unknown."""
-    what = Need(kind=NeedKind.TOOL, what=tool)
-    return Request(tool=tool, needs=(what,))
+    try:
+        members = msgspec.json.decode(json, type=dict[str, Raw])
+    except _UNREADABLE:
+        return _unknown(tool, "its input cannot be read")
+    if tool in _COMMANDS:
+        command = _text(members, "command")
+        return (
+            _unknown(tool, "it has no command")
+            if command is None
+            else _shell(tool, command, context)
+        )
+    if tool in _FILES:
+        member, kind = _FILES[tool]
+        path = _text(members, member)
+        return (
+            _unknown(tool, f"it has no {member}")
+            if path is None
+            else _file(tool, kind, path, context)
+        )
+    if tool in _SEARCHES:
+        return _search(tool, members, context)
+    if tool == "WebFetch":
+        url = _text(members, "url")
+        host = None if url is None else host_of(url)
+        if host is None:
+            return _unknown(tool, "which host it goes to is not clear")
+        return Request(tool=tool, needs=(Need(kind=NeedKind.FETCH, what=host, host=host),))
+    if tool == "PowerShell":
+        return _unknown(tool, "PowerShell is not understood")
+    name = _text(members, _NAMES[tool]) if tool in _NAMES else None
+    return Request(
+        tool="Agent" if tool == "Task" else tool,
+        needs=(Need(kind=NeedKind.TOOL, what=f"{tool}({name})" if name else tool),),
+        name=name,
+    )
+
+
+def _text(members: dict[str, Raw], name: str) -> str | None:
+    try:
+        return msgspec.json.decode(members[name], type=str)
+    except (KeyError, *_UNREADABLE):
+        return None
+
+
+def _unknown(tool: str, why: str) -> Request:
+    return Request(tool=tool, needs=(Need(kind=NeedKind.UNKNOWN, what=tool, why=why),))
+
+
+def _resolved(target: Target, context: Context) -> Target:
+    """With what the caller can tell of links: the path by its text, and the true one."""
+    if context.resolve is None or not target.paths or target.glob:
+        return target
+    true: list[str] = []
+    for path in target.paths:
+        full = path
+        if path.startswith("~"):
+            if context.home is None:
+                return target
+            full = context.home.rstrip("/") + path[1:]
+        if not full.startswith("/"):
+            return target
+        # A link before a `..` leads the true path elsewhere: then the text is no help.
+        true.append(context.resolve(full))
+    if not target.sure:
+        return msgspec.structs.replace(target, paths=tuple(dict.fromkeys((*target.paths, *true))))
+    return msgspec.structs.replace(
+        target, paths=tuple(dict.fromkeys((*target.paths, *true))), sure=True
+    )
+
+
+def _file(tool: str, kind: NeedKind, path: str, context: Context) -> Request:
+    # A tool's path is no shell word: nothing in it is expanded but the `~`.
+    word = Word(source=path, text=path, prefix=path, tilde=path.startswith("~"))
+    target = _resolved(locate(word, context.cwd), context)
+    free = kind is NeedKind.READ and inside(target, context.roots, context.home)
+    need = Need(kind=kind, what=path, target=target, free=free)
+    return Request(tool=tool, needs=(need,))
+
+
+def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
+    path = _text(members, "path") if "path" in members else context.cwd or "."
+    pattern = _text(members, "pattern") or ""
+    if path is None:
+        return _unknown(tool, "its path is not a text")
+    request = _file(tool, NeedKind.READ, path, context)
+    if tool == "Glob" and (pattern.startswith(("/", "~")) or ".." in pattern):
+        why = "its pattern leads out of its folder"
+        more = Need(kind=NeedKind.READ, what=pattern, target=Target(source=pattern), why=why)
+        return Request(tool=tool, needs=(*request.needs, more))
+    return request
+
+
+# --- shell commands ----------------------------------------------------------------------------
+
+
+def _shell(tool: str, command: str, context: Context) -> Request:
+    script = read(command, cwd=context.cwd)
+    needs: list[Need] = []
+    for part in script.parts:
+        needs.extend(_of_part(part, context))
+    needs.extend(
+        Need(kind=NeedKind.UNKNOWN, what=problem.source or command[:200], why=problem.why)
+        for problem in script.problems
+    )
+    if not needs:
+        # Only assignments, tests and comments: there is nothing to allow, and nothing to name.
+        needs.append(Need(kind=NeedKind.COMMAND, what=command[:200], free=True))
+    return Request(tool=tool, needs=tuple(needs), script=script, command=command)
+
+
+def _of_part(part: Part, context: Context) -> list[Need]:
+    needs: list[Need] = []
+    if part.words:
+        needs.append(
+            Need(kind=NeedKind.COMMAND, what=part.text, part=part, free=_free(part, context))
+        )
+    for effect in part.effects:
+        if effect.target is not None:
+            needs.append(_of_effect(part, effect, effect.target, context))  # noqa: PERF401 - clearer
+    needs.extend(_read(part, target, "it is its input", context) for target in part.reads)
+    for target in part.writes:
+        true = _resolved(target, context)
+        needs.append(
+            Need(
+                kind=NeedKind.EDIT,
+                what=target.source,
+                part=part,
+                target=true,
+                why="it is its output",
+            )
+        )
+    return needs
+
+
+def _free(part: Part, context: Context) -> bool:
+    if part.via or part.name not in UNTOUCHED or part.words[0].source != part.name:
+        return False
+    if any(effect.target is None for effect in part.effects):
+        return False
+    if part.name != "cd":
+        return True
+    targets = [each.target for each in part.effects if each.target is not None]
+    return all(inside(_resolved(each, context), context.roots, context.home) for each in targets)
+
+
+def _read(part: Part, target: Target, why: str, context: Context) -> Need:
+    true = _resolved(target, context)
+    free = inside(true, context.roots, context.home)
+    return Need(kind=NeedKind.READ, what=target.source, part=part, target=true, why=why, free=free)
+
+
+def _of_effect(part: Part, effect: Effect, target: Target, context: Context) -> Need:
+    if effect.kind is EffectKind.READS:
+        return _read(part, target, effect.why, context)
+    true = _resolved(target, context)
+    own = effect.own and inside(true, context.roots, context.home) and not protected(true)
+    return Need(
+        kind=NeedKind.EDIT, what=target.source, part=part, target=true, why=effect.why, own=own
+    )

@@ -1,12 +1,16 @@
-"""`weigh`: what Claude Code's own rules make of a call. Deny over ask over allow.
+"""`RuleSet.weigh`: what Claude Code's own rules make of a call. Deny over ask over allow.
 
-Strict where the CLI is lax, never the other way: an allow must cover every need.
+Rules of all sources count alike: a deny of the project is not lifted by an allow of the user.
+Strict where the CLI is lax: an allow must cover every need. The reference says where that is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.flags import spellings
 from quarterdeck.policy.matching import Match, Sense, match
 from quarterdeck.policy.needs import Context, Need, Request
 from quarterdeck.policy.specifiers import Rule, Source
@@ -31,32 +35,91 @@ class Outcome(Fact):
     """The needs that no allow rule covers, where nothing was denied or asked."""
 
 
+class _Index:
+    """The rules of one behavior, by the first word of the commands that they are for."""
+
+    def __init__(self, rules: Iterable[Placed]) -> None:
+        self._by_word: dict[str, list[tuple[int, Placed]]] = {}
+        self._others: list[tuple[int, Placed]] = []
+        for place, placed in enumerate(rules):
+            word = _first(placed.rule)
+            if word is None:
+                self._others.append((place, placed))
+            else:
+                self._by_word.setdefault(word, []).append((place, placed))
+
+    def looked_at(self, words: set[str]) -> list[Placed]:
+        """The rules that may hit a command with one of these first words, in their order."""
+        found = list(self._others)
+        for word in words:
+            found.extend(self._by_word.get(word, ()))
+        found.sort(key=lambda each: each[0])
+        return [placed for _, placed in found]
+
+
 class RuleSet:
     """Rules made ready for many calls."""
 
     def __init__(self, rules: tuple[Placed, ...]) -> None:
         self.rules = rules
+        self._indexes = {
+            behavior: _Index(each for each in rules if each.behavior is behavior)
+            for behavior in Behavior
+        }
 
     def weigh(self, request: Request, context: Context) -> Outcome:
-        """Hold every rule against a call."""
+        """Hold every rule against a call that may hit it."""
+        words = _words(request)
         for behavior in (Behavior.DENY, Behavior.ASK):
-            hits = self._hits(behavior, request, context, Sense.STOP)
+            hits = self._hits(behavior, request, context, Sense.STOP, words)
             if hits:
                 return Outcome(behavior=behavior, decided=hits)
-        hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW)
+        hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW, words)
         covered = {id(need) for _, hit in hits for need in hit.needs}
-        left = tuple(need for need in request.needs if id(need) not in covered)
-        if left or not request.needs:
+        left = tuple(need for need in request.needs if not need.free and id(need) not in covered)
+        if left or not hits:
             return Outcome(behavior=None, open=left)
         return Outcome(behavior=Behavior.ALLOW, decided=hits)
 
     def _hits(
-        self, behavior: Behavior, request: Request, context: Context, sense: Sense
+        self,
+        behavior: Behavior,
+        request: Request,
+        context: Context,
+        sense: Sense,
+        words: set[str],
     ) -> tuple[tuple[Placed, Match], ...]:
         found = []
-        for placed in self.rules:
-            if placed.behavior is behavior:
-                hit = match(placed.rule, request, context, sense)
-                if hit is not None:
-                    found.append((placed, hit))
+        for placed in self._indexes[behavior].looked_at(words):
+            hit = match(placed.rule, request, context, sense)
+            if hit is not None:
+                found.append((placed, hit))
         return tuple(found)
+
+
+def _first(rule: Rule) -> str | None:
+    """The only first word of commands that a rule can hit; None if it may hit others."""
+    if rule.command is None:
+        return None
+    words = rule.command.literal.split()
+    if not words or (
+        len(words) == 1 and not rule.command.exact and not _whole_word(rule.command.text)
+    ):
+        return None
+    return words[0]
+
+
+def _whole_word(text: str) -> bool:
+    return text.endswith(":*") or text.partition("*")[0].endswith((" ", "\t"))
+
+
+def _words(request: Request) -> set[str]:
+    """Every first word by which a rule may know a part of the request."""
+    words: set[str] = set()
+    if request.command is not None:
+        words.update(request.command.split(maxsplit=1)[:1])
+    if request.script is not None:
+        for part in request.script.parts:
+            for text in spellings(part):
+                words.update(text.split(maxsplit=1)[:1])
+    return words

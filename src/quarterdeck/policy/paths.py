@@ -1,7 +1,7 @@
-"""Path patterns of rules, in the way of gitignore: `//abs/**`, `~/x`, `/from-settings`, `./x`, `*.env`.
+"""Path patterns of rules, in the way of gitignore: `//abs/**`, `~/x`, `/x`, `./x`, `*.env`.
 
-By text alone: what is behind a link is the caller's to tell. A pattern that names a folder means all
-that is in it. Two strengths: to allow, a path must surely be meant; to stop, it need only be possible.
+By text alone: what is behind a link is the caller's to tell. A pattern that names a folder means
+all that is in it. Two strengths: to allow, a path must surely be meant; to stop, it may be meant.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _segments(text: str) -> str:
         else:
             parts.append(_name(name) + "/")
     joined = "".join(parts)
-    return joined[:-1] if joined.endswith("/") else joined
+    return joined.removesuffix("/")
 
 
 def _name(text: str) -> str:
@@ -226,5 +226,5 @@ _PROTECTED = re.compile(
 
 
 def protected(target: Target) -> bool:
-    """Is it a file that makes programs run, or says what agents may do? Case is no way around it."""
+    """Is it a file that makes programs run, or says what agents may do? In any case of letters."""
     return any(_PROTECTED.search(path) for path in target.paths)

@@ -1,6 +1,7 @@
 """Claude Code's own permission rules: `Tool`, and `Tool(specifier)`.
 
-Owns their syntax. What a rule hits is told in `matching`; what many rules make of a call in `parity`.
+Owns their syntax: a text becomes a `Rule` that is taken apart and compiled. What a rule hits is
+told in `matching`; what many rules make of a call in `parity`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.paths import PathPattern, path_pattern
 
 
 class Source(StrEnum):
@@ -31,6 +33,32 @@ class RuleError(ValueError):
         self.why = why
 
 
+class CommandPattern(Fact):
+    """The specifier of a rule for commands."""
+
+    text: str
+    literal: str
+    """What stands before its first wildcard: what the rule writes out at the start."""
+
+    words: tuple[str, ...]
+    """All words that it writes out."""
+
+    exact: bool
+    """No wildcard: it means one command only."""
+
+    regex: re.Pattern[str]
+
+    def names(self, token: str) -> bool:
+        """Does it write this out: an option, a setting, the name of a file that is run?"""
+        if self.exact:
+            return True
+        if not token:
+            return False
+        if len(token) <= 2:
+            return token in self.words
+        return any(word.startswith(token) for word in self.words)
+
+
 class Rule(Fact):
     """A rule as it was written, taken apart."""
 
@@ -39,8 +67,24 @@ class Rule(Fact):
     specifier: str | None = None
     """None: every call of the tool."""
 
+    command: CommandPattern | None = None
+    path: PathPattern | None = None
+    domain: str | None = None
+    name: re.Pattern[str] | None = None
+    """What an agent, a skill, or anything else with a name must be called."""
+
+    tools: re.Pattern[str] | None = None
+    """The tools that are meant, where it is not one only: `mcp__server`, `mcp__server__get_*`."""
+
+
+COMMANDS = frozenset({"Bash", "PowerShell", "Monitor"})
+READING = frozenset({"Read", "Glob", "Grep", "LS", "NotebookRead"})
+EDITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+ALIASES = {"Task": "Agent"}
+"""Names that an older or newer CLI has for the same tool."""
 
 _SHAPE = re.compile(r"([^()\s]+)(?:\((.*)\))?", re.DOTALL)
+_TOOL = re.compile(r"[A-Za-z][\w.*-]*")
 
 
 def parse_rule(text: str) -> Rule:
@@ -48,7 +92,81 @@ def parse_rule(text: str) -> Rule:
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise RuleError(text, "it must be Tool or Tool(specifier)")
-    tool, specifier = shape.groups()
-    if specifier is not None and specifier.strip() in {"", "*"}:
-        specifier = None
-    return Rule(text=text, tool=tool, specifier=specifier)
+    written, specifier = shape.groups()
+    tool = ALIASES.get(written, written)
+    if not _TOOL.fullmatch(tool) and tool != "*":
+        raise RuleError(text, f"{written!r} is no name of a tool")
+    if specifier is not None and not specifier.strip():
+        raise RuleError(text, "there is nothing between its brackets")
+    if tool.startswith("mcp__"):
+        return _mcp(text, tool, specifier)
+    if "*" in tool:
+        raise RuleError(text, "a wildcard in a tool's name is for MCP tools only")
+    if specifier is None or (specifier == "*" and tool not in READING | EDITING):
+        return Rule(text=text, tool=tool)
+    if tool in COMMANDS:
+        return Rule(
+            text=text, tool=tool, specifier=specifier, command=command_pattern(text, specifier)
+        )
+    if tool in READING | EDITING:
+        return Rule(text=text, tool=tool, specifier=specifier, path=path_pattern(specifier))
+    if tool == "WebFetch":
+        return Rule(text=text, tool=tool, specifier=specifier, domain=_domain(text, specifier))
+    if tool == "WebSearch":
+        raise RuleError(text, "WebSearch takes no specifier")
+    return Rule(text=text, tool=tool, specifier=specifier, name=_named(specifier))
+
+
+def command_pattern(text: str, specifier: str) -> CommandPattern:
+    """Read the specifier of a rule for commands. Raises RuleError."""
+    if ":*" in specifier[:-2]:
+        raise RuleError(text, "`:*` is for the end only")
+    if specifier == ":*":
+        raise RuleError(text, "there is no command before `:*`")
+    body = specifier[:-2] + " *" if specifier.endswith(":*") else specifier
+    pieces = body.split("*")
+    literal = pieces[0]
+    if len(pieces) == 1:
+        regex = re.escape(body)
+    elif len(pieces) == 2 and body.endswith(" *"):
+        # A rule for `git *` is one for `git` too, and never for `gitk`.
+        regex = re.escape(body[:-2]) + r"(?:[ \t\n].*)?"
+    else:
+        regex = ".*".join(re.escape(piece) for piece in pieces)
+    return CommandPattern(
+        text=specifier,
+        literal=literal.rstrip() if len(pieces) == 2 and body.endswith(" *") else literal,
+        words=tuple(" ".join(pieces).split()),
+        exact=len(pieces) == 1,
+        regex=re.compile(regex, re.DOTALL),
+    )
+
+
+def _mcp(text: str, tool: str, specifier: str | None) -> Rule:
+    if specifier not in {None, "*"}:
+        raise RuleError(text, "a rule for MCP tools takes no specifier")
+    parts = tool.split("__")
+    if len(parts) < 2 or not parts[1]:
+        raise RuleError(text, "it must be mcp__server or mcp__server__tool")
+    if "*" in tool:
+        wanted = ".*".join(re.escape(piece) for piece in tool.split("*"))
+        return Rule(text=text, tool=tool, tools=re.compile(wanted, re.DOTALL))
+    if len(parts) == 2:
+        return Rule(
+            text=text, tool=tool, tools=re.compile(re.escape(tool) + "(?:__.*)?", re.DOTALL)
+        )
+    return Rule(text=text, tool=tool)
+
+
+def _domain(text: str, specifier: str) -> str:
+    kind, colon, host = specifier.partition(":")
+    if kind.strip() != "domain" or not colon or not host.strip():
+        raise RuleError(text, "WebFetch takes domain:host")
+    if re.search(r"[/@\s\\]", host.strip()):
+        raise RuleError(text, "a domain is a host only: no scheme, path or port")
+    return host.strip().lower()
+
+
+def _named(specifier: str) -> re.Pattern[str]:
+    body = specifier[:-2] + "*" if specifier.endswith(":*") else specifier
+    return re.compile(".*".join(re.escape(piece) for piece in body.split("*")), re.DOTALL)

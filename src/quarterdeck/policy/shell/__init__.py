@@ -4,6 +4,9 @@
 `problems`, and nobody may take a script with problems for harmless.
 """
 
+from quarterdeck.policy.shell.commands import UNTOUCHED
+from quarterdeck.policy.shell.git import git_without_options
+from quarterdeck.policy.shell.places import locate
 from quarterdeck.policy.shell.reader import LIMIT, read
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -19,6 +22,7 @@ from quarterdeck.policy.shell.script import (
 
 __all__ = [
     "LIMIT",
+    "UNTOUCHED",
     "Assignment",
     "Effect",
     "EffectKind",
@@ -28,5 +32,7 @@ __all__ = [
     "Script",
     "Target",
     "Word",
+    "git_without_options",
+    "locate",
     "read",
 ]

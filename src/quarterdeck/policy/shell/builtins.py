@@ -19,7 +19,8 @@ def _cd(words: tuple[Word, ...], here: Where) -> Known:
     named = [word for word in words[1:] if word.text not in {"-L", "-P", "-e", "--"}]
     if len(named) > 1:
         return Known(moves=NOWHERE)
-    return Known(moves=here.into(named[0] if named else _HOME))
+    to = named[0] if named else _HOME
+    return Known(effects=(reads(here.target(to), "it goes there"),), moves=here.into(to))
 
 
 def _lost(words: tuple[Word, ...], here: Where) -> Known:

@@ -1,18 +1,21 @@
-"""From one simple command to its parts: wrappers are peeled, and what the program does is looked up.
+"""From one simple command to its parts: wrappers peeled, and what the program does looked up.
 
-Above it `reader`, which knows where the command stands; below it `wrappers` (programs that run other
-programs) and `programs` (what options and operands do). A wrapper may hold another: peeling goes on
-until a command is left that runs nothing else.
+Above it `reader`, which knows where the command stands; below it `wrappers` (programs that run
+other programs) and `programs` (what options and operands do). A wrapper may hold another: peeling
+goes on until a command is left that runs nothing else.
 """
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.shell.effects import Known, runs
 from quarterdeck.policy.shell.environment import set_before
+from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.places import NOWHERE, Where
-from quarterdeck.policy.shell.effects import Known
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -26,11 +29,16 @@ from quarterdeck.policy.shell.script import (
 from quarterdeck.policy.shell.words import joined
 from quarterdeck.policy.shell.wrappers import Peeled, peel
 
-RESERVED = frozenset(
+RESERVED = names(
     "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
-    " foreach end repeat always".split()
+    " foreach end repeat always"
 )
 """Words of the grammar: where one is taken for a command's name, the tree is wrong."""
+
+UNTOUCHED = names("cd true false : test [ echo pwd exit return break continue")
+"""Commands that change nothing beyond the script they stand in, whatever words they get."""
+
+_SPECIAL = re.compile(r"[\s\"'\\$`]")
 
 LAYERS = 8
 """Wrappers around wrappers."""
@@ -205,6 +213,17 @@ def _inner(layer: _Layer, found: Peeled) -> list[_Layer]:
     return inner
 
 
+def _unknowns(words: tuple[Word, ...]) -> list[Effect]:
+    """Words that may be anything when the command runs, an option among them."""
+    if words[0].literal in UNTOUCHED:
+        return []
+    return [
+        runs(f"{word.source} is only known when it runs", word.source)
+        for word in words[1:]
+        if word.text is None
+    ]
+
+
 def _part(
     simple: Simple,
     layer: _Layer,
@@ -221,13 +240,19 @@ def _part(
     if prefix:
         last = forms[-1]
         forms.append(Form(text=prefix + last.text, named=len(prefix) + max(last.named, head)))
+    decoded = [word.literal for word in layer.words]
+    if all(each and not _SPECIAL.search(each) for each in decoded):
+        # `'rm' x` and `\\rm x` are `rm x`, and rules know them by that.
+        plain = " ".join(each for each in decoded if each)
+        if plain != text:
+            forms.insert(1, Form(text=plain, named=0))
     return Part(
         words=layer.words,
         text=text,
         forms=tuple(forms),
         span=simple.span,
         assignments=simple.assignments,
-        effects=(*effects, *known.effects),
+        effects=(*effects, *known.effects, *_unknowns(layer.words)),
         via=layer.via,
         open_ended=layer.open_ended,
     )

@@ -28,9 +28,9 @@ def alters(why: str, token: str) -> Effect:
     return Effect(kind=EffectKind.ALTERS, why=why, token=token)
 
 
-def writes(target: Target, why: str) -> Effect:
-    """Writes, moves or removes a file."""
-    return Effect(kind=EffectKind.WRITES, why=why, target=target)
+def writes(target: Target, why: str, *, own: bool = False) -> Effect:
+    """Writes, moves or removes a file. `own`: that is what the command is there for."""
+    return Effect(kind=EffectKind.WRITES, why=why, target=target, own=own)
 
 
 def reads(target: Target, why: str) -> Effect:

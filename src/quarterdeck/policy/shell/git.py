@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
-from quarterdeck.policy.shell.options import option
+from quarterdeck.policy.shell.lists import names
+from quarterdeck.policy.shell.options import Options, option
 from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
 
@@ -18,11 +19,10 @@ _SAFE_KEYS = re.compile(
 )
 """Settings that change how git shows or joins things, never what it runs."""
 
-_GLOBAL_VALUES = frozenset(
-    "-c -C --git-dir --work-tree --namespace --super-prefix --config-env --exec-path"
-    " --attr-source".split()
+_GLOBAL_VALUES = names(
+    "-c -C --git-dir --work-tree --namespace --super-prefix --config-env --exec-path --attr-source"
 )
-_GLOBAL_RISKS = frozenset("--git-dir --work-tree --exec-path --config-env --namespace".split())
+_GLOBAL_RISKS = names("--git-dir --work-tree --exec-path --config-env --namespace")
 _ANYWHERE = (
     "--upload-pack",
     "--receive-pack",
@@ -34,8 +34,6 @@ _ANYWHERE = (
     "--template",
     "--config",
     "--filters",
-    "--gpg-sign_",
-    "--show-signature_",
     "--unsafe-paths",
     "--strategy",
     "--sendmail-cmd",
@@ -45,13 +43,10 @@ _ANYWHERE = (
     "--separate-git-dir",
     "--run",
     "--command",
-    "--no-index_",
 )
 _BY_SUBCOMMAND = {
     "rebase": ("-x", "-s"),
     "clone": ("-u", "-c"),
-    "fetch": ("-u_",),
-    "ls-remote": ("-u_",),
     "grep": ("-O",),
     "difftool": ("-x", "-t", "--tool", "difftool"),
     "mergetool": ("-t", "--tool", "mergetool"),
@@ -85,7 +80,10 @@ _BY_SUBCOMMAND = {
     "receive-pack": ("receive-pack",),
     "lfs": ("lfs",),
 }
-_WRITES = ("--output", "--output-directory", "--output-indicator_", "--bundle-uri_")
+_WRITES = (
+    "--output",
+    "--output-directory",
+)
 
 
 def git(words: tuple[Word, ...], here: Where) -> Known:
@@ -98,20 +96,19 @@ def git(words: tuple[Word, ...], here: Where) -> Known:
     if name is None:
         effects.append(runs("which git command it is, is only known when it runs", rest[0].source))
         return Known(effects=tuple(effects))
+    given = Options(rest)
     for each in _ANYWHERE:
-        effects.extend(runs(f"git {each} may run other code", each) for _ in option(rest, each))
+        effects.extend(runs(f"git {each} may run other code", each) for _ in given.find(each))
     for each in _BY_SUBCOMMAND.get(name, ()):
         if each == name or (not each.startswith("-") and any(w.text == each for w in rest[1:])):
             effects.append(_subcommand(name, each))
         elif each.startswith("-"):
             effects.extend(
-                runs(f"git {name} {each} may run other code", each) for _ in option(rest, each)
+                runs(f"git {name} {each} may run other code", each) for _ in given.find(each)
             )
     effects.extend(_files(name, rest, here))
     for word in rest[1:]:
-        if word.text is None and not word.prefix.strip("-"):
-            effects.append(runs(f"{word.source} may be an option of git", word.source))
-        elif "ext::" in word.prefix or "fd::" in word.prefix or "oProxyCommand" in word.prefix:
+        if "ext::" in word.prefix or "fd::" in word.prefix or "oProxyCommand" in word.prefix:
             effects.append(runs("this address makes git run a program", word.source))
     scripts = _scripts(name, rest)
     return Known(effects=tuple(effects), scripts=scripts)
@@ -120,12 +117,12 @@ def git(words: tuple[Word, ...], here: Where) -> Known:
 def _subcommand(name: str, each: str) -> Effect:
     what = name if each == name else f"{name} {each}"
     if name in {"config", "remote", "submodule", "replace", "update-index"}:
-        return alters(f"git {what} changes what later commands do", what)
-    return runs(f"git {what} may run other code", what)
+        return alters(f"git {what} changes what later commands do", each)
+    return runs(f"git {what} may run other code", each)
 
 
 def _global(words: tuple[Word, ...]) -> tuple[list[Effect], int]:
-    """git's own options, before the subcommand."""
+    """Options of git itself, before the subcommand."""
     effects: list[Effect] = []
     at = 1
     while at < len(words):
@@ -143,9 +140,7 @@ def _global(words: tuple[Word, ...]) -> tuple[list[Effect], int]:
             if not _SAFE_KEYS.fullmatch(key):
                 effects.append(runs("a setting may make git run a program", key.partition("=")[0]))
             takes = text == "-c"
-        elif name in _GLOBAL_RISKS:
-            effects.append(runs(f"git {name} works on another repository or program", name))
-        elif (
+        elif name in _GLOBAL_RISKS or (
             name not in _GLOBAL_VALUES
             and len(name) > 3
             and any(each.startswith(name) for each in _GLOBAL_RISKS)
@@ -180,8 +175,8 @@ def _files(name: str, rest: tuple[Word, ...], here: Where) -> list[Effect]:
         )
     if name in {"worktree", "clone", "init"}:
         operands = [word for word in rest[1:] if not word.prefix.startswith("-")]
-        for word in operands[1:2] if name != "init" else operands[:1]:
-            effects.append(writes(here.target(word), f"git {name} makes it"))
+        made = operands[1:2] if name != "init" else operands[:1]
+        effects.extend(writes(here.target(word), f"git {name} makes it") for word in made)
     return effects
 
 
@@ -197,3 +192,12 @@ def _scripts(name: str, rest: tuple[Word, ...]) -> tuple[str, ...]:
                 texts = [each.text or each.source for each in rest[at + 1 :]]
                 found.append(" ".join(text for text in texts if text != "--recursive"))
     return tuple(found)
+
+
+def git_without_options(words: list[str]) -> list[str]:
+    """The words of git from the subcommand on: `git -C x push` pushes too."""
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        name, equals, _ = words[at].partition("=")
+        at += 2 if name in _GLOBAL_VALUES and not equals and name != "--exec-path" else 1
+    return words[at:]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from quarterdeck.policy.shell.effects import Known, reads, runs, writes
+from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import operands, option
 from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
@@ -13,7 +14,7 @@ from quarterdeck.policy.shell.script import Effect, Target, Word
 _Reader = Callable[[tuple[Word, ...], Where], Known]
 
 _CODE = {
-    "python": ("-c", "-i", "-m_"),
+    "python": ("-c", "-i"),
     "pypy": ("-c", "-i"),
     "ipython": ("-c", "-i"),
     "perl": ("-e", "-E", "-i", "-M", "-m", "-p", "-n", "-x", "-d"),
@@ -64,7 +65,7 @@ _CODE = {
     "pwsh": ("-c", "-Command", "-File", "-EncodedCommand", "-e", "-f"),
 }
 _NUMBERED = re.compile(r"([A-Za-z]+?)(?:\d+(?:\.\d+)*)(?:-\w+)?")
-_FROM_INPUT = frozenset("python pypy perl ruby node nodejs php lua tclsh bun Rscript".split())
+_FROM_INPUT = names("python pypy perl ruby node nodejs php lua tclsh bun Rscript")
 
 
 def language(name: str) -> _Reader | None:
@@ -107,11 +108,11 @@ def _before_script(words: tuple[Word, ...]) -> tuple[Word, ...]:
 _AWK_RISKS = re.compile(
     r"system|getline|\||>|@|ENVIRON|PROCINFO|ARGV|-\s*f|close|fflush|\bextension\b|/inet"
 )
-_AWK_VALUES = frozenset("-F -v -f --field-separator --assign --file -e --source".split())
+_AWK_VALUES = names("-F -v -f --field-separator --assign --file -e --source")
 
 
 def _awk(words: tuple[Word, ...], here: Where) -> Known:
-    """awk runs programs with system() and pipes, and writes files with `>`."""
+    """It runs programs with system() and pipes, and writes files with `>`."""
     effects: list[Effect] = []
     for each in (
         "-f",
@@ -160,7 +161,7 @@ _SED_COMMAND = (
     r"y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)"
 )
 _SED_SAFE = re.compile(rf"\s*(?:{_SED_ADDRESS}{_SED_COMMAND}\s*(?:[;\n]\s*|$))*", re.DOTALL)
-"""Scripts of sed that only change text on its way: anything else may write a file or run a command."""
+"""Scripts of sed that only change text on its way: any other may write a file or run a command."""
 
 
 def _sed(words: tuple[Word, ...], here: Where) -> Known:
@@ -184,9 +185,11 @@ def _sed(words: tuple[Word, ...], here: Where) -> Known:
     named = list(operands(words, frozenset(("-e", "--expression", "-f", "--file", "-l"))))
     if not given and named:
         scripts.append(named.pop(0))
-    for script in scripts:
-        if script.text is None or not _sed_safe(script.text):
-            effects.append(runs("sed's script may run commands or write files", script.source))
+    effects.extend(
+        runs("sed's script may run commands or write files", script.source)
+        for script in scripts
+        if script.text is None or not _sed_safe(script.text)
+    )
     for word in named:
         target = here.target(word)
         effects.append(

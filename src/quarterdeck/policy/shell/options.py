@@ -68,24 +68,47 @@ def operands(words: tuple[Word, ...], values: frozenset[str]) -> Iterator[Word]:
             at += 1
 
 
-def option(words: tuple[Word, ...], name: str) -> Iterator[tuple[Word, str | None]]:
-    """Every use of an option: its word, and its value if it has one that is known.
+class Options:
+    """The options among a command's words, found once and asked for often."""
 
-    Long options may be shortened (`--outp=x`), short ones stand together (`-xzf`): both are found,
-    also where it is not certain that they are meant. None: no value, or one that is not known.
-    """
-    for at, word in enumerate(words[1:], 1):
-        text = word.text if word.text is not None else word.prefix
-        following = words[at + 1].text if at + 1 < len(words) else None
-        if text == "--":
+    def __init__(self, words: tuple[Word, ...]) -> None:
+        self._words = words
+        self._dashed: list[tuple[int, str]] = []
+        for at, word in enumerate(words[1:], 1):
+            text = word.prefix if word.text is None else word.text
+            if text == "--":
+                break
+            if text.startswith("-") and len(text) > 1:
+                self._dashed.append((at, text))
+
+    def find(self, name: str) -> Iterator[tuple[Word, str | None]]:
+        """Every use of an option: its word, and its value if it has one that is known.
+
+        Long options may be shortened (`--outp=x`), short ones stand together (`-xzf`): both are
+        found, also where it is not certain that they are meant. A name without a dash is found at
+        the start of any word.
+        """
+        if name[0] != "-":
+            for word in self._words[1:]:
+                if word.prefix.startswith(name):
+                    yield word, None
             return
-        if name.startswith("--"):
-            given, equals, value = text.partition("=")
-            if len(given) > 3 and name.startswith(given):
-                yield word, (value if equals else following)
-        elif len(name) > 2:
-            if text.partition("=")[0] == name:
-                yield word, following
-        elif text.startswith("-") and not text.startswith("--") and name[1] in text[1:]:
-            place = text.index(name[1], 1)
-            yield word, (text[place + 1 :] or following)
+        for at, text in self._dashed:
+            if name.startswith("--"):
+                given, equals, value = text.partition("=")
+                if len(given) > 3 and name.startswith(given):
+                    yield self._words[at], (value if equals else self._after(at))
+            elif len(name) > 2:
+                if text.partition("=")[0] == name:
+                    yield self._words[at], self._after(at)
+            elif text[1] != "-" and name[1] in text[1:]:
+                place = text.index(name[1], 1)
+                yield self._words[at], (text[place + 1 :] or self._after(at))
+
+    def _after(self, at: int) -> str | None:
+        return self._words[at + 1].text if at + 1 < len(self._words) else None
+
+
+def option(words: tuple[Word, ...], name: str) -> Iterator[tuple[Word, str | None]]:
+    """Every use of one option."""
+    return Options(words).find(name)

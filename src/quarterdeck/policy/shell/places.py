@@ -65,6 +65,11 @@ class Where:
 NOWHERE = Where(())
 
 
+def locate(word: Word, cwd: str | None) -> Target:
+    """The file that a word names in a folder."""
+    return Where.start(cwd).target(word)
+
+
 def normal(path: str) -> str:
     """A path without `.`, `..` and doubled slashes, by its text."""
     return _climb(path, path.startswith("/"))

@@ -7,15 +7,18 @@ allows it allows that. What is listed is known to do more, and a rule must name 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
+
+import msgspec
 
 from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
 from quarterdeck.policy.shell.languages import LANGUAGES, language
-from quarterdeck.policy.shell.options import operands, option
+from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.places import HARMLESS, Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
 
@@ -79,7 +82,7 @@ PROGRAMS: dict[str, Program] = {
     **_alike(
         "cat tac nl wc file stat md5sum sha1sum sha256sum sha512sum b2sum cksum sum cmp comm cut"
         " paste fold rev strings base64 base32 expand unexpand fmt pr join tsort readlink realpath"
-        " zcat bzcat xzcat zless zmore cksum ls dir vdir du df dd_",
+        " zcat bzcat xzcat zless zmore cksum ls dir vdir du df",
         _program(Use.READS, values="-n -c -d -f -w -b -t --bytes --lines"),
     ),
     "head": _program(Use.READS, values="-n -c --lines --bytes"),
@@ -273,28 +276,30 @@ def _added(name: str, via: str) -> list[Effect]:
 
 def _regular(name: str, program: Program, words: tuple[Word, ...], here: Where) -> Known:
     effects: list[Effect] = []
+    given = Options(words)
     for each in program.runs:
         effects.extend(
             runs(f"{name} {each} can run other code or change what it works on", each)
-            for _ in option(words, each)
+            for _ in given.find(each)
+        )
+    if program.runs:
+        # A file that is called like an option becomes one where a pattern finds it.
+        effects.extend(
+            runs(f"{word.source} may find a file that {name} takes for an option", word.source)
+            for word in words[1:]
+            if word.glob and word.prefix[:1] in {"*", "?", "["}
         )
     for each in program.writes:
         effects.extend(
             writes(_valued(value, word, here), f"{name} {each} writes it")
-            for word, value in option(words, each)
+            for word, value in given.find(each)
             if value not in HARMLESS
         )
     for each in program.reads:
         effects.extend(
             reads(_valued(value, word, here), f"{name} {each} reads it")
-            for word, value in option(words, each)
+            for word, value in given.find(each)
             if value not in HARMLESS
-        )
-    if program.runs or program.writes:
-        effects.extend(
-            runs(f"{word.source} may be an option of {name}", word.source)
-            for word in words[1:]
-            if word.text is None and not word.prefix.strip("-")
         )
     effects.extend(_operands(name, program, words, here))
     return Known(effects=tuple(effects))
@@ -312,8 +317,12 @@ def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where)
         return []
     named = list(operands(words, program.values))[program.skipped :]
     files = [word for word in named if word.text not in HARMLESS]
-    folder = [found for each in program.target for found in option(words, each)]
+    folder = [found for each in program.target for found in Options(words).find(each)]
     effects = [writes(_valued(value, word, here), f"{name} writes there") for word, value in folder]
+    deep = program.use is Use.MOVES or any(
+        word.prefix == "--recursive" or re.match(r"-[A-Za-z]*[rR]", word.prefix)
+        for word in words[1:]
+    )
     for at, word in enumerate(files):
         last = at == len(files) - 1 and not folder and len(files) > 1
         target = here.target(word)
@@ -321,9 +330,10 @@ def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where)
             case Use.READS:
                 effects.append(reads(target, f"{name} reads it"))
             case Use.WRITES | Use.MOVES:
-                effects.append(writes(target, f"{name} writes or removes it"))
+                target = msgspec.structs.replace(target, deep=deep)
+                effects.append(writes(target, f"{name} writes or removes it", own=True))
             case _ if last:
-                effects.append(writes(target, f"{name} writes it"))
+                effects.append(writes(target, f"{name} writes it", own=True))
             case _:
                 effects.append(reads(target, f"{name} reads it"))
     return effects
@@ -335,7 +345,7 @@ def _dd(words: tuple[Word, ...], here: Where) -> Known:
         key, _, value = word.prefix.partition("=")
         target = _valued(value if word.text is not None else None, word, here)
         if key == "of" or (word.text is None and not key):
-            effects.append(writes(target, "dd writes it"))
+            effects.append(writes(target, "dd writes it", own=True))
         elif key == "if" and value not in HARMLESS:
             effects.append(reads(target, "dd reads it"))
     return Known(effects=tuple(effects))
@@ -358,10 +368,8 @@ def _find(words: tuple[Word, ...], here: Where) -> Known:
         elif word.text in {"-fprint", "-fprint0", "-fprintf", "-fls"}:
             after = words[at + 1] if at + 1 < len(words) else word
             effects.append(writes(here.target(after), f"find {word.text} writes it"))
-        elif word.text in {"-files0-from"}:
+        elif word.text == "-files0-from":
             effects.append(runs("find takes its folders from a file", "-files0-from"))
-        elif word.text is None and word not in roots:
-            effects.append(runs(f"{word.source} may be an action of find", word.source))
     return Known(effects=tuple(effects))
 
 

@@ -12,16 +12,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from typing import ClassVar
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from quarterdeck.policy.shell.commands import Simple, Understood, understand
 from quarterdeck.policy.shell.environment import set_alone
-from quarterdeck.policy.shell.heredocs import check_heredoc
-from quarterdeck.policy.shell.places import HARMLESS, NOWHERE, Where
-from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Target, Word
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.lists import names
+from quarterdeck.policy.shell.pieces import SKIPPED, Pieces
+from quarterdeck.policy.shell.places import NOWHERE, Where
+from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Word
 
 LIMIT = 16_384
 """Characters of a command that is looked into. A longer one is asked about as a whole."""
@@ -36,16 +37,11 @@ PARTS = 2_000
 
 _PARSER = Parser(Language(tree_sitter_bash.language()))
 _ODD = re.compile(r"[^\n\t -~]")
-_JOINT = re.compile(r"(?:\\\n)+")
-_BLANK = re.compile(r"(?:[ \t\n]|\\\n)*")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
-_DIGITS = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
-_WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
-_SKIPPED = frozenset({"comment", "heredoc_start", "heredoc_end", "file_descriptor", "regex"})
-_WORDS = frozenset(
+_WORDS = names(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
     " simple_expansion command_substitution process_substitution arithmetic_expansion"
-    " brace_expression extglob_pattern".split()
+    " brace_expression extglob_pattern"
 )
 
 
@@ -65,23 +61,8 @@ def read(command: str, *, cwd: str | None = None, limit: int = LIMIT) -> Script:
     )
 
 
-class _Reader:
+class _Reader(Pieces):
     """Reads one text. Scripts within it are read by readers of their own, one level deeper."""
-
-    def __init__(self, source: str, here: Where, level: int) -> None:
-        self.parts: list[Part] = []
-        self.problems: list[Problem] = []
-        self.steps = 0
-        self._source = source
-        self._level = level
-        self._here = here
-        """Where the next command runs, if the last one did well."""
-        self._loose = here
-        """Where it runs whether the last one did well or not."""
-        self._bytes = source.encode("utf-8", "replace")
-        self._ascii = len(self._bytes) == len(source)
-        self._span: tuple[int, int] | None = None
-        self._depth = 0
 
     # --- the whole text --------------------------------------------------------------------
 
@@ -100,24 +81,6 @@ class _Reader:
         if not self.parts and not self.problems and not self._source.strip():
             self._problem(whole, "there is no command in it")
 
-    def _problem(self, at: tuple[int, int], why: str) -> None:
-        text = self._bytes[at[0] : at[1]].decode("utf-8", "replace")
-        self.problems.append(Problem(source=text[:200], why=why, span=self._chars(at)))
-
-    def _chars(self, at: tuple[int, int]) -> tuple[int, int]:
-        if self._span is not None:
-            return self._span
-        if self._ascii:
-            return at
-        start = len(self._bytes[: at[0]].decode("utf-8", "replace"))
-        return start, start + len(self._bytes[at[0] : at[1]].decode("utf-8", "replace"))
-
-    def _text(self, node: Node) -> str:
-        return self._bytes[node.start_byte : node.end_byte].decode("utf-8", "replace")
-
-    def _doubt(self, node: Node, why: str) -> None:
-        self._problem((node.start_byte, node.end_byte), why)
-
     # --- walking ---------------------------------------------------------------------------
 
     def _visit(self, node: Node) -> None:
@@ -125,7 +88,7 @@ class _Reader:
         if len(self.parts) > PARTS:
             return
         kind = node.type
-        handler = _HANDLERS.get(kind)
+        handler = self._HANDLERS.get(kind)
         if handler is not None:
             if self._depth >= DEPTH:
                 self._doubt(node, "it is nested too deep")
@@ -135,15 +98,9 @@ class _Reader:
             self._depth -= 1
         elif kind in _WORDS:
             self._word(node)
-        elif node.is_named and kind not in _SKIPPED:
+        elif node.is_named and kind not in SKIPPED:
             self._doubt(node, f"{kind.replace('_', ' ')} is not understood")
             self._inside(node)
-
-    def _inside(self, node: Node) -> None:
-        """Look for commands in a node that is none itself: all of them may run."""
-        for child in node.children:
-            if child.child_count or child.type in _HANDLERS:
-                self._visit(child)
 
     def _sequence(self, node: Node) -> None:
         """Commands one after the other."""
@@ -160,18 +117,6 @@ class _Reader:
                 self._here = self._loose
                 self._visit(child)
         self._gap(end, node.end_byte)
-
-    def _gap(self, start: int, end: int) -> None:
-        """Between two nodes there may be blanks only, and no line that goes on within a word."""
-        if start >= end:
-            return
-        text = self._bytes[start:end].decode("utf-8", "replace")
-        if text == " ":
-            return
-        if not _BLANK.fullmatch(text):
-            self._problem((start, end), f"{text[:40]!r} is not understood")
-        elif _JOINT.fullmatch(text):
-            self._problem((start, end), "a word goes on in the next line")
 
     def _list(self, node: Node) -> None:
         """`a && b`, `a || b`."""
@@ -190,10 +135,6 @@ class _Reader:
         if operator.type == "||":
             self._here = self._here.union(passed)
         self._loose = self._loose.union(either)
-
-    def _gaps(self, children: list[Node]) -> None:
-        for left, right in zip(children, children[1:], strict=False):
-            self._gap(left.end_byte, right.start_byte)
 
     def _apart(self, node: Node) -> None:
         """In a process of its own: what it does to the working folder ends with it."""
@@ -237,12 +178,6 @@ class _Reader:
             self._doubt(node, "it evaluates what variables hold")
         self._inside(node)
 
-    def _arithmetic(self, node: Node) -> None:
-        text = self._text(node)
-        if not _DIGITS.fullmatch(text.strip("$[]()")):
-            self._doubt(node, "arithmetic evaluates what variables hold")
-        self._inside(node)
-
     def _compound(self, node: Node) -> None:
         if node.children and node.children[0].type == "((":
             self._arithmetic(node)
@@ -261,56 +196,8 @@ class _Reader:
         self._body(node)
         self._here = self._loose = NOWHERE
 
-    def _error(self, node: Node) -> None:
+    def _look_inside(self, node: Node) -> None:
         self._inside(node)
-
-    def _expansion(self, node: Node) -> None:
-        text = self._text(node)
-        if re.search(r"@[PEAKakQULu]\}?$", text) or text.startswith("${!"):
-            self._doubt(node, "it expands what a variable holds once more")
-        elif "[" in text and not re.search(r"\[(?:[0-9@*-]+|\$?\w+)\]", text):
-            self._doubt(node, "it evaluates an index")
-        self._inside(node)
-
-    # --- words, assignments, redirections ----------------------------------------------------
-
-    def _word(self, node: Node) -> Word:
-        """A word, and the commands that are substituted in it."""
-        self.steps += 1
-        if node.child_count:
-            self._substituted(node)
-        return word(self._text(node))
-
-    def _substituted(self, node: Node) -> None:
-        kind = node.type
-        if kind in {"command_substitution", "process_substitution"}:
-            self._visit(node)
-        elif kind == "expansion":
-            self._expansion(node)
-        elif kind == "arithmetic_expansion":
-            self._arithmetic(node)
-        else:
-            for child in node.children:
-                if child.child_count:
-                    self.steps += 1
-                    self._substituted(child)
-
-    def _assignment(self, node: Node) -> Assignment | None:
-        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if name is None:
-            self._doubt(node, "this assignment is not understood")
-            return None
-        if name.type == "subscript":
-            if not re.fullmatch(r"\w+\[(?:\d+|\"?\w+\"?)\]", self._text(name)):
-                self._doubt(node, "it evaluates an index")
-            self._inside(name)
-        label = self._text(name).partition("[")[0]
-        if value is None:
-            return Assignment(name=label, value=word(""))
-        if value.type == "array":
-            self._inside(value)
-            return Assignment(name=label, value=Word(source=self._text(value)))
-        return Assignment(name=label, value=self._word(value))
 
     def _alone(self, node: Node) -> None:
         """Assignments with no command: they last."""
@@ -334,8 +221,9 @@ class _Reader:
         if body is not None:
             self._visit(body)
         kept = self._here, self._loose
-        # Tree-sitter hangs the redirection of the last command of a list on the whole list.
-        self._here = self._loose = before.union(self._loose)
+        if body is None or body.type not in {"list", "pipeline"}:
+            self._here = before.union(self._loose)
+        # Else the tree hangs the redirection of a list's last command on the whole list.
         reads, writes = self._redirections(redirects)
         self._here, self._loose = kept
         if reads or writes:
@@ -348,68 +236,6 @@ class _Reader:
     def _bare(self, node: Node) -> None:
         """A redirection with no command, as in `$(<file)`."""
         self._simple(node, [], [], [node])
-
-    def _redirections(self, nodes: Iterable[Node]) -> tuple[tuple[Target, ...], tuple[Target, ...]]:
-        reads: list[Target] = []
-        writes: list[Target] = []
-        for node in nodes:
-            self.steps += 1
-            if node.type == "heredoc_redirect":
-                self._heredoc(node, reads, writes)
-            elif node.type == "herestring_redirect":
-                self._inside_words(node)
-            else:
-                self._file(node, reads, writes)
-        return tuple(reads), tuple(writes)
-
-    def _file(self, node: Node, reads: list[Target], writes: list[Target]) -> None:
-        operator = next((c.type for c in node.children if not c.is_named), "")
-        targets = [c for c in node.children if c.is_named and c.type != "file_descriptor"]
-        if len(targets) != 1:
-            if operator not in {">&-", "<&-"} or targets:
-                self._doubt(node, "this redirection is not understood")
-            for each in targets:
-                self._word(each)
-            return
-        named = self._word(targets[0])
-        if (
-            operator in {">&", "<&"}
-            and named.text is not None
-            and re.fullmatch(r"\d+-?|-", named.text)
-        ):
-            return
-        if named.text in HARMLESS or targets[0].type == "process_substitution":
-            return
-        if named.text is not None and named.text.startswith(("/dev/tcp/", "/dev/udp/")):
-            self._doubt(node, "it opens a connection")
-            return
-        target = self._here.target(named)
-        if operator in _WRITES:
-            writes.append(target)
-        if operator in {"<", "<>"}:
-            reads.append(target)
-        if operator not in _WRITES and operator != "<":
-            self._doubt(node, f"the redirection {operator} is not understood")
-
-    def _heredoc(self, node: Node, reads: list[Target], writes: list[Target]) -> None:
-        why = check_heredoc(node, self._bytes)
-        if why is not None:
-            self._doubt(node, why)
-        for child in node.children:
-            if child.type in {"file_redirect", "herestring_redirect"}:
-                more = self._redirections([child])
-                reads.extend(more[0])
-                writes.extend(more[1])
-            elif child.type == "heredoc_body":
-                self._inside(child)
-            elif child.is_named and child.type not in _SKIPPED:
-                # `cat <<E | rm x`: the rest of the line hangs on the here-document.
-                self._visit(child)
-
-    def _inside_words(self, node: Node) -> None:
-        for child in node.children:
-            if child.is_named:
-                self._word(child)
 
     # --- commands --------------------------------------------------------------------------
 
@@ -489,6 +315,48 @@ class _Reader:
             self.parts.extend(inner.wrap(part) for part in reader.parts)
             self.problems.extend(reader.problems)
 
+    _HANDLERS: ClassVar[dict[str, Callable[[_Reader, Node], None]]] = {
+        "program": _sequence,
+        "list": _list,
+        "pipeline": _pipeline,
+        "negated_command": _body,
+        "subshell": _apart,
+        "command_substitution": _apart,
+        "process_substitution": _apart,
+        "compound_statement": _compound,
+        "if_statement": _body,
+        "elif_clause": _body,
+        "else_clause": _body,
+        "while_statement": _body,
+        "for_statement": _body,
+        "c_style_for_statement": _for_numbers,
+        "do_group": _sequence,
+        "case_statement": _body,
+        "case_item": _body,
+        "function_definition": _function,
+        "redirected_statement": _redirected,
+        "file_redirect": _bare,
+        "herestring_redirect": _bare,
+        "heredoc_redirect": _bare,
+        "command": _command,
+        "declaration_command": _declaration,
+        "unset_command": _declaration,
+        "test_command": _test,
+        "variable_assignment": _alone,
+        "variable_assignments": _alone,
+        **dict.fromkeys(
+            (
+                "binary_expression",
+                "unary_expression",
+                "ternary_expression",
+                "parenthesized_expression",
+                "postfix_expression",
+                "ERROR",
+            ),
+            _look_inside,
+        ),
+    }
+
 
 def _loops(node: Node) -> bool:
     return node.type in {"while_statement", "for_statement", "c_style_for_statement"}
@@ -500,41 +368,3 @@ def _why_odd(char: str) -> str | None:
     if kind in {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}:
         return f"it holds the character U+{ord(char):04X}, which is not what it looks like"
     return None
-
-
-_HANDLERS: dict[str, Callable[[_Reader, Node], None]] = {
-    "program": _Reader._sequence,
-    "list": _Reader._list,
-    "pipeline": _Reader._pipeline,
-    "negated_command": _Reader._body,
-    "subshell": _Reader._apart,
-    "command_substitution": _Reader._apart,
-    "process_substitution": _Reader._apart,
-    "compound_statement": _Reader._compound,
-    "if_statement": _Reader._body,
-    "elif_clause": _Reader._body,
-    "else_clause": _Reader._body,
-    "while_statement": _Reader._body,
-    "for_statement": _Reader._body,
-    "c_style_for_statement": _Reader._for_numbers,
-    "do_group": _Reader._sequence,
-    "case_statement": _Reader._body,
-    "case_item": _Reader._body,
-    "function_definition": _Reader._function,
-    "redirected_statement": _Reader._redirected,
-    "file_redirect": _Reader._bare,
-    "herestring_redirect": _Reader._bare,
-    "heredoc_redirect": _Reader._bare,
-    "command": _Reader._command,
-    "declaration_command": _Reader._declaration,
-    "unset_command": _Reader._declaration,
-    "test_command": _Reader._test,
-    "binary_expression": _Reader._inside,
-    "unary_expression": _Reader._inside,
-    "ternary_expression": _Reader._inside,
-    "parenthesized_expression": _Reader._inside,
-    "postfix_expression": _Reader._inside,
-    "variable_assignment": _Reader._alone,
-    "variable_assignments": _Reader._alone,
-    "ERROR": _Reader._error,
-}

@@ -58,6 +58,9 @@ class Target(Fact):
     glob: bool = False
     """The paths are patterns: any file that fits them may be meant."""
 
+    deep: bool = False
+    """All that is below it goes with it: `rm -r`, `mv`."""
+
 
 class EffectKind(StrEnum):
     """What an option or a word makes a command do beyond its name."""
@@ -85,6 +88,8 @@ class Effect(Fact):
     """What a rule must write out for its pattern to name this effect: `--checkpoint-action`."""
 
     target: Target | None = None
+    own: bool = False
+    """The command's name says it: `touch` writes its operands, `curl` does not."""
 
 
 class Form(Fact):

@@ -68,7 +68,9 @@ class _Scan:
         while self._at < len(source):
             self._one(source[self._at])
         if _BRACES.search("".join(self._bare)):
+            # Braces make several words of one, any of them an option.
             self._glob = True
+            self._prefix = ""
         text = "".join(self._out)
         known = self._prefix is None
         return Word(

@@ -1,8 +1,8 @@
 """Programs that run other programs: where in their words the other command stands.
 
 A transparent wrapper changes how its command runs, not what it does: rules look through it. Any
-other is a command to be allowed by itself, besides the command that it runs. A wrapper whose options
-are not known leaves a doubt: better asked than peeled wrongly.
+other is a command to be allowed by itself, besides the command that it runs. A wrapper whose
+options are not known leaves a doubt: better asked than peeled wrongly.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.shell.environment import exported
+from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import operand_at
 from quarterdeck.policy.shell.places import NOWHERE, Where
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
@@ -179,8 +180,8 @@ _WRAPPERS = {
 _WRAPPERS["podman"] = _WRAPPERS["docker"]
 _WRAPPERS["mosh"] = _WRAPPERS["ssh"]
 
-_SHELLS = frozenset("sh bash dash ash zsh ksh mksh yash fish rbash".split())
-_SHELL_VALUES = frozenset("-o +o -O +O --rcfile --init-file".split())
+_SHELLS = names("sh bash dash ash zsh ksh mksh yash fish rbash")
+_SHELL_VALUES = names("-o +o -O +O --rcfile --init-file")
 
 
 def peel(words: tuple[Word, ...], here: Where) -> Peeled:

@@ -1,0 +1,226 @@
+"""The smaller pieces of a script: words, assignments, redirections, and the blanks between them.
+
+`reader` walks over statements and comes here for what is inside them. Whatever in these pieces is
+not certain becomes a problem.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from itertools import pairwise
+
+from tree_sitter import Node
+
+from quarterdeck.policy.shell.heredocs import check_heredoc
+from quarterdeck.policy.shell.places import HARMLESS, Where
+from quarterdeck.policy.shell.script import Assignment, Part, Problem, Target, Word
+from quarterdeck.policy.shell.words import word
+
+SKIPPED = frozenset({"comment", "heredoc_start", "heredoc_end", "file_descriptor", "regex"})
+_JOINT = re.compile(r"(?:\\\n)+")
+_BLANK = re.compile(r"(?:[ \t\n]|\\\n)*")
+LEAVES = frozenset(
+    {
+        "word",
+        "number",
+        "raw_string",
+        "variable_name",
+        "special_variable_name",
+        "string_content",
+        "heredoc_content",
+        "test_operator",
+        "ansi_c_string",
+        "file_descriptor",
+        "comment",
+        "regex",
+        "extglob_pattern",
+        "command_name",
+    }
+)
+"""Nodes without anything inside that could run."""
+
+_DIGITS = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
+_WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
+
+
+class Pieces(ABC):
+    """One text, its bytes, and what is found wrong with it; words and redirections in it."""
+
+    def __init__(self, source: str, here: Where, level: int) -> None:
+        self.parts: list[Part] = []
+        self.problems: list[Problem] = []
+        self.steps = 0
+        self._source = source
+        self._level = level
+        self._here = here
+        """Where the next command runs, if the last one did well."""
+        self._loose = here
+        """Where it runs whether the last one did well or not."""
+        self._bytes = source.encode("utf-8", "replace")
+        self._ascii = len(self._bytes) == len(source)
+        self._span: tuple[int, int] | None = None
+        self._depth = 0
+
+    @abstractmethod
+    def _visit(self, node: Node) -> None:
+        """Read a statement."""
+
+    # --- the text ---------------------------------------------------------------------------
+
+    def _problem(self, at: tuple[int, int], why: str) -> None:
+        text = self._bytes[at[0] : at[1]].decode("utf-8", "replace")
+        self.problems.append(Problem(source=text[:200], why=why, span=self._chars(at)))
+
+    def _chars(self, at: tuple[int, int]) -> tuple[int, int]:
+        if self._span is not None:
+            return self._span
+        if self._ascii:
+            return at
+        start = len(self._bytes[: at[0]].decode("utf-8", "replace"))
+        return start, start + len(self._bytes[at[0] : at[1]].decode("utf-8", "replace"))
+
+    def _text(self, node: Node) -> str:
+        return self._bytes[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _doubt(self, node: Node, why: str) -> None:
+        self._problem((node.start_byte, node.end_byte), why)
+
+    def _gap(self, start: int, end: int) -> None:
+        """Between two nodes there may be blanks only, and no line that goes on within a word."""
+        if start >= end:
+            return
+        text = self._bytes[start:end].decode("utf-8", "replace")
+        if text == " ":
+            return
+        if not _BLANK.fullmatch(text):
+            self._problem((start, end), f"{text[:40]!r} is not understood")
+        elif _JOINT.fullmatch(text):
+            self._problem((start, end), "a word goes on in the next line")
+
+    def _gaps(self, children: list[Node]) -> None:
+        for left, right in pairwise(children):
+            self._gap(left.end_byte, right.start_byte)
+
+    def _inside(self, node: Node) -> None:
+        """Look for commands in a node that is none itself: all of them may run."""
+        for child in node.children:
+            if child.child_count or (child.is_named and child.type not in LEAVES):
+                self._visit(child)
+
+    # --- words, assignments, redirections -----------------------------------------------
+
+    def _word(self, node: Node) -> Word:
+        """A word, and the commands that are substituted in it."""
+        self.steps += 1
+        if node.child_count:
+            self._substituted(node)
+        return word(self._text(node))
+
+    def _substituted(self, node: Node) -> None:
+        kind = node.type
+        if kind in {"command_substitution", "process_substitution"}:
+            self._visit(node)
+        elif kind == "expansion":
+            self._expansion(node)
+        elif kind == "arithmetic_expansion":
+            self._arithmetic(node)
+        else:
+            for child in node.children:
+                if child.child_count:
+                    self.steps += 1
+                    self._substituted(child)
+
+    def _assignment(self, node: Node) -> Assignment | None:
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None:
+            self._doubt(node, "this assignment is not understood")
+            return None
+        if name.type == "subscript":
+            if not re.fullmatch(r"\w+\[(?:\d+|\"?\w+\"?)\]", self._text(name)):
+                self._doubt(node, "it evaluates an index")
+            self._inside(name)
+        label = self._text(name).partition("[")[0]
+        if value is None:
+            return Assignment(name=label, value=word(""))
+        if value.type == "array":
+            self._inside(value)
+            return Assignment(name=label, value=Word(source=self._text(value)))
+        return Assignment(name=label, value=self._word(value))
+
+    def _redirections(self, nodes: Iterable[Node]) -> tuple[tuple[Target, ...], tuple[Target, ...]]:
+        reads: list[Target] = []
+        writes: list[Target] = []
+        for node in nodes:
+            self.steps += 1
+            if node.type == "heredoc_redirect":
+                self._heredoc(node, reads, writes)
+            elif node.type == "herestring_redirect":
+                self._inside_words(node)
+            else:
+                self._file(node, reads, writes)
+        return tuple(reads), tuple(writes)
+
+    def _file(self, node: Node, reads: list[Target], writes: list[Target]) -> None:
+        operator = next((c.type for c in node.children if not c.is_named), "")
+        targets = [c for c in node.children if c.is_named and c.type != "file_descriptor"]
+        if len(targets) != 1:
+            if operator not in {">&-", "<&-"} or targets:
+                self._doubt(node, "this redirection is not understood")
+            for each in targets:
+                self._word(each)
+            return
+        named = self._word(targets[0])
+        if (
+            operator in {">&", "<&"}
+            and named.text is not None
+            and re.fullmatch(r"\d+-?|-", named.text)
+        ):
+            return
+        if named.text in HARMLESS or targets[0].type == "process_substitution":
+            return
+        if named.text is not None and named.text.startswith(("/dev/tcp/", "/dev/udp/")):
+            self._doubt(node, "it opens a connection")
+            return
+        target = self._here.target(named)
+        if operator in _WRITES:
+            writes.append(target)
+        if operator in {"<", "<>"}:
+            reads.append(target)
+        if operator not in _WRITES and operator != "<":
+            self._doubt(node, f"the redirection {operator} is not understood")
+
+    def _heredoc(self, node: Node, reads: list[Target], writes: list[Target]) -> None:
+        why = check_heredoc(node, self._bytes)
+        if why is not None:
+            self._doubt(node, why)
+        for child in node.children:
+            if child.type in {"file_redirect", "herestring_redirect"}:
+                more = self._redirections([child])
+                reads.extend(more[0])
+                writes.extend(more[1])
+            elif child.type == "heredoc_body":
+                self._inside(child)
+            elif child.is_named and child.type not in SKIPPED:
+                # `cat <<E | rm x`: the rest of the line hangs on the here-document.
+                self._visit(child)
+
+    def _inside_words(self, node: Node) -> None:
+        for child in node.children:
+            if child.is_named:
+                self._word(child)
+
+    def _arithmetic(self, node: Node) -> None:
+        text = self._text(node)
+        if not _DIGITS.fullmatch(text.strip("$[]()")):
+            self._doubt(node, "arithmetic evaluates what variables hold")
+        self._inside(node)
+
+    def _expansion(self, node: Node) -> None:
+        text = self._text(node)
+        if re.search(r"@[PEAKakQULu]\}?$", text) or text.startswith("${!"):
+            self._doubt(node, "it expands what a variable holds once more")
+        elif "[" in text and not re.search(r"\[(?:[0-9@*-]+|\$?\w+)\]", text):
+            self._doubt(node, "it evaluates an index")
+        self._inside(node)
