@@ -92,14 +92,23 @@ class WebhookSettings(Section):
     """Somebody who is told of what happens."""
 
     url: Annotated[str, Meta(pattern="^https?://", extra=SECRET)]
-    events: tuple[Text, ...] = ()
+    name: Text | None = None
+    events: tuple[
+        Literal["ask.opened", "turn.ended", "budget.reached", "agent.died", "alarm.raised"], ...
+    ] = ()
+    projects: tuple[Text, ...] = ()
     secret_file: PlacePath | None = None
+    timeout: Annotated[float, Meta(gt=0, le=60)] = 10.0
+    tries: Annotated[int, Meta(ge=1, le=100)] = 15
+    give_up_hours: Annotated[float, Meta(gt=0, le=168)] = 24.0
 
 
 class TelemetrySettings(Section):
     """Traces for OpenTelemetry."""
 
     endpoint: Annotated[str | None, Meta(extra=AT_START)] = None
+    headers_file: Annotated[PlacePath | None, Meta(extra=AT_START)] = None
+    service_name: Annotated[str, Meta(min_length=1, extra=AT_START)] = "quarterdeck"
 
 
 class RunnerSettings(Section):

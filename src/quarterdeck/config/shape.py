@@ -139,6 +139,8 @@ def _words(info: inspect.Type) -> str:
             return "a text that begins with http:// or https://"
         case inspect.StrType(min_length=least):
             return "a text that is not empty" if least else "a text"
+        case inspect.LiteralType(values=values):
+            return "one of " + ", ".join(map(str, values))
         case inspect.VarTupleType(item_type=item):
             return f"a list, and in it {_words(item)}"
         case inspect.DictType():
