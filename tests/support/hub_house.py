@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -41,10 +42,12 @@ async def until(hub: Hub, session: str, holds: Callable[[SessionView], bool]) ->
 class House:
     """What a test of the whole gets."""
 
-    def __init__(self, hub: Hub, folder: Path, runner: int) -> None:
+    def __init__(self, hub: Hub, folder: Path, start_runner: Callable[[], int]) -> None:
         self.hub = hub
         self.folder = folder
-        self.runner = runner
+        self.start_runner = start_runner
+        """Starts one where none lives, and gives its pid. Blocks."""
+        self.runner = 0
 
     async def new(self, spec: SessionSpec, prompt: bytes = b'"hello"') -> str:
         """Make a session with a prompt."""
@@ -90,14 +93,13 @@ async def house(folder: Path, processes: Processes) -> AsyncIterator[House]:
     try:
         async with hub.running(), serve_endpoint(hub.runners) as port:
             url = f"ws://127.0.0.1:{port}"
-            runner = await anyio.to_thread.run_sync(
-                lambda: spawn_runner(folder / "runner", url, token_file, machine="local")
-            )
-            processes.started(runner)
+            start = partial(spawn_runner, folder / "runner", url, token_file, machine="local")
+            home = House(hub, folder, start)
+            home.runner = processes.started(await anyio.to_thread.run_sync(start))
             try:
-                yield House(hub, folder, runner)
+                yield home
             finally:
                 with anyio.CancelScope(shield=True):
-                    await end_runner(runner)
+                    await end_runner(home.runner)
     finally:
         await journal.close()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
+import anyio
+
 # ASGI names and types its messages so.
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -16,6 +18,8 @@ Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 Headers = Sequence[tuple[bytes, bytes]]
+
+GONE_SECONDS = 1.0
 
 
 def headers_of(scope: Scope, name: bytes) -> list[str]:
@@ -61,3 +65,8 @@ async def refuse_upgrade(
     ]
     await send({"type": "websocket.http.response.start", "status": status, "headers": rows})
     await send({"type": "websocket.http.response.body", "body": body})
+    # To uvicorn, who returns while the connection is there has not answered: an error in its log.
+    # It says «disconnect» for our answer, and again when the connection is gone.
+    with anyio.move_on_after(GONE_SECONDS):
+        for _ in range(2):
+            await receive()
