@@ -120,9 +120,9 @@ class TestMachines:
         return self.runs[-1]
 
 
-def hub_with(journal: Journal) -> tuple[Hub, TestMachines]:
+def hub_with(journal: Journal, **more: Any) -> tuple[Hub, TestMachines]:
     """A hub whose machines are the test's."""
     machines = TestMachines()
-    hub = Hub(journal, lambda token: None, machines=machines)
+    hub = Hub(journal, lambda token: None, machines=machines, **more)
     machines.hub = hub
     return hub, machines

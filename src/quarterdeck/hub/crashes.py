@@ -9,6 +9,7 @@ hub too. A resume that found no conversation is not tried again: it would find n
 from __future__ import annotations
 
 from quarterdeck.domain.events import Alarmed, RunEnded
+from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.views import SessionView
 
@@ -29,7 +30,7 @@ def alarms_at_end(view: SessionView, ended: RunEnded, *, spoke: bool) -> list[Al
     if ended.fault == OUTPUT_CLOSED:
         text = "The CLI closed its output and went on running: nothing can be heard of it."
         found.append(Alarmed(alarm=OUTPUT_CLOSED, text=text, action="the CLI was ended"))
-    elif ended.fault == NO_EXIT:
+    elif ended.fault == NO_EXIT and view.told is SessionState.IDLE:  # else its turn kept it
         text = "The CLI did not end when its input ended."
         found.append(Alarmed(alarm=NO_EXIT, text=text, action="the CLI was ended by signals"))
     account = view.account
