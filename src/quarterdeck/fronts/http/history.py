@@ -84,7 +84,7 @@ async def search(
     project: Word = None,
     machine: Word = None,
     tool: Word = None,
-    kind: TextKind | None = None,
+    kind: Annotated[TextKind | None, QueryParameter(description="What it is")] = None,
     since: Time = None,
     until: Time = None,
     before: Annotated[

@@ -47,6 +47,8 @@ def _inside(kind: kinds.Type) -> list[kinds.Type]:
             return list(types)
         case kinds.ListType(item_type=item) | kinds.VarTupleType(item_type=item):
             return [item]
+        case kinds.TupleType(item_types=items):
+            return list(items)
         case kinds.DictType(value_type=value):
             return [value]
         case kinds.Metadata(type=inner):
@@ -102,6 +104,9 @@ def _schema(kind: kinds.Type) -> Json:
             return {"enum": list(values)}
         case kinds.ListType(item_type=item) | kinds.VarTupleType(item_type=item):
             return {"type": "array", "items": _schema(item)}
+        case kinds.TupleType(item_types=items):
+            size, first = len(items), [_schema(item) for item in items]
+            return {"type": "array", "prefixItems": first, "minItems": size, "maxItems": size}
         case kinds.DictType(value_type=value):
             return {"type": "object", "additionalProperties": _schema(value)}
         case kinds.UnionType(types=types):
