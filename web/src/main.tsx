@@ -4,6 +4,7 @@ import { App } from "./App";
 import "./ui/tokens.css";
 import "./ui/base.css";
 import "./ui/parts.css";
+import "./ui/pages.css";
 import { showTheme } from "./ui/wishes";
 
 showTheme();

@@ -53,7 +53,7 @@ export interface paths {
         head?: never;
         /**
          * ChangeSession
-         * @description Rename a session, put it away or take it out, change what is auto-approved.
+         * @description Rename a session, put it away or take it out, change its budget or what is auto-approved.
          *
          *     Several changes at once are made one after the other; the first that fails ends it.
          */
@@ -355,6 +355,115 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetUsage
+         * @description What was used: cost, tokens, turns, tool calls, and the time for which questions were open.
+         *
+         *     Days and times without a zone are those of the hub's machine. Times are taken up to the next
+         *     quarter of an hour. `estimated_usd` is the part of the cost that no total of a CLI has told yet.
+         */
+        get: operations["ApiUsageGetUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListProjects
+         * @description The projects of the configuration: their directories, and what holds for their sessions.
+         */
+        get: operations["ApiProjectsListProjects"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * GetDiff
+         * @description What a session has changed: files, lines, and the text of the diff.
+         *
+         *     In a worktree it is compared to where its branch left its base, else to the last commit. What is
+         *     not committed, and files that are new, are in it.
+         */
+        get: operations["ApiSessionsSessionIdDiffGetDiff"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/worktree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * SettleWorktree
+         * @description Merge a session's worktree into its base, keep it, or discard it.
+         *
+         *     A merge that cannot be made leaves everything as it was. What is discarded and is nowhere else
+         *     is saved first; `saved` is the ref under which it is found again.
+         */
+        post: operations["ApiSessionsSessionIdWorktreeSettleWorktree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/machines/{machine}/directories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListDirectories
+         * @description The folders of a machine that can be worked in, below those that the configuration allows.
+         */
+        get: operations["ApiMachinesDirectoriesListDirectories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/login": {
         parameters: {
             query?: never;
@@ -409,6 +518,16 @@ export interface components {
             alarm: string;
         };
         /**
+         * AlarmShape
+         * @description Something is wrong with a run; `action` is what was done about it.
+         */
+        AlarmShape: {
+            alarm: string;
+            text: string;
+            action: string;
+            at: number;
+        };
+        /**
          * Alarmed
          * @description Something is wrong with the run; what was done about it is in `action`.
          */
@@ -433,6 +552,8 @@ export interface components {
              */
             scope?: "once" | "session" | "always";
             input?: unknown;
+            /** @default null */
+            seconds?: number | null;
         };
         /**
          * AnswerAsk
@@ -445,6 +566,8 @@ export interface components {
             by?: string;
             ask: string;
             answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"];
+            /** @default  */
+            role?: string;
         };
         /**
          * ArchiveSession
@@ -506,6 +629,18 @@ export interface components {
             agent?: string | null;
             /** @default null */
             plan?: string | null;
+            reasons?: string[];
+            /** @default null */
+            rule?: string | null;
+            /** @default null */
+            source?: string | null;
+            answered_by?: string[][];
+            /** @default null */
+            wait?: number | null;
+            /** @default deny */
+            then?: string;
+            /** @default null */
+            branch?: string | null;
         };
         /**
          * AskView
@@ -606,6 +741,33 @@ export interface components {
             budget?: components["schemas"]["Budget"] | null;
         };
         /**
+         * Changes
+         * @description What is different in a working folder, untracked files and all.
+         */
+        Changes: {
+            directory: string;
+            base: string;
+            /** @default null */
+            branch?: string | null;
+            /** @default null */
+            into?: string | null;
+            files?: components["schemas"]["FileChange"][];
+            /** @default 0 */
+            files_left_out?: number;
+            /** @default 0 */
+            added?: number;
+            /** @default 0 */
+            removed?: number;
+            /** @default 0 */
+            uncommitted?: number;
+            /** @default 0 */
+            commits?: number;
+            /** @default  */
+            text?: string;
+            /** @default false */
+            text_cut?: boolean;
+        };
+        /**
          * CliSession
          * @description The CLI's own id for the conversation, with which it is resumed.
          */
@@ -673,6 +835,14 @@ export interface components {
             tool_use_id?: string | null;
             /** @default null */
             ask?: string | null;
+            /** @default null */
+            rule?: string | null;
+            /** @default null */
+            source?: string | null;
+            /** @default null */
+            branch?: string | null;
+            /** @default false */
+            rewritten?: boolean;
         };
         /**
          * DeleteSession
@@ -729,6 +899,42 @@ export interface components {
             event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["Decided"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
         };
         /**
+         * FileChange
+         * @description A file that is different. `added` and `removed` count lines; None for a binary file.
+         */
+        FileChange: {
+            path: string;
+            status: string;
+            /** @default null */
+            old_path?: string | null;
+            /** @default null */
+            added?: number | null;
+            /** @default null */
+            removed?: number | null;
+        };
+        /**
+         * Folder
+         * @description A folder that can be worked in.
+         */
+        Folder: {
+            name: string;
+            path: string;
+            /** @default false */
+            repository?: boolean;
+        };
+        /**
+         * Folders
+         * @description The folders in a folder, by name. `path` is None for the list of roots.
+         */
+        Folders: {
+            path: string | null;
+            /** @default null */
+            parent?: string | null;
+            folders?: components["schemas"]["Folder"][];
+            /** @default 0 */
+            left_out?: number;
+        };
+        /**
          * ForkSession
          * @description Make another session that begins with a copy of this one, up to the message `at`.
          */
@@ -761,6 +967,22 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
+        };
+        /**
+         * LimitState
+         * @description Where an account stands, as the last CLI on a machine has told it.
+         */
+        LimitState: {
+            machine: string;
+            limit: string;
+            status: string;
+            at: number;
+            /** @default null */
+            resets_at?: number | null;
+            /** @default null */
+            used?: number | null;
+            /** @default  */
+            session?: string;
         };
         /**
          * LinkFound
@@ -818,6 +1040,8 @@ export interface components {
             load?: number | null;
             /** @default null */
             since?: number | null;
+            /** @default null */
+            clock_ahead_ms?: number | null;
         };
         /**
          * Me
@@ -962,6 +1186,81 @@ export interface components {
             detail?: string;
             /** @default null */
             instance?: string | null;
+        };
+        /**
+         * Project
+         * @description A directory, and what holds for its sessions where they say nothing themselves.
+         *
+         *     That nothing is asked (`skip_permissions`) is no default, here neither.
+         */
+        Project: {
+            directory: string;
+            /** @default null */
+            machine?: string | null;
+            /** @default null */
+            model?: string | null;
+            /** @default null */
+            mode?: string | null;
+            /** @default null */
+            effort?: string | null;
+            /** @default null */
+            policy?: string | null;
+            /** @default null */
+            budget?: components["schemas"]["ProjectBudget"] | null;
+            env?: {
+                [key: string]: string;
+            };
+            /** @default null */
+            claude?: string | null;
+            /** @default null */
+            system_prompt?: string | null;
+            /** @default null */
+            append_system_prompt?: string | null;
+            allowed_tools?: string[];
+            disallowed_tools?: string[];
+            auto_approve?: string[];
+            add_dirs?: string[];
+            /** @default null */
+            settings?: string | null;
+            /** @default null */
+            max_turns?: number | null;
+            /** @default null */
+            ask_timeout?: number | null;
+            /** @default false */
+            api_billing?: boolean;
+        };
+        /**
+         * ProjectBudget
+         * @description What may be spent in a project: in each run and session of it, and in all of them a day.
+         */
+        ProjectBudget: {
+            /** @default null */
+            run_usd?: number | null;
+            /** @default null */
+            run_tokens?: number | null;
+            /** @default null */
+            session_usd?: number | null;
+            /** @default null */
+            session_tokens?: number | null;
+            /** @default null */
+            day_usd?: number | null;
+            /** @default null */
+            day_tokens?: number | null;
+        };
+        /**
+         * ProjectList
+         * @description The projects, by name.
+         */
+        ProjectList: {
+            projects: components["schemas"]["ProjectShape"][];
+        };
+        /**
+         * ProjectShape
+         * @description A project. The values of its environment are masked.
+         */
+        ProjectShape: {
+            name: string;
+            defaults: components["schemas"]["Project"];
         };
         /**
          * PromptCancelled
@@ -1231,6 +1530,7 @@ export interface components {
             archived?: boolean;
             auto_approve?: string[];
             ask_timeout?: number;
+            budget?: components["schemas"]["Budget"];
         };
         /**
          * SessionCreated
@@ -1296,6 +1596,10 @@ export interface components {
             cli_session: string | null;
             turns: number;
             cost_usd: number;
+            estimated_usd: number;
+            tokens: number;
+            budgets: components["schemas"]["BudgetReached"][];
+            alarms: components["schemas"]["AlarmShape"][];
             queued: number;
             asks: number;
         };
@@ -1358,6 +1662,24 @@ export interface components {
             ask_timeout?: number | null;
             /** @default null */
             plan_cooldown?: number | null;
+        };
+        /**
+         * Settled
+         * @description What became of a worktree, in words for a person too.
+         */
+        Settled: {
+            /** @enum {unknown} */
+            action: "merge" | "keep" | "discard";
+            branch: string;
+            text: string;
+            /** @default null */
+            into?: string | null;
+            /** @default null */
+            commit?: string | null;
+            /** @default null */
+            saved?: string | null;
+            /** @default false */
+            removed?: boolean;
         };
         /**
          * SkipAnswer
@@ -1430,6 +1752,67 @@ export interface components {
             duration_ms?: number | null;
             /** @default 0 */
             tool_calls?: number;
+        };
+        /**
+         * UsageReport
+         * @description What was used, by what was asked for, in all, and where the accounts stand.
+         */
+        UsageReport: {
+            /** @enum {unknown} */
+            by: "day" | "project" | "model" | "machine" | "session";
+            since: number | null;
+            until: number | null;
+            rows: components["schemas"]["UsageRow"][];
+            total: components["schemas"]["Used"];
+            limits: components["schemas"]["LimitState"][];
+        };
+        /**
+         * UsageRow
+         * @description What was used on one day, by one model …; `key` says by which.
+         */
+        UsageRow: {
+            key: string;
+            used: components["schemas"]["Used"];
+        };
+        /**
+         * Used
+         * @description What was used. The fields are the columns of an engine's table, in this order.
+         */
+        Used: {
+            /** @default 0 */
+            cost_usd?: number;
+            /** @default 0 */
+            estimated_usd?: number;
+            /** @default 0 */
+            input?: number;
+            /** @default 0 */
+            output?: number;
+            /** @default 0 */
+            cache_read?: number;
+            /** @default 0 */
+            cache_write?: number;
+            /** @default 0 */
+            turns?: number;
+            /** @default 0 */
+            failed?: number;
+            /** @default 0 */
+            tool_calls?: number;
+            /** @default 0 */
+            asks?: number;
+            /** @default 0 */
+            waiting_ms?: number;
+        };
+        /**
+         * WorktreeAction
+         * @description What is to become of a session's worktree.
+         */
+        WorktreeAction: {
+            /** @enum {unknown} */
+            action: "merge" | "keep" | "discard";
+            /** @default null */
+            into?: string | null;
+            /** @default null */
+            message?: string | null;
         };
         /**
          * WorktreeSettled
@@ -3801,6 +4184,510 @@ export interface operations {
             };
             /** @description `not_found`: There is no such thing */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiUsageGetUsage: {
+        parameters: {
+            query?: {
+                /** @description What the rows are */
+                by?: "day" | "project" | "model" | "machine" | "session";
+                /** @description A day or a time, as ISO 8601 has it; from then on */
+                since?: string | null;
+                /** @description A day, which is still among it, or a time, before which it was */
+                until?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageReport"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiProjectsListProjects: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProjectList"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdDiffGetDiff: {
+        parameters: {
+            query?: {
+                /** @description Bytes of the diff's text at most */
+                text_limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changes"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdWorktreeSettleWorktree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorktreeAction"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settled"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiMachinesDirectoriesListDirectories: {
+        parameters: {
+            query?: {
+                /** @description The folder to look into; the roots if left out */
+                path?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description A machine's name */
+                machine: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Folders"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

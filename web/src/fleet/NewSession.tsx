@@ -13,10 +13,7 @@ const EFFORTS = ["low", "medium", "high"];
 /** The dialog that begins a session. */
 export function NewSession({ onClose }: { onClose: () => void }) {
   const fleet = useDeck((deck) => deck.fleet);
-  const recent = [...new Set([...fleet.values()].map((session) => folderOf(session)))].slice(
-    0,
-    20,
-  );
+  const recent = [...new Set([...fleet.values()].map((session) => folderOf(session)))].slice(0, 20);
   const [, go] = useLocation();
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);

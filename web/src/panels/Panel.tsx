@@ -1,10 +1,54 @@
+import { useState } from "react";
 import type { Session } from "../api/types";
 import type { Opened } from "../state/store";
+import { Context } from "./Context";
+import { Files } from "./Files";
+import { Mcp } from "./Mcp";
+import { Raw } from "./Raw";
+import { Tasks } from "./Tasks";
 
-export default function Panel(props: { session: Session; opened: Opened; onClose: () => void }) {
+export interface PanelProps {
+  session: Session;
+  opened: Opened;
+}
+
+const PANELS = { Files, Tasks, Context, MCP: Mcp, Raw } as const;
+type Name = keyof typeof PANELS;
+
+/** What stands beside a session: one of several views of it. */
+export default function Panel(props: PanelProps & { onClose: () => void }) {
+  const [name, setName] = useState<Name>("Files");
+  const Shown = PANELS[name];
   return (
     <section className="panel" aria-label="Panels">
-      {props.session.session}
+      <header role="tablist" aria-label="Panels of the session">
+        {(Object.keys(PANELS) as Name[]).map((one) => (
+          <button
+            key={one}
+            type="button"
+            role="tab"
+            id={`tab-${one}`}
+            className="small ghost"
+            aria-selected={one === name}
+            aria-controls="panel-body"
+            onClick={() => setName(one)}
+          >
+            {one}
+          </button>
+        ))}
+        <span className="spread" />
+        <button
+          type="button"
+          className="small ghost"
+          aria-label="Close the panel"
+          onClick={props.onClose}
+        >
+          ✕
+        </button>
+      </header>
+      <div role="tabpanel" id="panel-body" aria-labelledby={`tab-${name}`}>
+        <Shown session={props.session} opened={props.opened} />
+      </div>
     </section>
   );
 }

@@ -1,7 +1,176 @@
+import { useCallback, useState } from "react";
+import { get, post, remove } from "../api/http";
+import { useDeck } from "../state/store";
+import { moment } from "../ui/format";
+import { useHub } from "../ui/useHub";
+import { choose, setTheme, type Theme, theme, type Wish, wanted } from "../ui/wishes";
+
+const WISHES: Record<Wish, string> = {
+  notify: "Tell me when an agent waits and this page is not in sight",
+  sound: "Play a sound when an agent waits",
+};
+
+interface Token {
+  id: string;
+  name: string;
+  role: string;
+  kind: string;
+  made: number;
+  expires: number | null;
+}
+
+/** This browser, and who has access. */
 export default function Settings() {
+  const me = useDeck((deck) => deck.me);
+  const [shown, setShown] = useState(theme());
   return (
     <div className="page">
       <h1>Settings</h1>
+      <section className="card">
+        <h2>This browser</h2>
+        <label className="field">
+          <span>Colours</span>
+          <select
+            value={shown}
+            onChange={(event) => {
+              const chosen = event.target.value as Theme;
+              setTheme(chosen);
+              setShown(chosen);
+            }}
+          >
+            <option value="system">as the system has them</option>
+            <option value="light">light</option>
+            <option value="dark">dark</option>
+          </select>
+        </label>
+        {(Object.keys(WISHES) as Wish[]).map((wish) => (
+          <Switch key={wish} wish={wish} />
+        ))}
+      </section>
+      <section className="card">
+        <h2>You</h2>
+        <p>
+          {me?.name} · {me?.role}
+        </p>
+        <div className="buttons">
+          <button
+            type="button"
+            onClick={() => void post("/api/logout").then(() => location.assign("/login"))}
+          >
+            Log out
+          </button>
+        </div>
+      </section>
+      {me?.role === "owner" && <Tokens />}
     </div>
+  );
+}
+
+function Switch({ wish }: { wish: Wish }) {
+  const [on, setOn] = useState(wanted(wish));
+  const [told, setTold] = useState("");
+  return (
+    <label className="option">
+      <input
+        type="checkbox"
+        checked={on}
+        onChange={(event) => {
+          const asked = event.target.checked;
+          void choose(wish, asked).then((is) => {
+            setOn(is);
+            setTold(asked && !is ? "The browser does not allow it." : "");
+          });
+        }}
+      />{" "}
+      {WISHES[wish]} <span className="error">{told}</span>
+    </label>
+  );
+}
+
+/** Who has access, with a way to give it and to take it back. */
+function Tokens() {
+  const found = useHub(useCallback(() => get<{ tokens: Token[] }>("/api/tokens"), []));
+  const [made, setMade] = useState("");
+  const [error, setError] = useState("");
+  const act = async (doing: Promise<{ token?: string } | undefined>): Promise<void> => {
+    setError("");
+    try {
+      setMade((await doing)?.token ?? "");
+      found.again();
+    } catch (failure) {
+      setError(failure instanceof Error ? failure.message : String(failure));
+    }
+  };
+  return (
+    <section className="card">
+      <h2>Access</h2>
+      {(found.error || error) && <p className="error">{found.error || error}</p>}
+      <div className="table-wrap">
+        <table>
+          <thead>
+            <tr>
+              <th>name</th>
+              <th>role</th>
+              <th>kind</th>
+              <th>until</th>
+              <th>
+                <span className="visually-hidden">take back</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {found.value?.tokens.map((token) => (
+              <tr key={token.id}>
+                <td>{token.name}</td>
+                <td>{token.role}</td>
+                <td>{token.kind}</td>
+                <td>{token.expires ? moment(token.expires * 1000) : "for good"}</td>
+                <td>
+                  <button
+                    type="button"
+                    className="small danger"
+                    aria-label={`Take back the access of ${token.name}`}
+                    onClick={() => {
+                      if (confirm(`Take back the access of «${token.name}»?`)) {
+                        void act(remove(`/api/tokens/${encodeURIComponent(token.id)}`));
+                      }
+                    }}
+                  >
+                    Take back
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <form
+        className="buttons"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = new FormData(event.currentTarget);
+          void act(post("/api/tokens", { name: form.get("name"), role: form.get("role") }));
+        }}
+      >
+        <input
+          name="name"
+          required
+          aria-label="Name of the token"
+          placeholder="Name"
+          style={{ maxWidth: "12rem" }}
+        />
+        <select name="role" aria-label="Role of the token" defaultValue="viewer">
+          {["owner", "operator", "viewer"].map((role) => (
+            <option key={role}>{role}</option>
+          ))}
+        </select>
+        <button type="submit">Make a token</button>
+      </form>
+      {made && (
+        <p role="status">
+          It is shown this once: <code className="secret">{made}</code>
+        </p>
+      )}
+    </section>
   );
 }

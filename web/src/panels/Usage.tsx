@@ -1,7 +1,131 @@
+import { useCallback, useState } from "react";
+import { get } from "../api/http";
+import type { components } from "../api/schema";
+import { nameOf } from "../state/fleet";
+import { useDeck } from "../state/store";
+import { cost, duration, tokens } from "../ui/format";
+import { useHub } from "../ui/useHub";
+
+type Report = components["schemas"]["UsageReport"];
+type Row = Report["rows"][number];
+
+const BY = ["day", "project", "model", "machine", "session"] as const;
+const SINCE: Record<string, number> = { "7 days": 7, "30 days": 30, "a year": 365 };
+const all = ({ used }: Row): number =>
+  (used.input ?? 0) + (used.output ?? 0) + (used.cache_read ?? 0) + (used.cache_write ?? 0);
+
+/** What was spent, by day, project, model, machine or session. */
 export default function Usage() {
+  const [by, setBy] = useState<(typeof BY)[number]>("day");
+  const [days, setDays] = useState("30 days");
+  const [measure, setMeasure] = useState<"cost" | "tokens">("cost");
+  const fleet = useDeck((deck) => deck.fleet);
+  const since = new Date(Date.now() - (SINCE[days] ?? 30) * 86_400_000).toISOString().slice(0, 10);
+  const report = useHub(useCallback(() => get<Report>("/api/usage", { by, since }), [by, since]));
+  const rows = report.value?.rows ?? [];
+  const value = (row: Row): number => (measure === "cost" ? (row.used.cost_usd ?? 0) : all(row));
+  const most = Math.max(1e-9, ...rows.map(value));
+  const named = (key: string): string => {
+    const session = by === "session" ? fleet.get(key) : undefined;
+    return session ? nameOf(session) : key || "–";
+  };
   return (
     <div className="page">
       <h1>Usage</h1>
+      <div className="buttons">
+        <select
+          aria-label="By"
+          value={by}
+          onChange={(event) => setBy(event.target.value as (typeof BY)[number])}
+        >
+          {BY.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <select aria-label="Since" value={days} onChange={(event) => setDays(event.target.value)}>
+          {Object.keys(SINCE).map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+        <select
+          aria-label="Measure"
+          value={measure}
+          onChange={(event) => setMeasure(event.target.value as "cost" | "tokens")}
+        >
+          <option>cost</option>
+          <option>tokens</option>
+        </select>
+      </div>
+      {report.error && <p className="error">{report.error}</p>}
+      {rows.length > 0 && by === "day" && (
+        <Chart rows={rows} value={value} most={most} measure={measure} />
+      )}
+      <div className="table-wrap">
+        <table className="usage">
+          <thead>
+            <tr>
+              <th>{by}</th>
+              <th>cost</th>
+              <th>tokens</th>
+              <th>turns</th>
+              <th>tool calls</th>
+              <th>waited for you</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row.key}>
+                <td>
+                  {named(row.key)}
+                  <span
+                    className="bar"
+                    style={{ width: `${(value(row) / most) * 100}%` }}
+                    aria-hidden="true"
+                  />
+                </td>
+                <td className="number">{cost(row.used.cost_usd ?? 0)}</td>
+                <td className="number">{tokens(all(row))}</td>
+                <td className="number">{row.used.turns}</td>
+                <td className="number">{row.used.tool_calls}</td>
+                <td className="number">
+                  {row.used.waiting_ms ? duration(row.used.waiting_ms) : "–"}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {!rows.length && !report.loading && <p className="why">Nothing was used in this time.</p>}
     </div>
+  );
+}
+
+/** A column for each day. */
+function Chart(props: { rows: Row[]; value: (row: Row) => number; most: number; measure: string }) {
+  const rows = [...props.rows].sort((a, b) => a.key.localeCompare(b.key)).slice(-60);
+  const width = 100 / rows.length;
+  return (
+    <svg
+      className="chart"
+      viewBox="0 0 100 40"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${props.measure} by day; the table has the numbers`}
+    >
+      {rows.map((row, index) => {
+        const height = (props.value(row) / props.most) * 38;
+        return (
+          <rect
+            key={row.key}
+            x={index * width + width * 0.1}
+            y={40 - height}
+            width={width * 0.8}
+            height={height}
+          >
+            <title>{`${row.key}: ${props.measure === "cost" ? cost(props.value(row)) : tokens(props.value(row))}`}</title>
+          </rect>
+        );
+      })}
+    </svg>
   );
 }

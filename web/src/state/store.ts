@@ -157,6 +157,11 @@ export class Store {
     }
   }
 
+  /** The events of an open session that are loaded. */
+  eventsOf(session: string): readonly Stored[] {
+    return this.events.get(session) ?? [];
+  }
+
   see(session: string): void {
     const head = this.deck.fleet.get(session)?.head;
     if (head === undefined || this.deck.seen[session] === head) return;

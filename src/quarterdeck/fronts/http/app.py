@@ -19,7 +19,7 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.plugins import OpenAPISchemaPlugin
 
 from quarterdeck import __version__
-from quarterdeck.fronts.http import deckwide, history, sessions, usage, worktrees
+from quarterdeck.fronts.http import deckwide, grants, history, sessions, usage, worktrees
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
@@ -114,6 +114,7 @@ def _api(
         route_handlers=[
             *sessions.HANDLERS,
             *deckwide.HANDLERS,
+            *grants.HANDLERS,
             *usage.HANDLERS,
             *worktrees.HANDLERS,
             *history.HANDLERS,

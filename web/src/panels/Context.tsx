@@ -1,0 +1,84 @@
+import { useCallback } from "react";
+import { store } from "../state/store";
+import { tokens } from "../ui/format";
+import { useHub } from "../ui/useHub";
+import type { PanelProps } from "./Panel";
+
+interface Category {
+  name: string;
+  tokens: number;
+  kind?: string;
+}
+interface ContextUsage {
+  categories?: Category[];
+  totalTokens?: number;
+  maxTokens?: number;
+  percentage?: number;
+  model?: string;
+}
+
+/** What fills the model's context, as a picture. */
+export function Context({ session }: PanelProps) {
+  const id = session.session;
+  const usage = useHub(
+    useCallback(() => store.control<ContextUsage>(id, { subtype: "get_context_usage" }), [id]),
+  );
+  const value = usage.value;
+  const parts = (value?.categories ?? []).filter((one) => one.tokens > 0);
+  const most = Math.max(1, value?.maxTokens ?? 1);
+  return (
+    <>
+      <div className="buttons">
+        <h2>Context</h2>
+        <span className="spread" />
+        <button type="button" className="small" onClick={usage.again} disabled={usage.loading}>
+          Ask again
+        </button>
+      </div>
+      {usage.error && <p className="error">{usage.error}</p>}
+      {value && (
+        <>
+          <p>
+            {tokens(value.totalTokens ?? 0)} of {tokens(value.maxTokens ?? 0)} tokens
+            {value.percentage !== undefined && ` · ${Math.round(value.percentage)} %`}
+          </p>
+          <div
+            className="stack"
+            role="img"
+            aria-label="What fills the context; the table has the numbers"
+          >
+            {parts
+              .filter((one) => one.kind !== "deferred")
+              .map((one, index) => (
+                <span
+                  key={one.name}
+                  data-kind={one.kind}
+                  data-hue={index % 6}
+                  title={`${one.name}: ${tokens(one.tokens)}`}
+                  style={{ flexGrow: one.tokens / most }}
+                />
+              ))}
+          </div>
+          <table>
+            <tbody>
+              {parts.map((one, index) => (
+                <tr key={one.name}>
+                  <td>
+                    <span
+                      className="swatch"
+                      data-kind={one.kind}
+                      data-hue={index % 6}
+                      aria-hidden="true"
+                    />{" "}
+                    {one.name}
+                  </td>
+                  <td className="number">{tokens(one.tokens)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+    </>
+  );
+}
