@@ -1,189 +1,203 @@
-"""The history of all sessions: searching, exporting, importing, and letting go of what is old.
+"""The tool calls of the past, out of the journal: what was asked for, where, and what became of it.
 
-Owns what fronts may ask about the past, and the two tasks that keep it: the one that fills the
-search index behind the journal, and the one that keeps to the retention rule. Above are the fronts;
-below are the hub, by its `Deck`, and the journal.
+Every call passes the hook, and every line of the CLI is in the journal: so is every call, with its
+whole input. What a rule needs to know of its place and time is put together from the events around
+it. Above is `desk`; below are the journal and the CLI's own words.
 """
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import Self
+from collections.abc import AsyncIterator
 
-import anyio
-from anyio import CapacityLimiter, to_thread
+from msgspec import Raw
+from msgspec.structs import replace
 
-from quarterdeck.domain.commands import DeleteSession
-from quarterdeck.domain.errors import Conflict, JournalError, NotFound, QuarterdeckError
-from quarterdeck.hub.deck import Deck
-from quarterdeck.hub.export import Form, exported
-from quarterdeck.hub.importing import Importer, ImportReport
-from quarterdeck.hub.texts import texts_of
-from quarterdeck.journal.base import Journal, Stored
-from quarterdeck.journal.retention import Plan, Retention, plan
-from quarterdeck.journal.search import Hits, Search
-from quarterdeck.journal.sqlite.search import SearchIndex
-from quarterdeck.journal.views import SessionView
+from quarterdeck.domain.events import (
+    AskOpened,
+    Decided,
+    Event,
+    RunStarted,
+    RunStarting,
+    Said,
+    SessionCreated,
+    SpecChanged,
+    TurnEnded,
+)
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.journal.base import Journal
+from quarterdeck.policy.decide import Call
+from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
+from quarterdeck.policy.needs import Context
+from quarterdeck.policy.replay import PastCall
+from quarterdeck.wire import codec
+from quarterdeck.wire.control import ControlRequest
+from quarterdeck.wire.hooks import PreToolUseInput
+from quarterdeck.wire.requests import CanUseTool, HookCallback
 
-log = logging.getLogger(__name__)
+PAGE = 2000
+MOST_CALLS = 20_000
+"""So many calls are looked at; a month of a busy team has fewer."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Of their inputs, which are all in memory while somebody waits for a replay."""
 
-RETENTION_SECONDS = 3600.0
-"""How often the retention rule is kept to. It looks at every event."""
-TRY_AGAIN_SECONDS = 5.0
-"""After the index could not be written."""
-PAUSE_SECONDS = 0.01
-"""Between two batches when the index has much to catch up on: others want the processor too."""
-BY_RETENTION = "retention"
+_SIGNS = (b'"PreToolUse"', b'"can_use_tool"')
 
 
 class History:
-    """What was said, on one journal."""
+    """Calls of the past. `truncated`: there were more."""
 
-    def __init__(
-        self,
-        deck: Deck,
-        journal: Journal,
-        index: SearchIndex,
-        *,
-        retention: Retention | None = None,
-        config_dir: Path | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.retention = retention or Retention()
-        """What is kept. May be replaced while it runs."""
-        self._deck = deck
+    def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._index = index
-        self._clock = clock
-        self._importer = Importer(journal, index.owners, config_dir=config_dir, clock=clock)
-        self._import = anyio.Lock()
-        self._filling = CapacityLimiter(1)
-        self._asking = CapacityLimiter(4)
+        self.truncated = False
+        self.calls: list[PastCall] = []
+        self._bytes = 0
 
-    @classmethod
-    async def open(
-        cls,
-        deck: Deck,
-        journal: Journal,
-        path: Path,
-        *,
-        retention: Retention | None = None,
-        config_dir: Path | None = None,
-    ) -> Self:
-        """With the index in this file, which is made if it is not there or does not fit."""
-        index = await to_thread.run_sync(
-            SearchIndex, path, journal.epoch, journal.position, texts_of
-        )
-        return cls(deck, journal, index, retention=retention, config_dir=config_dir)
+    async def read(self, since: int, session: str | None = None) -> list[PastCall]:
+        """The calls since a time in ms, newest session first, of one session or of all."""
+        async for id_, updated in self._sessions(session):
+            if updated >= since and not self.truncated:
+                await self._read_session(id_, since)
+        return self.calls
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Keep the index and the retention rule, while the block runs; then close the index."""
-        failure: Exception | None = None
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._fill)
-                tasks.start_soon(self._keep)
-                try:
-                    yield
-                except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-                    failure = error
-                tasks.cancel_scope.cancel()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await to_thread.run_sync(self._index.close)
-        if failure is not None:
-            raise failure
-
-    # --- searching -----------------------------------------------------------------------------
-
-    async def search(self, wanted: Search) -> Hits:
-        """A page of what is found. Raises `UsageError` for a query without a word."""
-        return await to_thread.run_sync(
-            self._index.search, wanted, self._journal.position, limiter=self._asking
-        )
-
-    async def caught_up(self, seconds: float = 60.0) -> None:
-        """Wait until all that is in the journal now can be found. Raises `TimeoutError`."""
-        position = self._journal.position
-        with anyio.fail_after(seconds):
-            while self._index.position < position:  # noqa: ASYNC110 - a thread makes it true
-                await anyio.sleep(0.01)
-
-    async def _fill(self) -> None:
-        while True:
-            try:
-                async for batch in self._journal.follow(after=self._index.position):
-                    await to_thread.run_sync(self._index.add, batch, limiter=self._filling)
-                    if self._journal.position - self._index.position > len(batch):
-                        await anyio.sleep(PAUSE_SECONDS)
-                return  # the journal was closed
-            except JournalError as error:
-                log.error("the search index lags behind: %s", error)
-                await anyio.sleep(TRY_AGAIN_SECONDS)
-
-    # --- files ---------------------------------------------------------------------------------
-
-    async def export(self, session: str, form: Form) -> tuple[SessionView, AsyncIterator[str]]:
-        """A session as a file, piece by piece. Raises `NotFound`."""
-        view = await self._deck.session(session)
-
-        async def read(after: int) -> list[Stored]:
-            return await self._journal.read(session, after=after)
-
-        return view, exported(form, view, read)
-
-    async def import_sessions(
-        self, *, directory: str | None = None, only: Sequence[str] = (), dry_run: bool = False
-    ) -> ImportReport:
-        """Take in what the CLI left on this machine's disk. Raises `Conflict` while another does.
-
-        Raises `UsageError` for an id that is none.
-        """
-        if self._import.locked():
-            raise Conflict("importing", "an import is under way already")
-        async with self._import:
-            return await self._importer.run(directory=directory, only=only, dry_run=dry_run)
-
-    # --- what goes -----------------------------------------------------------------------------
-
-    async def plan(self, rule: Retention | None = None) -> Plan:
-        """What would go by a rule, or by the one that holds."""
-        views: list[SessionView] = []
+    async def _sessions(self, only: str | None) -> AsyncIterator[tuple[str, int]]:
+        if only is not None:
+            view = await self._journal.summary(only)
+            if view is not None:
+                yield only, view.updated
+            return
         after: str | None = None
-        while page := await self._journal.summaries(after=after, limit=500, archived=None):
+        while page := await self._journal.summaries(after=after, limit=200, archived=None):
             after = page[-1].session
-            views += page
-        sizes = await self._journal.sizes()
-        return plan(rule or self.retention, views, sizes, int(self._clock() * 1000))
+            for view in page:
+                yield view.session, view.updated
 
-    async def let_go(self, rule: Retention | None = None, *, by: str = BY_RETENTION) -> Plan:
-        """Delete what goes by a rule; gives what really went."""
-        planned = await self.plan(rule)
-        gone = []
-        for leaving in planned.leaving:
-            try:
-                # What came into use since the plan was made stays: the hub refuses.
-                await self._deck.submit(DeleteSession(session=leaving.session, by=by))
-            except (Conflict, NotFound) as error:
-                log.info("session %s stays: %s", leaving.session, error)
-            else:
-                gone.append(leaving)
-        return Plan(leaving=tuple(gone), sessions=planned.sessions, bytes=planned.bytes)
-
-    async def _keep(self) -> None:
-        while True:
-            await anyio.sleep(RETENTION_SECONDS)
-            if self.retention.keeps_all:
+    async def _read_session(self, session: str, since: int) -> None:
+        reader = _Reader(session)
+        seq = 0
+        while page := await self._journal.read(session, after=seq, limit=PAGE):
+            seq = page[-1].seq
+            for stored in page:
+                reader.add(stored.at, stored.event)
+        for past in reader.calls.values():
+            if past.at < since:
                 continue
-            try:
-                gone = await self.let_go()
-            except QuarterdeckError as error:
-                log.error("old sessions could not be deleted: %s", error)
-            else:
-                if gone.leaving:
-                    log.info("%d old sessions were deleted", len(gone.leaving))
+            self._bytes += len(bytes(past.call.input))
+            if len(self.calls) >= MOST_CALLS or self._bytes > MOST_BYTES:
+                self.truncated = True
+                return
+            self.calls.append(past)
+
+
+class _Reader:
+    """Reads one session's events."""
+
+    def __init__(self, session: str) -> None:
+        self.calls: dict[str, PastCall] = {}
+        self._session = session
+        self._spec = SessionSpec(directory="/")
+        self._user = ""
+        self._machine = ""
+        self._directory: str | None = None
+        self._cost = 0.0
+        self._agents: dict[str, str] = {}
+
+    def add(self, at: int, event: Event) -> None:
+        """Take in the next event."""
+        match event:
+            case SessionCreated(spec=spec, by=by):
+                self._spec, self._user = spec, by
+            case SpecChanged(spec=spec):
+                self._spec = spec
+            case RunStarting(machine=machine):
+                self._machine = machine or "local"
+            case RunStarted(directory=directory):
+                self._directory = directory or self._directory
+            case TurnEnded(cost_usd=cost):
+                self._cost += cost
+            case Said(line=line):
+                self._said(at, bytes(line))
+            case AskOpened(tool_use_id=str(id_), branch=branch) if id_ in self.calls:
+                self._settle(id_, branch, asked=True)
+            case Decided(tool_use_id=str(id_), branch=branch) if id_ in self.calls:
+                self._settle(id_, branch, decided=event)
+            case _:
+                pass
+
+    def _settle(
+        self, id_: str, branch: str | None, *, asked: bool = False, decided: Decided | None = None
+    ) -> None:
+        past = self.calls[id_]
+        call = past.call
+        if branch is not None:
+            call = replace(call, facts=replace(call.facts, branch=branch))
+        past = replace(past, call=call, asked=past.asked or asked)
+        if decided is not None:
+            past = replace(past, done=decided.verdict, by=decided.by, rule=decided.rule)
+        self.calls[id_] = past
+
+    def _said(self, at: int, line: bytes) -> None:
+        if not any(sign in line for sign in _SIGNS):
+            return
+        match codec.from_cli(line):
+            case ControlRequest(request=HookCallback(hook_input=PreToolUseInput() as seen)) if (
+                seen.tool_use_id
+            ):
+                if seen.agent_id and seen.agent_type:
+                    self._agents[seen.agent_id] = seen.agent_type
+                self._call(
+                    at,
+                    seen.tool_use_id,
+                    seen.tool_name,
+                    seen.tool_input,
+                    mode=seen.permission_mode,
+                    cwd=seen.cwd or None,
+                    agent=seen.agent_id,
+                )
+            case ControlRequest(request=CanUseTool() as request) if request.tool_use_id:
+                id_ = request.tool_use_id
+                if id_ not in self.calls:
+                    self._call(at, id_, request.tool_name, request.input, agent=request.agent_id)
+                self.calls[id_] = replace(
+                    self.calls[id_], call=replace(self.calls[id_].call, cli_asks=True)
+                )
+            case _:
+                pass
+
+    def _call(
+        self,
+        at: int,
+        id_: str,
+        tool: str,
+        given: Raw,
+        *,
+        mode: str | None = None,
+        cwd: str | None = None,
+        agent: str | None = None,
+    ) -> None:
+        spec = self._spec
+        folder = self._directory or spec.directory
+        facts = Facts(
+            now=at,
+            machine=self._machine,
+            project=spec.project or "",
+            directory=spec.directory,
+            user=self._user,
+            mode=mode or spec.mode or "default",
+            origin=SUBAGENT if agent else MAIN,
+            agent=self._agents.get(agent or ""),
+            cost_usd=self._cost,
+        )
+        context = Context(
+            cwd=cwd or folder,
+            home=spec.env.get("HOME"),
+            directories=spec.add_dirs,
+            settings=folder,
+        )
+        self.calls[id_] = PastCall(
+            session=self._session,
+            at=at,
+            call=Call(tool=tool, input=given, facts=facts, context=context),
+            done="",
+            auto_approve=spec.auto_approve,
+            skip_permissions=spec.skip_permissions,
+        )

@@ -97,18 +97,22 @@ class Policies:
 
     def rules_for(self, spec: SessionSpec) -> Rules:
         """All that holds for a session."""
-        found: list[Policy] = []
-        if GLOBAL in self._files:
-            found.append(self._files[GLOBAL].policy)
-        if spec.policy is not None:
-            found.append(self.named(spec.policy) or _asking(spec.policy))
-        if self._granted is not None:
-            found.append(self._granted)
-        return Rules(
-            policies=tuple(found),
+        return replace(
+            self.rules_named(spec.policy),
             auto_approve=spec.auto_approve,
             skip_permissions=spec.skip_permissions,
         )
+
+    def rules_named(self, name: str | None) -> Rules:
+        """All that holds for a session that names this policy, or none."""
+        found: list[Policy] = []
+        if GLOBAL in self._files:
+            found.append(self._files[GLOBAL].policy)
+        if name is not None:
+            found.append(self.named(name) or _asking(name))
+        if self._granted is not None:
+            found.append(self._granted)
+        return Rules(policies=tuple(found))
 
     def named(self, name: str) -> Policy | None:
         """A policy that a session may name: a file's, or a preset."""

@@ -147,6 +147,9 @@ def _not_stopped(call: Call, rules: Rules, found: _Found) -> Verdict:
         return found.verdict(Behavior.ALLOW, found.allowing)
     if call.tool in rules.auto_approve:
         return replace(_auto_approved(call), matched=found.all)
+    if not found.open:
+        # It needs no rule: the CLI lets such calls pass, whatever holds for others.
+        return replace(_left_to_cli(call, rules), matched=found.all)
     left = tuple(need.what for need in found.open)
     strict = max(rules.policies, key=lambda policy: STRICTNESS.index(policy.default))
     if strict.default != "cli":
@@ -220,7 +223,7 @@ class _Found:
                 self._add_claude(policy, outcome, request, covered)
         if any(need.kind is NeedKind.UNKNOWN for need in request.needs):
             self._add_hidden(request)
-        self.open = [need for need in request.needs if id(need) not in covered]
+        self.open = [n for n in request.needs if id(n) not in covered and not n.free]
 
     @property
     def all(self) -> tuple[Matched, ...]:
@@ -257,7 +260,14 @@ class _Found:
             where[placed.behavior].append(_claude(policy, placed, parts))
         if outcome.behavior in {None, Behavior.ALLOW}:
             left = {id(need) for need in outcome.open}
-            covered.update(id(need) for need in request.needs if id(need) not in left)
+            some = [need for need in request.needs if id(need) not in left and not need.free]
+            covered.update(id(need) for need in some)
+            if some and not outcome.decided:
+                # It allows a part, and perhaps another policy allows the others.
+                parts = tuple(need.what for need in some)
+                self.allowing.append(
+                    Matched(rule="[claude]", source=policy.name, verdict="allow", parts=parts)
+                )
 
     def _add_hidden(self, request: Request) -> None:
         """What cannot be read may hide what a rule would stop: even a rule for all of the tool

@@ -109,7 +109,7 @@ def _hits(rule: Rule, example: Example) -> bool:
     if hit is None or rule.verb is not Verb.ALLOW:
         return hit is not None
     covered = {id(need) for need in hit.needs}
-    return all(id(need) in covered for need in request.needs)
+    return all(id(need) in covered or need.free for need in request.needs)
 
 
 def _example(

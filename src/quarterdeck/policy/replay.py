@@ -1,0 +1,140 @@
+"""What a policy would have done with calls of the past, against what was done. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.calls import ARGUMENT
+from quarterdeck.policy.decide import Behavior, Call, Rules, decide
+from quarterdeck.policy.policy import Policy
+
+MOST_CHANGES = 500
+"""So many differences are told one by one; all are counted."""
+MOST_SHOWN = 200
+"""Characters of a call."""
+
+
+class PastCall(Fact):
+    """A call of the past, and what became of it."""
+
+    session: str
+    at: int
+    call: Call
+    done: str
+    """`allow` or `deny`; empty where nobody knows: it was still open, or the CLI has ended."""
+    by: str = ""
+    """A person, `policy`, or `cli`."""
+    asked: bool = False
+    """Whether a person was asked."""
+    rule: str | None = None
+    auto_approve: tuple[str, ...] = ()
+    skip_permissions: bool = False
+
+    @property
+    def then(self) -> str:
+        """What was done, in words: `allowed`, `denied`, `asked, allowed`, `asked, denied`."""
+        word = {"allow": "allowed", "deny": "denied"}.get(self.done, "left open")
+        return f"asked, {word}" if self.asked else word
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a person decided it."""
+        return self.asked and bool(self.done) and self.by not in {"", "policy", "cli", "time limit"}
+
+    @property
+    def shown(self) -> str:
+        """The call in short."""
+        return shown(self.call)
+
+
+class Change(Fact):
+    """A call that this policy would have treated otherwise."""
+
+    session: str
+    at: int
+    tool: str
+    call: str
+    then: str
+    now: str
+    by: str
+    reasons: tuple[str, ...] = ()
+
+
+class Replay(Fact, omit_defaults=False):
+    """What a replay came to."""
+
+    calls: int
+    same: int
+    counts: dict[str, int]
+    """How often what was done would have become what: `asked, allowed → allow`."""
+    changes: tuple[Change, ...]
+    """The calls that differ, those first that a person denied and that would now pass."""
+    truncated: bool = False
+    """There were more calls than are looked at: the oldest are left out."""
+
+
+_DONE = {Behavior.ALLOW: "allowed", Behavior.DENY: "denied", Behavior.ASK: "asked"}
+
+
+def replay(policy: Policy, calls: Iterable[PastCall], *, truncated: bool = False) -> Replay:
+    """Hold a policy against calls of the past."""
+    counts: Counter[str] = Counter()
+    changes: list[Change] = []
+    total = same = 0
+    for past in calls:
+        total += 1
+        rules = Rules(
+            policies=(policy,),
+            auto_approve=past.auto_approve,
+            skip_permissions=past.skip_permissions,
+        )
+        verdict = decide(past.call, rules)
+        now = verdict.behavior.value
+        counts[f"{past.then} → {now}"] += 1
+        if past.then.startswith(_DONE[verdict.behavior]) or past.then == "left open":
+            same += 1
+            continue
+        changes.append(
+            Change(
+                session=past.session,
+                at=past.at,
+                tool=past.call.tool,
+                call=past.shown,
+                then=past.then,
+                now=now,
+                by=past.by,
+                reasons=verdict.reasons,
+            )
+        )
+    changes.sort(key=lambda change: (_weight(change), -change.at))
+    return Replay(
+        calls=total,
+        same=same,
+        counts=dict(sorted(counts.items())),
+        changes=tuple(changes[:MOST_CHANGES]),
+        truncated=truncated,
+    )
+
+
+def _weight(change: Change) -> int:
+    """What matters most comes first."""
+    if change.now == "allow":
+        return 0 if "denied" in change.then else 2
+    return 1 if change.now == "deny" else 3
+
+
+def shown(call: Call) -> str:
+    """A call in short: its one argument, or its input."""
+    text = bytes(call.input).decode(errors="replace")
+    try:
+        members = msgspec.json.decode(call.input, type=dict[str, object])
+        value = members.get(ARGUMENT.get(call.tool, ""), None)
+        text = value if isinstance(value, str) else text
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
