@@ -155,7 +155,7 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
     if info.ge is not None:
         return f" of {info.ge} or more"
     if info.gt is not None:
-        return f" above {info.gt}"
+        return f" above {info.gt}" + ("" if info.le is None else f" and up to {info.le}")
     return ""
 
 

@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from quarterdeck.cli.deck.place import (
 )
 from quarterdeck.cli.deck.reloading import keep_reloading
 from quarterdeck.cli.deck.stop import end_runner
+from quarterdeck.cli.deck.telling import Telling, run_variables, told_of
 from quarterdeck.cli.logs import Logs
 from quarterdeck.cli.text import count
 from quarterdeck.config import Settings
@@ -145,12 +146,15 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
     with hub_lock(home):
         journal = await SqliteJournal.open(home / "journal.db")
         try:
+            told = told_of(serving.settings, home)
             hub = Hub(
                 journal,
                 access.runner_named,
                 cli_secret=cli_secret(home),
                 elsewhere=Elsewhere(),
+                run_env=partial(run_variables, told),
             )
+            telling = Telling(hub, journal, home, told)
             past = await History.open(hub, journal, home / SEARCH)
             app = make_app(
                 hub,
@@ -159,12 +163,15 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 cli_endpoint=hub.dialled,
                 static=built_deck(),
                 past=past,
+                metrics=telling.metrics.page,
+                requests=telling.requests,
                 workshop=hub.workshop,
             )
             _take(serving.settings, hub)
 
             def take(settings: Settings) -> None:
                 access.places = _places(replace(serving, places=_places_of(settings)))
+                telling.change(told_of(settings, home))
                 _take(settings, hub)
 
             async with hub.running(), past.running(), serve(app, serving.listen) as bound:
@@ -173,11 +180,9 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 state = HubState(pid=os.getpid(), address=address, version=__version__)
                 write_private(home / HUB_FILE, msgspec.json.encode(state))
                 deck = Deck(home=home, hub=hub, access=access, address=address, take=take)
-                if not serving.runner:
-                    yield deck
-                    return
                 start = partial(_have_runner, home, address, token, serving.settings)
-                async with kept_runner(home / RUNNER, start):
+                runner = kept_runner(home / RUNNER, start) if serving.runner else nullcontext()
+                async with telling.running(address), runner:
                     yield deck
         finally:
             await journal.close()

@@ -5,18 +5,22 @@ The fronts do not know each other: what one counts and another shows is carried 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from quarterdeck.cli.deck.place import write_private
+from quarterdeck.config import Settings
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http import Requests
 from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
 from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
-from quarterdeck.fronts.webhooks import Webhook, Webhooks
+from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.sqlite import SqliteJournal
+
+WEBHOOK_SECRET = "webhook.secret"  # noqa: S105 - the name of a file
 
 
 class Told(Fact):
@@ -28,10 +32,51 @@ class Told(Fact):
     """Where people reach the hub, for links to sessions; None: where this machine does."""
 
 
+def told_of(settings: Settings, home: Path) -> Told:
+    """By the configuration. Raises `UsageError` for what cannot be right.
+
+    A webhook without a secret file of its own has the one in the data folder; one without a name is
+    called by its number.
+    """
+    origins, telemetry = settings.server.origins, settings.telemetry
+    return Told(
+        webhooks=tuple(
+            Webhook(
+                name=each.name or f"webhook-{number}",
+                url=each.url,
+                secret_file=each.secret_file or str(home / WEBHOOK_SECRET),
+                events=tuple(WebhookEvent(event) for event in each.events),
+                projects=each.projects,
+                timeout=each.timeout,
+                tries=each.tries,
+                give_up_hours=each.give_up_hours,
+            )
+            for number, each in enumerate(settings.webhooks, 1)
+        ),
+        telemetry=None
+        if telemetry.endpoint is None
+        else Telemetry(
+            endpoint=telemetry.endpoint,
+            headers_file=telemetry.headers_file,
+            service_name=telemetry.service_name,
+        ),
+        address=origins[0] if origins else None,
+    )
+
+
+def have_secret(home: Path) -> Path:
+    """The file with the secret of webhooks that have no other; made when it is not there."""
+    file = home / WEBHOOK_SECRET
+    if not file.exists():
+        write_private(file, new_secret().encode() + b"\n")
+    return file
+
+
 class Telling:
     """The three fronts. `requests` is to be given to the HTTP front, and `metrics.page` too."""
 
     def __init__(self, deck: Deck, journal: SqliteJournal, home: Path, told: Told) -> None:
+        have_secret(home)
         self.requests = Requests()
         self.metrics = Metrics(
             deck,
@@ -47,9 +92,9 @@ class Telling:
         self._tracing = Tracing(deck, home, told.telemetry) if told.telemetry else None
         self._address = told.address
 
-    def change(self, hooks: Sequence[Webhook]) -> None:
+    def change(self, told: Told) -> None:
         """Other webhooks from now on. Where traces go is settled when the hub starts."""
-        self.webhooks.change(hooks)
+        self.webhooks.change(told.webhooks)
 
     @asynccontextmanager
     async def running(self, address: str) -> AsyncIterator[None]:
