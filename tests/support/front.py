@@ -17,6 +17,7 @@ from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
 from quarterdeck.fronts.http.stream import StreamEndpoint
+from quarterdeck.hub.history import History
 from support.small_deck import SmallDeck
 
 Json = dict[str, Any]
@@ -29,6 +30,7 @@ class Front(Struct):
     access: Access
     url: str
     endpoint: StreamEndpoint
+    past: History
 
     def streams(self) -> int:
         """How many clients the stream has."""
@@ -117,8 +119,19 @@ async def front(
     """Run a front while the block runs."""
     deck = deck or SmallDeck()
     access = Access(folder, places=places)
-    app = make_app(deck, access, runner_endpoint=runner, cli_endpoint=cli, static=static, pace=pace)
-    async with serve(app, Listen(port=0)) as url:
+    past = await History.open(
+        deck, deck.journal, folder / "search.db", config_dir=folder / "claude"
+    )
+    app = make_app(
+        deck,
+        access,
+        runner_endpoint=runner,
+        cli_endpoint=cli,
+        static=static,
+        pace=pace,
+        past=past,
+    )
+    async with past.running(), serve(app, Listen(port=0)) as url:
         assert isinstance(app, Gate)
         assert isinstance(app._stream, StreamEndpoint)
-        yield Front(deck, access, url, app._stream)
+        yield Front(deck, access, url, app._stream, past)

@@ -45,6 +45,9 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "GET /api/projects",
         "GET /api/usage",
         "GET /api/audit",
+        "GET /api/search",
+        "POST /api/import",
+        "POST /api/retention",
         "GET /api/sessions",
         "POST /api/sessions",
         "GET /api/sessions/{session_id}",
@@ -60,6 +63,7 @@ def test_the_document_has_every_route_of_the_api(spec: Json) -> None:
         "PATCH /api/sessions/{session_id}/prompts/{prompt_id}",
         "DELETE /api/sessions/{session_id}/prompts/{prompt_id}",
         "GET /api/sessions/{session_id}/events",
+        "GET /api/sessions/{session_id}/export",
         "GET /api/sessions/{session_id}/diff",
         "POST /api/sessions/{session_id}/worktree",
     }

@@ -84,7 +84,9 @@ async def search(
     project: Word = None,
     machine: Word = None,
     tool: Word = None,
-    kind: Annotated[TextKind | None, QueryParameter(description="What it is")] = None,
+    kind: Annotated[
+        Literal["prompt", "answer", "tool"] | None, QueryParameter(description="Only these texts")
+    ] = None,
     since: Time = None,
     until: Time = None,
     before: Annotated[
@@ -102,7 +104,7 @@ async def search(
         project=project,
         machine=machine,
         tool=tool,
-        kind=kind,
+        kind=None if kind is None else TextKind(kind),
         since=since,
         until=until,
         before=before,
