@@ -142,7 +142,7 @@ class Ended(Header, tag="ended"):
     `reason` is one sentence for a person; `stderr` holds the last lines that it wrote there.
     `unheard` tells that it may have said more, which nobody read: its transcript may have it.
     `fault` is what the runner had to do about it: `output_closed` (it closed its output and lived
-    on) or `no_exit` (it did not end when its input ended, and no turn kept it).
+    on) or `no_exit` (it did not end when its input ended).
     """
 
     number: int
