@@ -66,3 +66,30 @@ def test_prompts_and_notes_of_others_are_shown_and_ours_are_not_repeated() -> No
     assert "> look\n  [and 1 block without text]" in shown.text
     assert "~ the agent has ended: It crashed.␛[2J" in shown.text
     assert "\x1b[2J" not in shown.text
+
+
+def test_what_was_recalled_is_shown_as_what_was_said() -> None:
+    shown = Shown()
+    line = Raw(json.dumps(fake.assistant("found again")).encode())
+    shown.event(fact.Recalled(run="r", uuid="u", line=line))
+    assert shown.text == "found again\n"
+
+
+def test_an_agent_that_ended_badly_shows_its_last_lines_and_a_good_one_does_not() -> None:
+    shown = Shown()
+    words = tuple(f"line {n}\x1b[2J" for n in range(9))
+    shown.event(fact.RunEnded(run="r", reason="It exited.", clean=True, stderr=("fine",)))
+    shown.event(fact.RunEnded(run="r", reason="It crashed.", stderr=words))
+    assert "fine" not in shown.text
+    assert "line 3" not in shown.text
+    assert [f"stderr: line {n}\ufffd[2J" in shown.text for n in range(4, 9)] == [True] * 5
+
+
+def test_a_limit_and_a_new_conversation_are_told() -> None:
+    shown = Shown()
+    shown.event(fact.RateLimited(status="allowed", limit="five_hour"))
+    assert shown.text == ""
+    shown.event(fact.RateLimited(status="rejected", limit="five_hour", resets_at=1000))
+    shown.event(fact.StartAfresh(run="r", by="ada"))
+    assert "~ the five_hour limit is reached until 1970-01-01" in shown.text
+    assert "~ a new conversation begins, for ada" in shown.text

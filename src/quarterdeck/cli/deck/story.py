@@ -22,6 +22,9 @@ from quarterdeck.wire.content import ToolUseBlock, decode_user_body
 from quarterdeck.wire.messages import Assistant, StreamEvent
 from quarterdeck.wire.tools import one_line
 
+LAST_LINES = 5
+"""Of what an agent that ended badly wrote to stderr; all of it is in the event."""
+
 
 class Story:
     """Shows one session's events in their order."""
@@ -37,7 +40,7 @@ class Story:
     def show(self, shape: EventShape) -> None:
         """Show what an event means to a person, if it means anything."""
         match shape.event:
-            case fact.Said(line=line):
+            case fact.Said(line=line) | fact.Recalled(line=line):
                 self._said(line)
             case fact.SaidBroken(error=error):
                 self._screen.note(f"a line of the CLI could not be read: {one_line(error)}", "red")
@@ -83,8 +86,15 @@ def told_of(event: fact.Event, dialogues: bool) -> tuple[str, str] | None:
     Where questions are asked in dialogues, that they were opened and answered is seen there.
     """
     match event:
-        case fact.RunEnded(reason=reason, clean=clean):
-            return f"the agent has ended: {reason}", "dim" if clean else "yellow"
+        case fact.RunEnded(reason=reason, clean=clean, stderr=stderr):
+            words = "".join(f"\n  stderr: {one_line(line, 300)}" for line in stderr[-LAST_LINES:])
+            said = "" if clean else words
+            return f"the agent has ended: {reason}{said}", "dim" if clean else "yellow"
+        case fact.StartAfresh(by=by):
+            return f"a new conversation begins, for {one_line(by, 60)}", "dim"
+        case fact.RateLimited(status="rejected", limit=limit, resets_at=resets_at):
+            until = "" if resets_at is None else f" until {moment(resets_at)}"
+            return f"the {one_line(limit or 'account', 60)} limit is reached{until}", "yellow"
         case fact.LinkLost(reason=reason):
             return reason, "yellow"
         case fact.LinkFound(lost=lost):
