@@ -17,7 +17,7 @@ from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
 from quarterdeck.fronts.http.stream import StreamEndpoint
-from quarterdeck.hub.history import History
+from quarterdeck.hub.past import Past
 from support.small_deck import SmallDeck
 
 Json = dict[str, Any]
@@ -30,7 +30,7 @@ class Front(Struct):
     access: Access
     url: str
     endpoint: StreamEndpoint
-    past: History
+    past: Past
 
     def streams(self) -> int:
         """How many clients the stream has."""
@@ -119,7 +119,7 @@ async def front(
     """Run a front while the block runs."""
     deck = deck or SmallDeck()
     access = Access(folder, places=places)
-    past = await History.open(
+    past = await Past.open(
         deck, deck.journal, folder / "search.db", config_dir=folder / "claude"
     )
     app = make_app(

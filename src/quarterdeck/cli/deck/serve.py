@@ -54,8 +54,8 @@ from quarterdeck.fronts.http import (
 )
 from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.hub.elsewhere import Elsewhere
-from quarterdeck.hub.history import History
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.past import Past
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import living_runner, spawn_runner
@@ -155,7 +155,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 run_env=partial(run_variables, told),
             )
             telling = Telling(hub, journal, home, told)
-            past = await History.open(hub, journal, home / SEARCH)
+            past = await Past.open(hub, journal, home / SEARCH)
             app = make_app(
                 hub,
                 access,

@@ -38,7 +38,7 @@ from quarterdeck.fronts.http.problems import (
 )
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.deck import Deck
-from quarterdeck.hub.history import History
+from quarterdeck.hub.past import Past
 from quarterdeck.hub.worktrees import Workshop
 
 
@@ -53,7 +53,7 @@ def make_app(
     metrics: MetricsSource | None = None,
     requests: Requests | None = None,
     workshop: Workshop | None = None,
-    past: History | None = None,
+    past: Past | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
@@ -104,7 +104,7 @@ def _api(
     deck: Deck | None,
     access: Access | None,
     workshop: Workshop | None = None,
-    past: History | None = None,
+    past: Past | None = None,
     *,
     openapi: OpenAPIConfig | None = None,
     plugins: Sequence[OpenAPISchemaPlugin] = (),

@@ -22,8 +22,8 @@ from quarterdeck.fronts.http.roles import Right
 from quarterdeck.fronts.http.shapes import Body
 from quarterdeck.hub.deck import Deck
 from quarterdeck.hub.export import Form
-from quarterdeck.hub.history import History
 from quarterdeck.hub.importing import ImportReport
+from quarterdeck.hub.past import Past
 from quarterdeck.journal.retention import Leaving, Plan, Retention
 from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
 
@@ -35,7 +35,7 @@ MEDIA_TYPES = {
 }
 _ENDINGS = {"markdown": "md", "html": "html", "json": "ndjson"}
 
-Past = NamedDependency[SkipValidation[History | None]]
+Behind = NamedDependency[SkipValidation[Past | None]]
 Word = Annotated[str | None, QueryParameter(max_length=1000)]
 Time = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="In ms since 1970")]
 
@@ -73,7 +73,7 @@ class RetentionReport(Fact, omit_defaults=False):
 
 @get("/search", opt=told(READ_ERRORS))
 async def search(
-    history: Past,
+    history: Behind,
     q: Annotated[
         str,
         QueryParameter(
@@ -120,7 +120,7 @@ async def search(
 async def export_session(
     session_id: SessionId,
     deck: Hub,
-    history: Past,
+    history: Behind,
     format_: Annotated[
         Literal["markdown", "html", "json"], QueryParameter(name="format", description="As what")
     ] = "markdown",
@@ -149,7 +149,7 @@ async def export_session(
     status_code=200,
     opt=told(COMMAND_ERRORS, takes=NewImport, body_optional=True),
 )
-async def import_sessions(request: Asking, history: Past) -> ImportReport:
+async def import_sessions(request: Asking, history: Behind) -> ImportReport:
     """Take in sessions that the CLI left on the disk of the hub's machine.
 
     Again and again is once: only what is new is added.
@@ -166,7 +166,7 @@ async def import_sessions(request: Asking, history: Past) -> ImportReport:
     status_code=200,
     opt=told(COMMAND_ERRORS, takes=NewRetention, body_optional=True),
 )
-async def apply_retention(request: Asking, history: Past) -> RetentionReport:
+async def apply_retention(request: Asking, history: Behind) -> RetentionReport:
     """Tell which sessions are too old or too large to be kept, or delete them.
 
     A session that is in use always stays.
@@ -199,7 +199,7 @@ def _report(plan: Plan, *, dry_run: bool) -> RetentionReport:
     )
 
 
-def _there(history: History | None) -> History:
+def _there(history: Past | None) -> Past:
     if history is None:
         raise Refused("not_found", "this server keeps no history to look through")
     return history
