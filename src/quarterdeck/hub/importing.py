@@ -5,7 +5,7 @@ terminal then shows its history, and can be gone on with: it keeps its directory
 id. Nothing is invented: no prompt is queued for what a person typed elsewhere, and no cost is told.
 
 Importing again adds what was said since, and nothing twice: each message has a uuid. Above is
-`history`; below are the journal and `agent.sessions`, which knows the files.
+`past`; below are the journal and `agent.sessions`, which knows the files.
 """
 
 from __future__ import annotations
