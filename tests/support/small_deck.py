@@ -20,6 +20,8 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.deck import Deltas, MachineView
+from quarterdeck.hub.desk import PolicyDesk
+from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.memory import MemoryJournal
@@ -32,6 +34,7 @@ class SmallDeck:
 
     def __init__(self) -> None:
         self.journal = MemoryJournal()
+        self.policy = PolicyDesk(self.journal, Policies())
         self.submitted: list[AnyCommand] = []
         self.fails: Exception | None = None
         """What the next command ends in."""

@@ -6,13 +6,16 @@ Fronts (HTTP, chat, terminal) know this and the words of `domain`, and nothing e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
+
+if TYPE_CHECKING:
+    from quarterdeck.hub.desk import PolicyDesk
 
 
 class MachineView(Fact):
@@ -51,6 +54,10 @@ class Deck(Protocol):
     @property
     def position(self) -> int:
         """The position of the last event; 0 when there is none."""
+
+    @property
+    def policy(self) -> PolicyDesk:
+        """What is decided about tool calls without a person, and what was."""
 
     async def submit(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for.

@@ -24,8 +24,10 @@ from quarterdeck.domain.events import Event, PromptQueued, SessionCreated
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.budgets import Limits
+from quarterdeck.hub.core import check_machine
 from quarterdeck.hub.deadlines import overdue
 from quarterdeck.hub.deck import Deltas, MachineView
+from quarterdeck.hub.desk import PolicyDesk
 from quarterdeck.hub.dialled import DIALLED, Dialled
 from quarterdeck.hub.elsewhere import Elsewhere
 from quarterdeck.hub.guard import Guard
@@ -33,7 +35,7 @@ from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
-from quarterdeck.hub.runners import Runners
+from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.watchdog import Patience
@@ -97,6 +99,7 @@ class Hub:
         self._sessions: dict[str, Session] = {}
         self._live = Live()
         self.policies = policies or Policies()
+        self.policy = PolicyDesk(journal, self.policies)
         self._guard = Guard(limits, patience, now=now)
         self.workshop = Worktrees(self.runners.errands, self._find)
 
@@ -193,10 +196,11 @@ class Hub:
         await self._begin(id_, created, events, Origin(cli_session=command.cli_session))
         return Outcome(session=id_, prompt=prompt)
 
-    async def _adopt(self, id_: str, back: bool) -> None:
+    async def _adopt(self, id_: str, back: bool, address: str | None) -> None:
         """A CLI that nobody here started has dialled: a session begins with it, or goes on.
 
-        One that was there before (`back`) and has no run any more was ended, and stays so.
+        One that was there before (`back`) and has no run any more was ended, and stays so. What it
+        began is resumed by the runner at the same address, if there is one.
         """
         try:
             session = await self._find(id_)
@@ -204,7 +208,9 @@ class Hub:
             session = self._sessions.setdefault(id_, self._make(id_, None))
         if back and session.known:
             return
-        created = SessionCreated(spec=SessionSpec(directory="/"), by="cli")
+        machine = self.runners.at(address) or DIALLED
+        spec = SessionSpec(directory="/", machine=None if machine == LOCAL else machine)
+        created = SessionCreated(spec=spec, by="cli")
         await session.adopt(created, new_id(), DIALLED)
 
     async def _fork(self, command: wish.ForkSession) -> Outcome:
@@ -212,6 +218,7 @@ class Hub:
         if parent.cli_session is None:
             raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
         spec = parent.spec
+        check_machine(spec, parent.session)
         created = SessionCreated(spec=spec, by=command.by, parent=parent.session)
         id_ = new_id()
         origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)

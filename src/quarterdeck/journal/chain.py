@@ -49,7 +49,7 @@ class Head(Fact):
         return f"{self.position}:{self.seal}"
 
 
-class Flaw(Fact):
+class ChainFlaw(Fact):
     """Something that was changed after it was written."""
 
     position: int
@@ -65,7 +65,7 @@ class Checked(Fact, omit_defaults=False):
     forgotten: int
     """Entries of deleted sessions: only their digests are left."""
     head: Head
-    flaws: tuple[Flaw, ...] = ()
+    flaws: tuple[ChainFlaw, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -109,7 +109,7 @@ class Check:
         self._expected = expected
         self._entries = 0
         self._forgotten = 0
-        self._flaws: list[Flaw] = []
+        self._flaws: list[ChainFlaw] = []
 
     @property
     def after(self) -> int:
@@ -167,7 +167,7 @@ class Check:
 
     def _flaw(self, position: int, session: str, text: str) -> None:
         if len(self._flaws) < MOST_FLAWS:
-            self._flaws.append(Flaw(position=position, session=session, text=text))
+            self._flaws.append(ChainFlaw(position=position, session=session, text=text))
 
 
 def parse_head(text: str) -> Head | None:

@@ -19,7 +19,15 @@ from litestar.openapi.config import OpenAPIConfig
 from litestar.plugins import OpenAPISchemaPlugin
 
 from quarterdeck import __version__
-from quarterdeck.fronts.http import deckwide, grants, history, sessions, usage, worktrees
+from quarterdeck.fronts.http import (
+    deckwide,
+    grants,
+    history,
+    policy,
+    sessions,
+    usage,
+    worktrees,
+)
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
 from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
@@ -115,6 +123,7 @@ def _api(
             *sessions.HANDLERS,
             *deckwide.HANDLERS,
             *grants.HANDLERS,
+            *policy.HANDLERS,
             *usage.HANDLERS,
             *worktrees.HANDLERS,
             *history.HANDLERS,

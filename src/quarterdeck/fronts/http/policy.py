@@ -1,0 +1,191 @@
+"""The routes about policy: what is in force, why, what it would have done, and the audit's chain.
+
+Whoever may read may look, try and verify; nothing of that changes anything. To grant and to revoke
+is an owner's right, as all that decides what agents may do without a question.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from litestar import delete, get, post
+from litestar.params import PathParameter, QueryParameter
+from msgspec import Meta
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.asking import Asking, Hub, body_of
+from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, told
+from quarterdeck.fronts.http.roles import Right
+from quarterdeck.fronts.http.shapes import Body, Id
+from quarterdeck.hub.desk import PolicyChecked, PolicyView, Question
+from quarterdeck.journal.chain import Checked
+from quarterdeck.policy.explain import Explanation
+from quarterdeck.policy.grants import Grant
+from quarterdeck.policy.replay import Replay
+from quarterdeck.policy.suggest import LEAST, Suggestion
+
+DAY_MS = 86_400_000
+TRY_ERRORS = (*READ_ERRORS, "too_large", "unsupported_media_type")
+
+GrantId = Annotated[str, PathParameter(description="A grant's id", max_length=128, min_length=1)]
+Since = Annotated[
+    int | None, QueryParameter(description="In ms since 1970; else the last 30 days", ge=0)
+]
+Least = Annotated[int, QueryParameter(description="Alike answers at least", ge=1, le=1000)]
+HeadText = Annotated[
+    str | None, QueryParameter(description="A head that you have kept", max_length=128)
+]
+Text = Annotated[str, Meta(max_length=1_000_000)]
+Word = Annotated[str, Meta(max_length=4096)]
+
+
+class PolicyText(Body):
+    """A policy, as its file would have it."""
+
+    text: Text
+
+
+class CallQuestion(Body):
+    """A call to be explained. What is left out is unknown, or the session's."""
+
+    tool: Annotated[str, Meta(min_length=1, max_length=256)]
+    argument: Text = ""
+    """The input, as a JSON object; or the one argument that the tool is about, as a command."""
+    session: Id | None = None
+    policy: Word | None = None
+    text: Text | None = None
+    """A policy's text to try, in place of what is in force."""
+    cwd: Word | None = None
+    branch: Word | None = None
+    project: Word | None = None
+    machine: Word | None = None
+    user: Word | None = None
+    mode: Word | None = None
+    origin: Word | None = None
+    cost: float | None = None
+    at: Annotated[int, Meta(ge=0, le=2**50)] | None = None
+
+
+class PolicyTrial(Body):
+    """A policy to be held against the calls of the past."""
+
+    text: Text
+    since: Annotated[int, Meta(ge=0, le=2**53)] | None = None
+    """In ms since 1970; else the last 30 days."""
+    session: Id | None = None
+
+
+class NewPolicyGrant(Body):
+    """Allow something without a question, until it is revoked or for some time."""
+
+    rules: Annotated[tuple[Word, ...], Meta(min_length=1, max_length=50)]
+    """In Claude Code's words: `Bash(npm test:*)`."""
+    seconds: Annotated[float, Meta(gt=0, le=315_360_000)] | None = None
+    directory: Word | None = None
+    project: Word | None = None
+
+
+class SuggestionList(Fact, omit_defaults=False):
+    """Rules that people's answers support, the best supported first."""
+
+    suggestions: tuple[Suggestion, ...]
+
+
+class PolicyGrants(Fact, omit_defaults=False):
+    """What people have granted, oldest first."""
+
+    grants: tuple[Grant, ...]
+
+
+@get("/policy", opt=told(READ_ERRORS))
+async def show_policy(deck: Hub) -> PolicyView:
+    """The policies in force, and what is wrong with their files."""
+    return await deck.policy.view()
+
+
+@post("/policy/check", status_code=200, opt=told(TRY_ERRORS, takes=PolicyText))
+async def check_policy(request: Asking, deck: Hub) -> PolicyChecked:
+    """Read a policy with its examples, and put nothing into force."""
+    return await deck.policy.check((await body_of(request, PolicyText)).text)
+
+
+@post("/policy/explain", status_code=200, opt=told(TRY_ERRORS, takes=CallQuestion))
+async def explain_call(request: Asking, deck: Hub) -> Explanation:
+    """Which rules hit which part of a call, and which decided."""
+    asked = await body_of(request, CallQuestion)
+    given = {name: getattr(asked, name) for name in CallQuestion.__struct_fields__}
+    return await deck.policy.explain(Question(**given))
+
+
+@post("/policy/replay", status_code=200, opt=told(TRY_ERRORS, takes=PolicyTrial))
+async def replay_policy(request: Asking, deck: Hub) -> Replay:
+    """What a policy would have done with the calls of the past, against what was done."""
+    trial = await body_of(request, PolicyTrial)
+    since = _month_ago() if trial.since is None else trial.since
+    return await deck.policy.replay(trial.text, since, trial.session)
+
+
+@get("/policy/suggestions", opt=told(READ_ERRORS))
+async def suggest_rules(deck: Hub, since: Since = None, least: Least = LEAST) -> SuggestionList:
+    """Rules learnt from the answers that people gave, with the history that supports each."""
+    start = _month_ago() if since is None else since
+    return SuggestionList(suggestions=await deck.policy.suggest(start, least))
+
+
+@get("/policy/grants", opt=told(READ_ERRORS))
+async def list_grants(deck: Hub) -> PolicyGrants:
+    """What people have granted: by answering «always», or here."""
+    return PolicyGrants(grants=(await deck.policy.view()).grants)
+
+
+@post("/policy/grants", status_code=200, opt=told(COMMAND_ERRORS, takes=NewPolicyGrant))
+async def add_grant(request: Asking, deck: Hub) -> Grant:
+    """Allow something without a question. What a policy denies or asks about stays so."""
+    request.user.need(Right.MANAGE)
+    new = await body_of(request, NewPolicyGrant)
+    if new.directory is not None and not new.directory.startswith("/"):
+        raise UsageError("directory: an absolute path is wanted")
+    now = int(time.time() * 1000)
+    until = None if new.seconds is None else now + int(new.seconds * 1000)
+    grant = Grant(
+        id="",
+        rules=new.rules,
+        by=request.user.name,
+        at=now,
+        until=until,
+        directory=new.directory,
+        project=new.project,
+    )
+    return await deck.policy.grant(grant)
+
+
+@delete("/policy/grants/{grant_id:str}", status_code=200, opt=told(COMMAND_ERRORS))
+async def revoke_grant(grant_id: GrantId, request: Asking, deck: Hub) -> Grant:
+    """Take a grant back."""
+    request.user.need(Right.MANAGE)
+    return await deck.policy.revoke(grant_id)
+
+
+@get("/audit/verify", opt=told(READ_ERRORS))
+async def verify_audit(deck: Hub, head: HeadText = None) -> Checked:
+    """Check that nobody has changed the audit log, up to the head that it gives."""
+    return await deck.policy.verify(head)
+
+
+def _month_ago() -> int:
+    return int(time.time() * 1000) - 30 * DAY_MS
+
+
+HANDLERS = [
+    show_policy,
+    check_policy,
+    explain_call,
+    replay_policy,
+    suggest_rules,
+    list_grants,
+    add_grant,
+    revoke_grant,
+    verify_audit,
+]
