@@ -22,7 +22,8 @@ def test_what_a_test_leaves_running_is_found_and_killed() -> None:
 def test_a_registered_process_is_ended_with_its_children() -> None:
     registry = Processes()
     before = offspring()
-    parent = f"import subprocess; subprocess.run({SLEEP!r})"
+    # It does not end by itself when its child is gone.
+    parent = f"import subprocess, time; subprocess.run({SLEEP!r}); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-I", "-c", parent]) as process:
         registry.started(process.pid)
         deadline = time.monotonic() + 20
