@@ -152,10 +152,15 @@ class SaidBroken(Event, tag="said.broken"):
     error: str
 
 
+IMPORTED = "import"
+"""The `run` of what no run of ours has said."""
+
+
 class Recalled(Event, tag="said.recalled"):
     """A message that nobody heard: read from the transcript that the CLI keeps on its own disk.
 
-    `line` is in the form in which the CLI would have said it.
+    `line` is in the form in which the CLI would have said it. With the run `IMPORTED` it was said
+    before the session was ours: the echo of a prompt is then all that there is of the prompt.
     """
 
     run: str

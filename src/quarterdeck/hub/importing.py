@@ -25,6 +25,7 @@ from quarterdeck.agent.sessions.layout import check_id, is_session_id, places, p
 from quarterdeck.agent.sessions.recall import recall_file
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.events import (
+    IMPORTED,
     CliSession,
     Event,
     PromptQueued,
@@ -40,8 +41,6 @@ from quarterdeck.journal.base import Journal
 from quarterdeck.wire.tools import one_line
 
 BY = "import"
-RUN = "import"
-"""Lines that no run of ours has said."""
 RECENT_SECONDS = 300.0
 """A file that was written so lately may belong to a CLI that still runs in a terminal."""
 CHUNK_EVENTS, CHUNK_BYTES = 500, 4 * 1024 * 1024
@@ -238,7 +237,7 @@ def _uuid(event: Event) -> str | None:
 
 
 def _recalled(one: Recollection) -> Recalled:
-    return Recalled(run=RUN, uuid=one.uuid, line=Raw(one.line))
+    return Recalled(run=IMPORTED, uuid=one.uuid, line=Raw(one.line))
 
 
 def _changed(

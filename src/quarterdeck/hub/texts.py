@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from msgspec import Raw
 
 from quarterdeck.domain.events import (
+    IMPORTED,
     AskOpened,
     PromptChanged,
     PromptQueued,
@@ -34,9 +35,9 @@ def texts_of(stored: Stored) -> tuple[Text, ...]:
         case PromptQueued(content=content) | PromptChanged(content=content):
             return (Text(kind=TextKind.PROMPT, text=prompt_text(content)),)
         case Said(line=line):
-            return _said(bytes(line), recalled=False)
-        case Recalled(line=line):
-            return _said(bytes(line), recalled=True)
+            return _said(bytes(line), imported=False)
+        case Recalled(run=run, line=line):
+            return _said(bytes(line), imported=run == IMPORTED)
         case TurnEnded(text=text) if text:
             return (Text(kind=TextKind.ANSWER, text=text),)
         case AskOpened(plan=str(plan)):
@@ -62,16 +63,16 @@ def moment_of(timestamp: str | None) -> int | None:
         return None
 
 
-def _said(line: bytes, *, recalled: bool) -> tuple[Text, ...]:
-    if not recalled and b'"assistant"' not in line:
+def _said(line: bytes, *, imported: bool) -> tuple[Text, ...]:
+    if not imported and b'"assistant"' not in line:
         return ()  # nearly every line is of this kind, and decoding is what costs
     match from_cli(line):
         case Assistant() as message:
-            at = moment_of(message.timestamp) if recalled else None
+            at = moment_of(message.timestamp) if imported else None
             found = [_block(block, at) for block in message.blocks]
             return tuple(text for text in found if text is not None)
-        case User(is_replay=True) as message if recalled:
-            # A prompt that is not recalled is an event of its own.
+        case User(is_replay=True) as message if imported:
+            # Any other prompt is an event of its own.
             at = moment_of(message.timestamp)
             return (Text(kind=TextKind.PROMPT, text=message.text, at=at),)
         case _:

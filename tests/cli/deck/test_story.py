@@ -93,3 +93,23 @@ def test_a_limit_and_a_new_conversation_are_told() -> None:
     shown.event(fact.StartAfresh(run="r", by="ada"))
     assert "~ the five_hour limit is reached until 1970-01-01" in shown.text
     assert "~ a new conversation begins, for ada" in shown.text
+
+
+def test_what_was_imported_is_shown_as_if_it_had_been_said_here() -> None:
+    shown = Shown()
+    prompt = {"role": "user", "content": "do it"}
+    lines: list[dict[str, object]] = [
+        {"type": "user", "message": prompt, "isReplay": True},
+        fake.assistant("it is done"),
+    ]
+    for line in lines:
+        raw = Raw(json.dumps(line).encode())
+        shown.event(fact.Recalled(run=fact.IMPORTED, uuid="u", line=raw))
+    assert shown.text == "> do it\n\nit is done\n"
+
+
+def test_a_prompt_that_is_recalled_for_a_run_of_ours_is_not_shown_again() -> None:
+    shown = Shown()
+    raw = Raw(b'{"type":"user","message":{"role":"user","content":"do it"},"isReplay":true}')
+    shown.event(fact.Recalled(run="r", uuid="u", line=raw))
+    assert shown.text == ""

@@ -124,7 +124,9 @@ async def test_what_was_recalled_is_told_as_if_it_had_been_heard() -> None:
     ]
     recalled = [
         fact.Recalled(
-            run="", uuid=str(n), line=Raw(json.dumps({**line, "timestamp": time}).encode())
+            run=fact.IMPORTED,
+            uuid=str(n),
+            line=Raw(json.dumps({**line, "timestamp": time}).encode()),
         )
         for n, line in enumerate(lines)
     ]

@@ -19,7 +19,7 @@ from quarterdeck.fronts.http.words import Live
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolUseBlock, decode_user_body
-from quarterdeck.wire.messages import Assistant, StreamEvent
+from quarterdeck.wire.messages import Assistant, StreamEvent, User
 from quarterdeck.wire.tools import one_line
 
 LAST_LINES = 5
@@ -40,6 +40,8 @@ class Story:
     def show(self, shape: EventShape) -> None:
         """Show what an event means to a person, if it means anything."""
         match shape.event:
+            case fact.Recalled(run=fact.IMPORTED, line=line) if (typed := _typed(line)) is not None:
+                self._screen.said(typed)
             case fact.Said(line=line) | fact.Recalled(line=line):
                 self._said(line)
             case fact.SaidBroken(error=error):
@@ -116,6 +118,14 @@ def told_of(event: fact.Event, dialogues: bool) -> tuple[str, str] | None:
             return text, "red" if level == "error" else "yellow" if level == "warning" else "dim"
         case _:
             return None
+
+
+def _typed(line: Raw) -> str | None:
+    """What a person typed where we did not hear it, if the line is the echo of that."""
+    message = from_cli(bytes(line))
+    if not isinstance(message, User) or not message.is_replay:
+        return None
+    return _text(message.message.content_json)
 
 
 def _text(content: Raw) -> str:

@@ -101,25 +101,25 @@ class Teller:
             case fact.PromptCancelled(by=by):
                 yield Note(at=at, text=f"{by} took a prompt back.")
             case fact.Said(line=line):
-                yield from self._said(bytes(line), at, recalled=False)
-            case fact.Recalled(line=line):
-                yield from self._said(bytes(line), at, recalled=True)
+                yield from self._said(bytes(line), at, imported=False)
+            case fact.Recalled(run=run, line=line):
+                yield from self._said(bytes(line), at, imported=run == fact.IMPORTED)
             case fact.SaidBroken(text=text):
                 yield Note(at=at, text=f"A line that is no JSON: {one_line(text)}")
             case event:
                 if (told := _note(event)) is not None:
                     yield Note(at=at, text=told)
 
-    def _said(self, line: bytes, at: int, *, recalled: bool) -> Iterator[AnyItem]:
+    def _said(self, line: bytes, at: int, *, imported: bool) -> Iterator[AnyItem]:
         match from_cli(line):
             case Assistant(parent_tool_use_id=parent, timestamp=timestamp) as message:
-                at = (moment_of(timestamp) if recalled else None) or at
+                at = (moment_of(timestamp) if imported else None) or at
                 for block in message.blocks:
                     yield from self._block(block, at, inner=parent is not None)
             case User(parent_tool_use_id=parent, timestamp=timestamp) as message:
-                at = (moment_of(timestamp) if recalled else None) or at
+                at = (moment_of(timestamp) if imported else None) or at
                 if message.is_replay:
-                    if recalled:  # of others, the prompt is an event of its own
+                    if imported:  # of others, the prompt is an event of its own
                         others = sum(not isinstance(block, TextBlock) for block in message.blocks)
                         yield Prompt(at=at, text=message.text, others=others)
                     return
