@@ -11,6 +11,7 @@ from quarterdeck.domain.events import Decided, Noted
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.chain import Check, Checked, Head, parse_head
 from quarterdeck.journal.sqlite.file import MIGRATIONS, connect, set_up
+from quarterdeck.journal.stored import encode
 
 
 def decided(title: str) -> Decided:
@@ -90,10 +91,14 @@ async def test_a_journal_of_before_there_was_a_chain_is_chained_when_it_is_opene
     path.touch(mode=0o600)
     connection = connect(path)
     set_up(connection, path, MIGRATIONS[:1])
+    connection.execute(
+        "INSERT INTO sessions VALUES (1, 'a', 2, 7, 0, 0, 0, 0, 0, CAST('{}' AS BLOB))"
+    )
+    for number in (1, 2):
+        json = encode(decided(str(number))).json
+        connection.execute("INSERT INTO events VALUES (?, 1, ?, 7, ?)", (number, number, json))
+        connection.execute("INSERT INTO audit VALUES (?, 1)", (number,))
     connection.close()
-    async with await SqliteJournal.open(path) as journal:
-        await journal.append("a", [decided("1"), decided("2")])
-    edit(path, "DROP TABLE chain", "PRAGMA user_version = 1")
     result = await check(path)
     assert (result.good, result.entries) == (True, 2)
     async with await SqliteJournal.open(path) as journal:
