@@ -307,7 +307,8 @@ async def a_fork_goes_its_own_way(seat: ApiSeat, session: str) -> None:
     known = asked_with(seat, "I am a fork")
     assert "remember ALPHA" in known
     assert ("I am back" in known) is seat.dials
-    await seat.turn(session, "I am not")
+    ended = await seat.turn(session, "I am not")
+    assert ended["text"] == "I am not", seat.stream.of(session, "turn.ended")
     assert "I am a fork" not in asked_with(seat, "I am not")
     await seat.stop(fork)
     await seat.check_history(fork)
