@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from quarterdeck.domain.commands import AnswerAsk
-from quarterdeck.domain.errors import NotFound, UsageError
+from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.domain.events import AskOpened, Event, RunEnded, RunStarted, RunStarting, Sent
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
@@ -32,6 +32,17 @@ from quarterdeck.wire.requests import CanUseTool, decode_request
 
 PAGE = 2000
 """Events read at once when a session is restored."""
+
+
+def check_machine(spec: SessionSpec, session: str) -> None:
+    """Raise `Conflict` where no runner could start a CLI: one dialled, from nobody knows where."""
+    if spec.machine == DIALLED:
+        raise Conflict(
+            "dial_again",
+            f"the CLI of {session} dialled from a machine that has no runner here: have it dial"
+            f" again, as `quarterdeck token --cli --session {session}` tells, or start a runner"
+            " there before it dials",
+        )
 
 
 class SessionCore:
@@ -201,6 +212,7 @@ class SessionCore:
     async def _start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
         """Have a process started, and journal that with what it is started for."""
         spec = spec or self.view.spec
+        check_machine(spec, self.id)
         run = new_id()
         starting = RunStarting(run=run, machine=spec.machine or "", origin=origin)
         await self._append([*events, starting])

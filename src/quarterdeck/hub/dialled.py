@@ -21,6 +21,7 @@ from anyio.abc import TaskGroup
 from quarterdeck.domain.errors import JournalError, LinkClosed
 from quarterdeck.domain.ids import is_id, new_id
 from quarterdeck.hub.ports import RunEnd, RunOwner
+from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
@@ -38,8 +39,8 @@ RETRY_SECONDS = 0.5
 SENT_AWAY_SECONDS = 15.0
 """For so long a CLI that was sent away may come back: up to 2.1.37 no word of ours ends it."""
 
-Adopt = Callable[[str, bool], Awaitable[None]]
-"""A CLI is there for a session; the second tells that it had a link before."""
+Adopt = Callable[[str, bool, str | None], Awaitable[None]]
+"""A CLI is there for a session; whether it had a link before; and the address that it is from."""
 
 
 def cli_token(secret: bytes, session: str) -> str:
@@ -145,7 +146,7 @@ class Dialled:
         else:
             return scope
         if session not in self._ports:
-            await self._adopt(session, _has_been_here(scope))
+            await self._adopt(session, _has_been_here(scope), address_of(scope))
         token = f"Bearer {cli_token(self._secret, session)}".encode()
         headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]
         return {

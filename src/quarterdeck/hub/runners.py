@@ -8,6 +8,7 @@ the sessions, through `RunPort` and `RunOwner`.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import time
 from collections.abc import Callable
@@ -161,6 +162,7 @@ class _Machine:
         self.vitals: Vitals | None = None
         self.clock_ahead_ms: int | None = None
         self.since: int | None = None
+        self.address: str | None = None
 
 
 class Runners:
@@ -231,6 +233,15 @@ class Runners:
             for machine in self._machines.values()
         ]
 
+    def at(self, address: str | None) -> str | None:
+        """The machine with this address, if it has a runner. Our own has one, or will have."""
+        if address is None:
+            return None
+        if _is_loopback(address):
+            return LOCAL
+        there = (m.name for m in self._machines.values() if m.wire and m.address == address)
+        return next(there, None)
+
     # --- the ASGI app --------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -251,7 +262,7 @@ class Runners:
             try:
                 match parts[1:]:
                     case []:
-                        await self._serve_machine(machine, wire, receive)
+                        await self._serve_machine(machine, address_of(scope), wire, receive)
                     case ["runs", run]:
                         await self._serve_run(machine, run, wire, receive)
                     case _:
@@ -266,7 +277,9 @@ class Runners:
                 await wire.end(TRY_AGAIN)
             tasks.cancel_scope.cancel()
 
-    async def _serve_machine(self, name: str, wire: _Wire, receive: Receive) -> None:
+    async def _serve_machine(
+        self, name: str, address: str | None, wire: _Wire, receive: Receive
+    ) -> None:
         hello, _ = await _next(receive)
         if not isinstance(hello, Hello):
             raise msgspec.DecodeError("the first frame of a runner is hello")
@@ -276,7 +289,7 @@ class Runners:
         machine = self._machines.setdefault(hello.machine, _Machine(hello.machine))
         if machine.wire is not None:
             machine.wire.close(REPLACED)
-        machine.wire, machine.hello = wire, hello
+        machine.wire, machine.hello, machine.address = wire, hello, address
         machine.since = int(time.time() * 1000)
         wire.put(Welcome(hub=self._hub, protocol=PROTOCOL))
         await self._compare(hello)
@@ -408,6 +421,22 @@ async def _next(receive: Receive) -> tuple[RunnerHeader, list[bytes]]:
             return read_runner_frame(text.encode())
         case _:
             raise msgspec.DecodeError("an empty frame")
+
+
+def address_of(scope: Scope) -> str | None:
+    """Where a connection comes from."""
+    match scope.get("client"):
+        case (str(address), *_):
+            return address
+        case _:
+            return None
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def _bearer(scope: Scope) -> str:

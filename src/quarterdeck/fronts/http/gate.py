@@ -112,6 +112,7 @@ class Gate:
         """Where this goes. Raises `Refused`."""
         path = path_of(scope)
         scope["quarterdeck.visit"] = visit
+        scope["client"] = (visit.address, 0)  # as a proxy that we believe has it
         if path == "/runner" or path.startswith("/runner/"):
             return _not_for_pages(scope, self._runner)
         if path.startswith("/v1/") or (path == "/" and scope["type"] == "websocket"):
