@@ -13,7 +13,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.domains import fits
 from quarterdeck.policy.flags import spellings, with_flags
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
-from quarterdeck.policy.paths import catches, covers
+from quarterdeck.policy.paths import catches, covers, names_protected, protected
 from quarterdeck.policy.shell import Part
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
 
@@ -87,12 +87,12 @@ def _path(rule: Rule, request: Request, context: Context, sense: Sense) -> list[
             if need.kind is kind
             and need.target is not None
             and covers(pattern, need.target, context.folders)
+            and (kind is NeedKind.READ or not protected(need.target) or names_protected(pattern))
         ]
     return [
         need
         for need in request.needs
-        if need.kind in {NeedKind.EDIT, NeedKind.READ}
-        and (need.kind is kind)
+        if need.kind is kind
         and need.target is not None
         and catches(pattern, need.target, context.folders)
     ]

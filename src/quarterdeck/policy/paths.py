@@ -225,6 +225,11 @@ _PROTECTED = re.compile(
 )
 
 
+def names_protected(pattern: PathPattern) -> bool:
+    """Does a pattern write out such a file or folder? Only then does it allow one."""
+    return _PROTECTED.search("/" + pattern.text.removesuffix("/**")) is not None
+
+
 def protected(target: Target) -> bool:
     """Is it a file that makes programs run, or says what agents may do? In any case of letters."""
     return any(_PROTECTED.search(path) for path in target.paths)
