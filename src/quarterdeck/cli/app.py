@@ -15,6 +15,7 @@ import typer
 
 from quarterdeck import __version__
 from quarterdeck.cli.deck.commands import register
+from quarterdeck.cli.deck.options import Config
 
 P = ParamSpec("P")
 
@@ -276,12 +277,20 @@ def _doctor(
             "--probe", help="Also run it, offline, and tell what it says that we do not know."
         ),
     ] = False,
+    config: Config = None,
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
-    """Find out what is in the way of running Claude Code, and what to do about it."""
+    """Find out what is in the way of Claude Code and of the hub, and what to do about it."""
     from quarterdeck.cli.doctor import doctor
 
-    _finish(doctor, claude=claude, api_billing=api_billing, probe=probe, json_output=json_output)
+    _finish(
+        doctor,
+        claude=claude,
+        api_billing=api_billing,
+        probe=probe,
+        json_output=json_output,
+        config=config,
+    )
 
 
 _SessionId = Annotated[str, typer.Argument(help="The id of the session.")]

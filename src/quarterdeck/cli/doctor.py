@@ -1,12 +1,14 @@
-"""`quarterdeck doctor`: what is in the way of running Claude Code, and what to do about it.
+"""`quarterdeck doctor`: what is in the way of Claude Code and of the hub, and what to do about it.
 
 Owns how findings are shown, for people and for machines, and the exit code: 1 if there is a
-problem. `findings` looks at the machine; `probe` runs the CLI, offline, if that is asked for.
+problem. `findings` looks at the machine and `hub_findings` at the hub; `probe` runs the CLI,
+offline, if that is asked for.
 """
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import anyio
 import msgspec
@@ -17,6 +19,7 @@ from rich.text import Text
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.findings import Cli, Finding, Level, look
+from quarterdeck.cli.hub_findings import look_at_hub
 from quarterdeck.cli.probe import Answer, Probe, Scene, probe_cli
 from quarterdeck.cli.tee import write_all
 from quarterdeck.cli.text import count, plain
@@ -39,9 +42,17 @@ class Report(Struct, frozen=True):
     probe: Probe | None = None
 
 
-def doctor(*, claude: str | None, api_billing: bool, probe: bool, json_output: bool) -> int:
+def doctor(
+    *,
+    claude: str | None,
+    api_billing: bool,
+    probe: bool,
+    json_output: bool,
+    config: Path | None = None,
+) -> int:
     """Look, and print what was found; gives the exit code."""
     cli, findings = look(claude, api_billing=api_billing)
+    findings += look_at_hub(config)
     console = consoles.stdout()
     if not json_output:
         _show_findings(findings, console)

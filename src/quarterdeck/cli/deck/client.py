@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 
 from quarterdeck.domain.commands import Answer, Outcome
+from quarterdeck.domain.errands import Changes, Settled
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.problems import Problem
@@ -34,6 +35,7 @@ from quarterdeck.fronts.http.shapes import (
     SessionPage,
     SessionShape,
 )
+from quarterdeck.fronts.http.worktrees import ProjectList, ProjectShape, WorktreeAction
 from quarterdeck.hub.deck import MachineView
 from quarterdeck.journal.views import AskView
 
@@ -129,6 +131,14 @@ class HubClient:
             yield from page.events
             following = page.next
 
+    def diff(self, session: str) -> Changes:
+        """What it has changed."""
+        return self._get(_at(session, "diff"), Changes)
+
+    def settle(self, session: str, wanted: WorktreeAction) -> Settled:
+        """Merge, keep or discard its worktree."""
+        return self._send("POST", _at(session, "worktree"), Settled, wanted)
+
     # --- the whole deck ------------------------------------------------------------------------
 
     def asks(self, session: str | None = None) -> tuple[AskView, ...]:
@@ -139,6 +149,10 @@ class HubClient:
         """Answer a question. The first answer counts."""
         path = f"/api/asks/{quote(ask, safe='')}/answer"
         return self._send("POST", path, Outcome, AskAnswer(answer=answer))
+
+    def projects(self) -> tuple[ProjectShape, ...]:
+        """The projects of its configuration."""
+        return self._get("/api/projects", ProjectList).projects
 
     def machines(self) -> tuple[MachineView, ...]:
         """The machines that run agents, or did."""

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from quarterdeck.cli.deck import ask_commands, session_commands
+from quarterdeck.cli import config_commands
+from quarterdeck.cli.deck import ask_commands, session_commands, webhook_commands, worktree_commands
 from quarterdeck.cli.deck.options import Config, Hub, Json, TokenFile
 
 
@@ -22,6 +23,9 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
     _register_tokens(app, finish)
     session_commands.register(app, finish)
     ask_commands.register(app, finish)
+    webhook_commands.register(app, finish)
+    worktree_commands.register(app, finish)
+    config_commands.register(app, finish)
 
 
 def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:

@@ -20,9 +20,15 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
 def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
     @app.command("new")
     def _new(
-        directory: Annotated[str, typer.Argument(help="The folder to work in.")],
+        directory: Annotated[
+            str, typer.Argument(help="The folder to work in; with --project `-` is the project's.")
+        ],
         prompt: Annotated[
             str | None, typer.Argument(help="What to do first; `-` reads it from stdin.")
+        ] = None,
+        project: Annotated[
+            str | None,
+            typer.Option("--project", help="What is left out here is as this project has it."),
         ] = None,
         attach: Annotated[bool, typer.Option("--attach", "-a", help="And follow it here.")] = False,
         name: Annotated[str | None, typer.Option("--name", help="A name for people.")] = None,
@@ -114,7 +120,8 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
         target = Target(hub=hub, token_file=token_file)
         here = target.is_here and machine is None
         spec = SessionSpec(
-            directory=made.absolute(directory, here=here),
+            directory="" if project and directory == "-" else made.absolute(directory, here=here),
+            project=project,
             name=name,
             machine=machine,
             worktree=worktree,
@@ -147,6 +154,9 @@ def _register_use(app: typer.Typer, finish: Callable[..., Any]) -> None:
         everything: Annotated[
             bool, typer.Option("--all", "-a", help="Those that were put away, too.")
         ] = False,
+        project: Annotated[
+            str | None, typer.Option("--project", help="Only those of this project.")
+        ] = None,
         hub: Hub = None,
         token_file: TokenFile = None,
         json_output: Json = False,
@@ -156,7 +166,7 @@ def _register_use(app: typer.Typer, finish: Callable[..., Any]) -> None:
         from quarterdeck.cli.deck.target import Target
 
         target = Target(hub=hub, token_file=token_file)
-        finish(run_ps, target, everything=everything, json_output=json_output)
+        finish(run_ps, target, everything=everything, project=project, json_output=json_output)
 
     @app.command("send")
     def _send(

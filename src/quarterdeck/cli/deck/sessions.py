@@ -69,12 +69,16 @@ def run_send(session: str, prompt: str, target: Target) -> int:
     return Exit.SUCCESS
 
 
-def run_ps(target: Target, *, everything: bool, json_output: bool) -> int:
-    """List the sessions, newest first."""
+def run_ps(
+    target: Target, *, everything: bool, project: str | None = None, json_output: bool
+) -> int:
+    """List the sessions, newest first; or only those of a project."""
     client = connect(target)
     shapes = list(client.sessions())
     if everything:
         shapes += client.sessions(archived=True)
+    if project is not None:
+        shapes = [shape for shape in shapes if shape.spec.project == project]
     if json_output:
         print_json(shapes)
         return Exit.SUCCESS

@@ -86,6 +86,7 @@ def file_or_json(given: str, option: str) -> bytes:
 
 def checked(spec: SessionSpec) -> SessionSpec:
     """Refuse a folder that is not there, where one can look."""
-    if spec.machine is None and not Path(spec.directory).is_dir():
+    # A project may be on another machine.
+    if spec.machine is None and spec.project is None and not Path(spec.directory).is_dir():
         raise UsageError(f"{spec.directory} is no folder")
     return spec

@@ -1,0 +1,63 @@
+"""`quarterdeck config show|check|path`: what is configured, what is wrong with it, where it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from quarterdeck.cli.configuration import Configuration, config_path
+from quarterdeck.cli.deck.output import print_json, print_line
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.text import plain
+from quarterdeck.config.show import as_toml, as_values
+from quarterdeck.domain.errors import QuarterdeckError, UsageError
+
+
+def run_show(config: Path | None, *, json_output: bool) -> int:
+    """Print every setting as the hub would have it now."""
+    configuration = Configuration(config)
+    if json_output:
+        print_json([as_values(configuration.loaded)])
+    else:
+        there = "" if configuration.path.exists() else ", which is not there"
+        print_line(f"# {configuration.path}{there}\n")
+        print_line(as_toml(configuration.loaded).rstrip("\n"))
+    return Exit.SUCCESS
+
+
+def run_check(config: Path | None) -> int:
+    """Print all that is wrong; the exit code is 1 when something is."""
+    problems = problems_of(config)
+    for problem in problems:
+        sys.stderr.write(f"{plain(problem)}\n")
+    if problems:
+        return Exit.FAILED
+    path, _ = config_path(config, os.environ)
+    print_line(f"{path} is right" if path.exists() else f"{path} is not there; defaults hold")
+    return Exit.SUCCESS
+
+
+def problems_of(config: Path | None) -> tuple[str, ...]:
+    """All that would keep the hub from starting with this configuration."""
+    from quarterdeck.cli.deck.serve import serving_of
+
+    try:
+        serving_of(Configuration(config).loaded.settings)
+    except QuarterdeckError as error:
+        return tuple(str(error).splitlines())
+    return ()
+
+
+def run_path(config: Path | None) -> int:
+    """Print where the file is; the exit code is 1 when there is none."""
+    path, _ = config_path(config, os.environ)
+    print_line(str(path))
+    return Exit.SUCCESS if path.exists() else Exit.FAILED
+
+
+def check_chosen(config: Path | None) -> Path | None:
+    """A file that was named must be there. Raises `UsageError`."""
+    if config is not None and not config.is_file():
+        raise UsageError(f"--config: {config} is no file")
+    return None if config is None else config.absolute()

@@ -1,0 +1,188 @@
+"""What `quarterdeck doctor` looks at of the hub: its folder, its port, its runner, its clock.
+
+Owns the checks and the advice, as `findings` does for the CLI. Nothing is started, made or changed;
+a hub that runs is asked by the API, as any command would. No hub that runs is no problem.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import socket
+import stat
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from quarterdeck import __version__
+from quarterdeck.cli.config import problems_of
+from quarterdeck.cli.configuration import Configuration
+from quarterdeck.cli.deck.place import RUNNER, HubState, living_hub
+from quarterdeck.cli.deck.target import Target, connect
+from quarterdeck.cli.findings import Finding, Level
+from quarterdeck.config.settings import Settings
+from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.fronts.http.home import data_home
+from quarterdeck.hub.deck import MachineView
+from quarterdeck.runner.home import living_runner
+
+MIB = 1024 * 1024
+LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB
+"""A busy agent writes some MiB an hour; below the second the journal soon cannot be written."""
+
+CLOCK_MS = 5000
+"""Clocks that are further apart make times of events, and ages, misleading."""
+
+RELEASED = 1767225600.0
+"""2026: a clock that says less is wrong, and certificates and tokens with it."""
+
+
+def look_at_hub(config: Path | None = None) -> list[Finding]:
+    """Look at everything."""
+    findings: list[Finding] = []
+    try:
+        home = data_home(create=False)
+    except QuarterdeckError as error:
+        return [Finding("data", Level.PROBLEM, str(error))]
+    findings += [*_data(home), *_disk(home), *_config(config), *_clock()]
+    settings = _settings(config)
+    hub = living_hub(home)
+    findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
+    if hub is not None:
+        findings += _machines(hub)
+    return findings
+
+
+def _data(home: Path) -> Iterable[Finding]:
+    try:
+        found = home.stat()
+    except FileNotFoundError:
+        yield Finding("data", Level.OK, f"{home} is not there yet; the hub makes it")
+        return
+    except OSError as error:
+        yield Finding("data", Level.PROBLEM, f"{home}: {error.strerror}")
+        return
+    if found.st_uid != os.geteuid():
+        yield Finding("data", Level.PROBLEM, f"{home} belongs to another user")
+    elif not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        yield Finding("data", Level.PROBLEM, f"{home} cannot be written", f"chmod 700 {home}")
+    elif stat.S_IMODE(found.st_mode) & 0o077:
+        yield Finding("data", Level.WARNING, f"others may look into {home}", f"chmod 700 {home}")
+    else:
+        yield Finding("data", Level.OK, f"{home} is private and can be written")
+
+
+def _disk(home: Path) -> Iterable[Finding]:
+    place = home
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    text = f"{free // MIB:,} MiB free where the data is"
+    if free < NO_DISK:
+        yield Finding("disk", Level.PROBLEM, text, "The journal needs room: see `retention`.")
+    elif free < LITTLE_DISK:
+        yield Finding("disk", Level.WARNING, text, "Make room soon, or see `retention`.")
+    else:
+        yield Finding("disk", Level.OK, text)
+
+
+def _config(config: Path | None) -> Iterable[Finding]:
+    problems = problems_of(config)
+    for problem in problems:
+        yield Finding("config", Level.PROBLEM, problem, "Mend it: `quarterdeck config check`.")
+    if not problems:
+        path = Configuration(config).path
+        text = f"{path} is right" if path.exists() else f"{path} is not there; defaults hold"
+        yield Finding("config", Level.OK, text)
+
+
+def _settings(config: Path | None) -> Settings:
+    try:
+        return Configuration(config).loaded.settings
+    except QuarterdeckError:
+        return Settings()  # told above
+
+
+def _clock() -> Iterable[Finding]:
+    if time.time() < RELEASED:
+        text = f"this machine's clock says {time.strftime('%Y-%m-%d')}, which is in the past"
+        yield Finding("clock", Level.PROBLEM, text, "Set it: certificates and tokens depend on it.")
+    else:
+        yield Finding("clock", Level.OK, time.strftime("%Y-%m-%d %H:%M:%S %z"))
+
+
+def _hub(hub: HubState | None) -> Iterable[Finding]:
+    if hub is None:
+        yield Finding("hub", Level.NOTE, "does not run", "Start it: `quarterdeck serve`.")
+    elif hub.version != __version__:
+        yield Finding(
+            "hub",
+            Level.WARNING,
+            f"version {hub.version} runs at {hub.address}, and {__version__} is installed",
+            "Restart it; agents go on meanwhile.",
+        )
+    else:
+        yield Finding("hub", Level.OK, f"{hub.address}, version {hub.version}, process {hub.pid}")
+
+
+def _port(settings: Settings, hub: HubState | None) -> Iterable[Finding]:
+    host, port = settings.server.host, settings.server.port
+    if hub is not None or port == 0:
+        return
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        text = "is taken by another program" if taken else f"cannot be had: {error.strerror}"
+        advice = "Set another: `server.port`, or `quarterdeck serve --port`." if taken else ""
+        yield Finding("port", Level.PROBLEM, f"{host} port {port} {text}", advice)
+    else:
+        yield Finding("port", Level.OK, f"{host} port {port} is free")
+
+
+def _runner(home: Path, hub: HubState | None) -> Iterable[Finding]:
+    living = living_runner(home / RUNNER)
+    if living is None:
+        if hub is not None:
+            text = "none runs on this machine: agents run on others only"
+            yield Finding("runner", Level.NOTE, text)
+        return
+    if living.version != __version__:
+        yield Finding(
+            "runner",
+            Level.WARNING,
+            f"version {living.version} runs, and {__version__} is installed",
+            "It is another one after `quarterdeck stop`, which ends its agents.",
+        )
+    else:
+        yield Finding("runner", Level.OK, f"version {living.version}, process {living.pid}")
+
+
+def _machines(hub: HubState) -> Iterable[Finding]:
+    try:
+        machines = connect(Target()).machines()
+    except QuarterdeckError as error:
+        yield Finding("hub", Level.PROBLEM, f"{hub.address} does not answer: {error}")
+        return
+    for machine in machines:
+        yield _machine(machine, hub)
+
+
+def _machine(machine: MachineView, hub: HubState) -> Finding:
+    if not machine.connected:
+        return Finding("machine", Level.WARNING, f"{machine.name} is not connected")
+    ahead = machine.clock_ahead_ms
+    if ahead is not None and abs(ahead) > CLOCK_MS:
+        text = f"the clock of {machine.name} is {abs(ahead) / 1000:.0f} s"
+        text += " ahead" if ahead > 0 else " behind"
+        return Finding("clock", Level.WARNING, text, "Have both machines set their clocks.")
+    if machine.version != hub.version:
+        text = f"{machine.name} has version {machine.version}, and the hub {hub.version}"
+        return Finding("machine", Level.WARNING, text, "Update the older one.")
+    return Finding("machine", Level.OK, f"{machine.name}, version {machine.version}")

@@ -1,0 +1,204 @@
+"""`quarterdeck service`: the hub as a service of this user, by systemd or launchd.
+
+Owns the unit's text, where it is put, and what the manager is told. The unit stops the hub only:
+the runner that the hub has started, and its agents, are left alone, as with Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from quarterdeck.cli.config import check_chosen
+from quarterdeck.cli.deck.output import print_line
+from quarterdeck.cli.exits import Exit
+from quarterdeck.domain.errors import LaunchError, UsageError
+from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.home import data_home
+
+SYSTEMD, LAUNCHD = "systemd", "launchd"
+UNIT, LABEL = "quarterdeck.service", "dev.quarterdeck.hub"
+SECONDS = 60.0
+
+_PASSED = ("PATH", "LANG", "QUARTERDECK_CLAUDE", "CLAUDE_CONFIG_DIR", "SSL_CERT_FILE")
+"""What a hub started by hand has from its shell, and a service would lack: above all the PATH, on
+which `claude` and git are. No variable that may hold a secret: a unit is readable."""
+
+
+class Unit(Fact):
+    """What the manager is to start."""
+
+    manager: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    log: Path
+
+    @property
+    def text(self) -> str:
+        """The file, whole."""
+        return self._systemd() if self.manager == SYSTEMD else self._launchd()
+
+    @property
+    def path(self) -> Path:
+        """Where the manager looks for it."""
+        return unit_path(self.manager)
+
+    def _systemd(self) -> str:
+        environment = "\n".join(
+            f"Environment={_quoted(f'{name}={value}')}" for name, value in self.environment.items()
+        )
+        return f"""[Unit]
+Description=Quarterdeck, the control deck for Claude Code
+
+[Service]
+ExecStart={" ".join(_quoted(word).replace("$", "$$") for word in self.command)}
+ExecReload=/bin/kill -HUP $MAINPID
+{environment}
+# The hub only: the runner and its agents go on, and the next hub finds them again.
+KillMode=process
+Restart=on-failure
+RestartSec=2
+
+[Install]
+WantedBy=default.target
+"""
+
+    def _launchd(self) -> str:
+        made = {
+            "Label": LABEL,
+            "ProgramArguments": list(self.command),
+            "EnvironmentVariables": self.environment,
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            # The hub only: the runner and its agents go on, and the next hub finds them again.
+            "AbandonProcessGroup": True,
+            "StandardOutPath": str(self.log),
+            "StandardErrorPath": str(self.log),
+        }
+        return plistlib.dumps(made, sort_keys=False).decode()
+
+
+def run_install(config: Path | None, manager: str | None, *, only_print: bool, start: bool) -> int:
+    """Write the unit and start it; or print it."""
+    unit = make_unit(manager or usual_manager(), check_chosen(config))
+    if only_print:
+        print_line(unit.text.rstrip("\n"))
+        return Exit.SUCCESS
+    unit.path.parent.mkdir(parents=True, exist_ok=True)
+    unit.path.write_text(unit.text, encoding="utf-8")
+    print_line(f"Written: {unit.path}")
+    if not start:
+        return Exit.SUCCESS
+    if unit.manager == SYSTEMD:
+        _tell("systemctl", "--user", "daemon-reload")
+        _tell("systemctl", "--user", "enable", "--now", UNIT)
+        print_line("The hub runs, now and whenever you are logged in.")
+        print_line("To have it run before you log in, too: loginctl enable-linger")
+    else:
+        _tell("launchctl", "bootstrap", f"gui/{os.getuid()}", str(unit.path))
+        print_line("The hub runs, now and whenever you are logged in.")
+    return Exit.SUCCESS
+
+
+def run_uninstall() -> int:
+    """Stop the hub and remove the unit."""
+    manager = usual_manager()
+    path = unit_path(manager)
+    if not path.exists():
+        print_line(f"There is no unit at {path}.")
+        return Exit.FAILED
+    if manager == SYSTEMD and shutil.which("systemctl"):
+        _tell("systemctl", "--user", "disable", "--now", UNIT)
+    elif manager == LAUNCHD:
+        _tell("launchctl", "bootout", f"gui/{os.getuid()}/{LABEL}")
+    path.unlink()
+    print_line(f"Removed: {path}. The data stays in {data_home(create=False)}.")
+    return Exit.SUCCESS
+
+
+def run_status() -> int:
+    """Say whether there is a unit, and what its manager says; the code is 1 without a unit."""
+    manager = usual_manager()
+    path = unit_path(manager)
+    print_line(f"unit     {path}{'' if path.exists() else ', which is not there'}")
+    if not path.exists():
+        return Exit.FAILED
+    asked = ["launchctl", "print", f"gui/{os.getuid()}/{LABEL}"]
+    if manager == SYSTEMD:
+        asked = ["systemctl", "--user", "is-active", UNIT]
+    print_line(f"{manager:<8} {_ask(asked)}")
+    return Exit.SUCCESS
+
+
+def make_unit(manager: str, config: Path | None) -> Unit:
+    """The unit for this user, with the data folder and the program as they are now."""
+    if manager not in {SYSTEMD, LAUNCHD}:
+        raise UsageError(f"--manager: {SYSTEMD} or {LAUNCHD}")
+    home = data_home()
+    command = [sys.executable, "-P", "-m", "quarterdeck.cli", "serve"]
+    if config is not None:
+        command += ["--config", str(config)]
+    passed = {name: os.environ[name] for name in _PASSED if os.environ.get(name)}
+    return Unit(
+        manager=manager,
+        command=tuple(command),
+        environment={**passed, "QUARTERDECK_HOME": str(home)},
+        log=home / "hub.log",
+    )
+
+
+def usual_manager() -> str:
+    """The manager of this platform."""
+    return LAUNCHD if sys.platform == "darwin" else SYSTEMD
+
+
+def unit_path(manager: str) -> Path:
+    """Where a unit of this user is."""
+    if manager == LAUNCHD:
+        return Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "systemd" / "user" / UNIT
+
+
+def _quoted(text: str) -> str:
+    """One word of a unit: quotes and specifiers mean themselves."""
+    if any(letter in text for letter in "\n\r\0"):
+        raise UsageError(f"{text!r} cannot stand in a unit")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    return f'"{escaped}"'
+
+
+def _tell(*command: str) -> None:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LaunchError(f"{command[0]}: {error}") from error
+    if done.returncode:
+        raise LaunchError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+
+
+def _ask(command: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"cannot be asked: {error}"
+    words = (done.stdout or done.stderr).strip().splitlines()
+    return words[0] if words else f"code {done.returncode}"
