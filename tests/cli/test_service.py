@@ -1,0 +1,89 @@
+"""The unit of the service: right for its manager, with everything quoted, and no secret in it."""
+
+from __future__ import annotations
+
+import plistlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.cli.service import LAUNCHD, SYSTEMD, make_unit
+from quarterdeck.domain.errors import UsageError
+from support.command_line import Quarterdeck
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home = tmp_path / 'da"ta 100% $HOME'
+    monkeypatch.setenv("QUARTERDECK_HOME", str(home))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "hunter2")
+    return home
+
+
+def test_a_unit_for_systemd_says_what_is_started_and_that_agents_outlive_it(home: Path) -> None:
+    text = make_unit(SYSTEMD, Path("/etc/100%/$q.toml")).text
+    assert '"serve" "--config" "/etc/100%%/$$q.toml"\n' in text
+    data = str(home).replace('"', '\\"').replace("%", "%%")
+    assert f'Environment="QUARTERDECK_HOME={data}"\n' in text
+    assert "\nKillMode=process\n" in text
+    assert "\nExecReload=/bin/kill -HUP $MAINPID\n" in text
+    assert "hunter2" not in text
+
+
+def test_systemd_takes_the_unit(tmp_path: Path, home: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        return  # nothing here that could judge
+    unit = tmp_path / "quarterdeck.service"
+    unit.write_text(make_unit(SYSTEMD, None).text)
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", str(unit)],
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "XDG_RUNTIME_DIR": str(tmp_path)},
+        check=False,
+    )
+    assert (done.returncode, [line for line in done.stderr.splitlines() if str(unit) in line]) == (
+        0,
+        [],
+    )
+
+
+def test_a_unit_for_launchd_is_a_property_list(home: Path) -> None:
+    made = plistlib.loads(make_unit(LAUNCHD, None).text.encode())
+    assert made["ProgramArguments"][-1] == "serve"
+    assert made["EnvironmentVariables"]["QUARTERDECK_HOME"] == str(home)
+    assert made["AbandonProcessGroup"] is True
+    assert "hunter2" not in str(made)
+
+
+def test_what_no_unit_can_say_is_refused(home: Path) -> None:
+    with pytest.raises(UsageError, match="cannot stand in a unit"):
+        _ = make_unit(SYSTEMD, Path("/a\nExecStartPre=/bin/evil")).text
+    with pytest.raises(UsageError, match="systemd or launchd"):
+        make_unit("cron", None)
+
+
+@pytest.mark.anyio
+async def test_a_unit_is_written_shown_and_removed(quarterdeck: Quarterdeck) -> None:
+    quarterdeck.env["QUARTERDECK_HOME"] = str(quarterdeck.home / "data")
+    # No manager here: its commands are somebody else's.
+    quarterdeck.env["PATH"] = str(quarterdeck.home)
+    unit = quarterdeck.home / ".config/systemd/user/quarterdeck.service"
+    printed = await quarterdeck("service", "install", "--print", "--manager", "systemd")
+    assert "[Service]" in printed.out
+    assert not unit.exists()
+    missing = await quarterdeck("service", "install", "--config", "/none", "--no-start")
+    assert (missing.code, unit.exists()) == (2, False)
+    written = await quarterdeck("service", "install", "--no-start")
+    assert (written.code, written.out) == (0, f"Written: {unit}\n")
+    assert unit.read_text() == printed.out
+    status = await quarterdeck("service", "status")
+    assert status.code == 0
+    assert status.out.startswith(f"unit     {unit}\nsystemd  cannot be asked: ")
+    removed = await quarterdeck("service", "uninstall")
+    assert (removed.code, unit.exists()) == (0, False)
+    assert "The data stays in" in removed.out
+    assert (await quarterdeck("service", "status")).code == 1
