@@ -34,6 +34,7 @@ OF_THE_HUB = [
     "log",
     "audit",
     "token",
+    "webhook",
 ]
 
 
