@@ -23,11 +23,12 @@ async def test_api_errors_fail_the_turn_or_are_tried_again(seat: Seat) -> None:
     # It would try ten times, for minutes.
     async with seat.agent(env={"CLAUDE_CODE_MAX_RETRIES": "1"}) as agent:
         with anyio.fail_after(2 * SECONDS):
+            await an_answer_without_a_word_ends_the_turn(seat, agent)
             await an_error_fails_the_turn_and_not_the_session(seat, agent)
             await an_error_is_named_by_its_kind(seat, agent)
             await a_retry_is_told(seat, agent)
             await a_cut_answer_goes_on_in_the_same_turn(seat, agent)
-            await a_refusal_and_an_empty_answer_end_the_turn(seat, agent)
+            await a_refusal_ends_the_turn(seat, agent)
             await an_answer_may_break_off(seat, agent)
         assert agent.state is State.READY
 
@@ -88,35 +89,53 @@ async def a_cut_answer_goes_on_in_the_same_turn(seat: Seat, agent: Agent) -> Non
     seat.found("An answer that is too long goes on in the same turn")
 
 
-async def a_refusal_and_an_empty_answer_end_the_turn(seat: Seat, agent: Agent) -> None:
+async def an_answer_without_a_word_ends_the_turn(seat: Seat, agent: Agent) -> None:
     newest = seat.version >= release(325)
-    turn = await agent.query(play(reply("I", Stop("refusal")), "or rather")).finish()
-    print("refusal", seat.version, turn.failed, turn.result and turn.result.result)
-    seat.found("A refusal of the model")
-
-    asked = len(seat.model.turns)
     turn = await agent.query(play(reply(), "here I am")).finish()
-    assert not turn.failed
     assert turn.result is not None
-    assert turn.result.result == ("here I am" if newest else "")
-    assert len(seat.model.turns) == asked + (2 if newest else 1)
-    seat.found("An answer without a word", "is asked for again" if newest else "ends the turn")
+    assert turn.failed is (seat.version < release(120))
+    assert turn.failed or turn.result.result == ("here I am" if newest else "")
+    assert len(seat.model.turns) == (2 if newest else 1)
+    answer = "fails the turn" if turn.failed else "ends the turn"
+    seat.found("An answer without a word", "is asked for again" if newest else answer)
+
+
+async def a_refusal_ends_the_turn(seat: Seat, agent: Agent) -> None:
+    goes_on = seat.version >= release(325)
+    query = agent.query(play(reply("I", Stop("refusal")), "or rather"))
+    turn = await query.finish()
+    assert turn.result is not None
+    assert turn.failed is not goes_on
+    said = turn.result.result or ""
+    assert said == "or rather" if goes_on else "Usage Policy" in said
+    seat.found("A refusal of the model", "the model goes on" if goes_on else "fails the turn")
 
 
 async def an_answer_may_break_off(seat: Seat, agent: Agent) -> None:
-    for name, fault in (("an error", MidStreamError()), ("nothing", CutConnection())):
-        asked = len(seat.model.turns)
+    async def broken_by(fault: MidStreamError | CutConnection) -> tuple[bool, list[str]]:
         query = agent.query(play(reply("half an answer", fault), "the rest"))
-        messages = [message async for message in query]
-        said = [m.text for m in messages if isinstance(m, Assistant)]
+        said = [message.text async for message in query if isinstance(message, Assistant)]
         assert query.result is not None
-        print(
-            "broke",
-            seat.version,
-            name,
-            query.result.failed,
-            said,
-            query.result.result,
-            len(seat.model.turns) - asked,
-        )
-        seat.found(f"An answer that breaks off with {name}")
+        return query.result.failed, said
+
+    failed, said = await broken_by(MidStreamError())
+    cut, said_before_the_cut = await broken_by(CutConnection())
+    with_an_error, without_a_word = (
+        f"An answer that breaks off {how}" for how in ("with an error", "without a word")
+    )
+    if seat.version < release(120):
+        assert (failed, said) == (False, ["half an answer"] * 2)
+        assert (cut, said_before_the_cut) == (failed, said)
+        seat.found(with_an_error, "is asked for again, and comes twice")
+        seat.found(without_a_word, "is asked for again, and comes twice")
+    elif seat.version < release(325):
+        assert failed
+        seat.found(with_an_error, "fails the turn")
+        # Which of the two depends on when it sees the cut.
+        assert cut or said_before_the_cut == ["half an answer"]
+        seat.found(without_a_word, "is asked for again, or fails the turn")
+    else:
+        assert (failed, said) == (False, ["half an answer", "the rest"])
+        seat.found(with_an_error, "the model goes on")
+        assert not cut
+        seat.found(without_a_word, "is asked for again")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
-from uuid import uuid4
 
 import anyio
 import pytest
@@ -108,16 +107,16 @@ SIGNALS = {
 
 async def test_a_signal_ends_the_cli_and_its_exit_is_explained(seat: Seat) -> None:
     for number, (words, code) in SIGNALS.items():
-        session = str(uuid4())
-        async with seat.agent(session_id=session) as agent:
+        async with seat.agent() as agent:
             with anyio.fail_after(SECONDS):
-                query = await agent.prompt(play(reply("on ", Gate(), "and on")))
-                await seat.model.wait_at_gate()
-                (pid,) = running(session)
-                os.kill(pid, number)
-                with pytest.raises(LinkClosed) as caught:
-                    await query.finish()
-        assert caught.value.exit_code == code
+                query = await agent.prompt(play(reply("on ", Gate(number.name), "and on")))
+                await seat.model.wait_at_gate(number.name)
+                os.kill(seat.pid, number)
+                # The newest has the time to say how the turn ended.
+                with suppress(LinkClosed):
+                    assert (await query.finish()).failed
+                closed = await refusal(agent)
+        assert closed.exit_code == code
         seat.found(f"Signals: {number.name}", words)
 
 

@@ -129,24 +129,26 @@ async def servers_come_and_go_while_the_agent_runs(seat: Seat, agent: Agent) -> 
 
 
 async def test_a_server_that_says_nothing_holds_up_the_first_turn(seat: Seat) -> None:
+    gives_up = seat.version >= release(325)
     meddler = Meddler()
-    # The answer to the first thing that the CLI wants of the server is kept back.
-    meddler.change("answer", meddler.keep)
-    async with seat.agent(tools=[ToolServer("calc", [add])], meddler=meddler) as agent:
+    # What the server says is kept back: all of it, or where that is enough, its first word.
+    meddler.change("answer", *[meddler.keep] * (99 if gives_up else 1))
+    async with seat.agent(
+        tools=[ToolServer("calc", [add])], meddler=meddler, env={"MCP_TIMEOUT": "1000"}
+    ) as agent:
         with anyio.fail_after(2 * SECONDS):
-            started = anyio.current_time()
             query = await agent.prompt(play("at last"))
             await until(lambda: bool(meddler.kept))
-            if seat.version >= release(325):
+            if gives_up:
                 assert await query.text() == "at last"
-                print("V325 waited", anyio.current_time() - started)
                 (status,) = await agent.mcp_status()
                 assert status.status is McpServerState.FAILED
-                seat.found("A tool server that does not answer", "is given up after some seconds")
+                seat.found("A tool server that does not answer", "is given up after a while")
                 return
-            with anyio.move_on_after(1):
+            # A second longer than it would wait for any other server.
+            with anyio.move_on_after(2):
                 await query.finish()
             assert not seat.model.turns
             await meddler.say(meddler.kept[0])
             assert await query.text() == "at last"
-    seat.found("A tool server that does not answer", "holds up the first turn")
+    seat.found("A tool server that does not answer", "holds up the first turn for ever")

@@ -15,7 +15,7 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.testing import ModelRequest, play, reply
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS, Person, Probe, running
+from support.scenes import SECONDS, Person, Probe
 from support.seats import Seat
 from support.waiting import until
 
@@ -79,8 +79,7 @@ async def begin_and_be_killed(seat: Seat, chosen: str) -> list[Message]:
             # It writes its file a moment later; what is not in it cannot be resumed.
             (file,) = (seat.home / ".claude" / "projects").glob(f"*/{chosen}.jsonl")
             await until(lambda: probe.program in file.read_text())
-            for pid in running(chosen):
-                os.kill(pid, signal.SIGKILL)
+            os.kill(seat.pid, signal.SIGKILL)
             with pytest.raises(LinkClosed) as caught:
                 await query.finish()
     assert caught.value.signal == signal.SIGKILL

@@ -6,6 +6,7 @@ test tells its seat what it found, and the plugin in `support.compatibility` mak
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,6 +32,12 @@ MATRIX = (
     ("2.1.325", "stdio"),
 )
 """2.1.120 is the last version that dials a host of one's own; 2.1.325 the newest that we know."""
+
+
+def children(parent: int) -> list[int]:
+    """The processes that one has started itself and that still run."""
+    tasks = Path(f"/proc/{parent}/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 class Seat:
@@ -110,6 +117,17 @@ class Seat:
             with Spill() as spill:
                 _, process = await start_link(options, spill, self.stderr.append)
                 yield meddler.over(process)
+
+    @property
+    def pid(self) -> int:
+        """The number of this seat's CLI, while one runs. Old ones change their command line."""
+        mine = f"\0HOME={self.home}\0".encode()
+        (found,) = [
+            pid
+            for pid in children(os.getpid())
+            if mine in b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+        ]
+        return found
 
     def found(self, capability: str, answer: str = "yes") -> None:
         """Tell the compatibility page what this CLI does: `yes`, `no`, or a few words."""
