@@ -6,7 +6,6 @@ end that is bounded. Signals belong to the program. Above are the commands; belo
 
 from __future__ import annotations
 
-import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
@@ -79,8 +78,6 @@ async def serve(app: ASGIApp, listen: Listen | None = None) -> AsyncIterator[str
     server = _EmbeddedServer(config)
     listener.listen(BACKLOG)  # from here on nobody is refused
     failure: Exception | None = None
-    log = logging.getLogger("uvicorn.error")
-    log.addFilter(_is_worth_it)
     async with anyio.create_task_group() as group:
         group.start_soon(_run, server, listener)
         try:
@@ -89,14 +86,8 @@ async def serve(app: ASGIApp, listen: Listen | None = None) -> AsyncIterator[str
             failure = error
         finally:
             server.leave()
-            log.removeFilter(_is_worth_it)
     if failure is not None:
         raise failure
-
-
-def _is_worth_it(record: logging.LogRecord) -> bool:
-    """Not what the server says of every WebSocket that was refused with a status of ours."""
-    return "without completing handshake" not in record.getMessage()
 
 
 async def _run(server: uvicorn.Server, listener: socket.socket) -> None:
