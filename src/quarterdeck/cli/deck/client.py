@@ -19,6 +19,13 @@ from quarterdeck.domain.commands import Answer, Outcome
 from quarterdeck.domain.errands import Changes, Settled
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import Fact
+from quarterdeck.fronts.http.policy import (
+    CallQuestion,
+    NewPolicyGrant,
+    PolicyGrants,
+    PolicyTrial,
+    SuggestionList,
+)
 from quarterdeck.fronts.http.problems import Problem
 from quarterdeck.fronts.http.shapes import (
     AskAnswer,
@@ -37,7 +44,14 @@ from quarterdeck.fronts.http.shapes import (
 )
 from quarterdeck.fronts.http.worktrees import ProjectList, ProjectShape, WorktreeAction
 from quarterdeck.hub.deck import MachineView
+from quarterdeck.hub.desk import PolicyView
+from quarterdeck.journal.chain import Checked
+from quarterdeck.journal.usage import UsageReport
 from quarterdeck.journal.views import AskView
+from quarterdeck.policy.explain import Explanation
+from quarterdeck.policy.grants import Grant
+from quarterdeck.policy.replay import Replay
+from quarterdeck.policy.suggest import Suggestion
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to go by itself."""
@@ -158,6 +172,12 @@ class HubClient:
         """The machines that run agents, or did."""
         return self._get("/api/machines", MachineList).machines
 
+    def usage(self, by: str, *, since: str | None = None, until: str | None = None) -> UsageReport:
+        """What was used, by day, project, model, machine or session, from one day to another."""
+        given = {"by": by, "since": since, "until": until}
+        query = {name: value for name, value in given.items() if value is not None}
+        return self._get("/api/usage", UsageReport, query)
+
     def audit(self, session: str | None = None) -> Iterator[EventShape]:
         """Who or what let each call pass, or did not, oldest first."""
         after: int | None = 0
@@ -168,6 +188,43 @@ class HubClient:
             )
             yield from page.events
             after = page.next
+
+    # --- policy --------------------------------------------------------------------------------
+
+    def policy(self) -> PolicyView:
+        """What is in force."""
+        return self._get("/api/policy", PolicyView)
+
+    def explain(self, question: CallQuestion) -> Explanation:
+        """What becomes of a call, and why."""
+        return self._send("POST", "/api/policy/explain", Explanation, question)
+
+    def replay(self, trial: PolicyTrial) -> Replay:
+        """What a policy would have done with the calls of the past."""
+        return self._send("POST", "/api/policy/replay", Replay, trial)
+
+    def suggestions(self, since: int, least: int) -> tuple[Suggestion, ...]:
+        """Rules that people's answers support."""
+        query = {"since": str(since), "least": str(least)}
+        return self._get("/api/policy/suggestions", SuggestionList, query).suggestions
+
+    def policy_grants(self) -> tuple[Grant, ...]:
+        """What people have granted, oldest first."""
+        return self._get("/api/policy/grants", PolicyGrants).grants
+
+    def grant(self, new: NewPolicyGrant) -> Grant:
+        """Allow something without a question."""
+        return self._send("POST", "/api/policy/grants", Grant, new)
+
+    def revoke(self, grant: str) -> Grant:
+        """Take a grant back."""
+        return self._send("DELETE", f"/api/policy/grants/{quote(grant, safe='')}", Grant)
+
+    def verify_audit(self, head: str | None = None) -> Checked:
+        """Check that nobody has changed the audit log."""
+        return self._get("/api/audit/verify", Checked, {"head": head} if head else {})
+
+    # --- about the hub -------------------------------------------------------------------------
 
     def whoami(self) -> Me:
         """Whom the hub takes us for."""

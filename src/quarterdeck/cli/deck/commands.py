@@ -13,7 +13,14 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli import config_commands
-from quarterdeck.cli.deck import ask_commands, session_commands, webhook_commands, worktree_commands
+from quarterdeck.cli.deck import (
+    ask_commands,
+    policy_commands,
+    session_commands,
+    usage_commands,
+    webhook_commands,
+    worktree_commands,
+)
 from quarterdeck.cli.deck.options import Config, Hub, Json, TokenFile
 
 
@@ -23,7 +30,9 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
     _register_tokens(app, finish)
     session_commands.register(app, finish)
     ask_commands.register(app, finish)
+    policy_commands.register(app, finish)
     webhook_commands.register(app, finish)
+    usage_commands.register(app, finish)
     worktree_commands.register(app, finish)
     config_commands.register(app, finish)
 
