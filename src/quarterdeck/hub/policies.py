@@ -150,6 +150,14 @@ class Policies:
         """Read a policy as if it were a file."""
         return read_policy(text, name, preset=preset)
 
+    def use(self, file: Path | None) -> None:
+        """Have the policy for all sessions in another file; None: in the folder. Blocks."""
+        wanted = file or (self._folder / GLOBAL if self._folder is not None else None)
+        if wanted != self._file:
+            self._file = wanted
+            self._files.pop(GLOBAL, None)
+            self.load()
+
     # --- files ---------------------------------------------------------------------------------
 
     def load(self) -> bool:

@@ -127,8 +127,16 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
         target = Target(hub=hub, token_file=token_file)
         finish(run_log, session, target, follow=follow, json_output=json_output)
 
-    @app.command("audit")
+    audit = typer.Typer(
+        help="Who or what let each tool call pass, or did not. Without a command: show the last.",
+        invoke_without_command=True,
+        rich_markup_mode=None,
+    )
+    app.add_typer(audit, name="audit")
+
+    @audit.callback()
     def _audit(
+        context: typer.Context,
         session: OfSession = None,
         limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The last so many.")] = 100,
         hub: Hub = None,
@@ -136,8 +144,27 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
         json_output: Json = False,
     ) -> None:
         """Show who or what let each tool call pass, or did not, and why."""
+        if context.invoked_subcommand is not None:
+            return
         from quarterdeck.cli.deck.log import run_audit
         from quarterdeck.cli.deck.target import Target
 
         target = Target(hub=hub, token_file=token_file)
         finish(run_audit, session, target, limit=limit, json_output=json_output)
+
+    @audit.command("verify")
+    def _verify(
+        head: Annotated[
+            str | None,
+            typer.Option("--head", metavar="POSITION:SEAL", help="As an earlier check gave it."),
+        ] = None,
+        hub: Hub = None,
+        token_file: TokenFile = None,
+        json_output: Json = False,
+    ) -> None:
+        """Check that nobody has changed the audit log. Exit code 1 if somebody has."""
+        from quarterdeck.cli.deck.policy import run_verify
+        from quarterdeck.cli.deck.target import Target
+
+        target = Target(hub=hub, token_file=token_file)
+        finish(run_verify, head, target, json_output=json_output)

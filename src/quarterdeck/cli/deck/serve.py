@@ -56,6 +56,7 @@ from quarterdeck.fronts.http.tokens import Kind
 from quarterdeck.hub.elsewhere import Elsewhere
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.past import Past
+from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import living_runner, spawn_runner
@@ -153,6 +154,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 cli_secret=cli_secret(home),
                 elsewhere=Elsewhere(),
                 run_env=partial(run_variables, told),
+                policies=Policies(home),
             )
             telling = Telling(hub, journal, home, told)
             past = await Past.open(hub, journal, home / SEARCH)
@@ -190,6 +192,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
 
 def _take(settings: Settings, hub: Hub) -> None:
     """Have the hub go by these settings from now on."""
+    hub.policies.use(Path(settings.policy.file) if settings.policy.file else None)
     hub.workshop.change(settings.projects, settings.roots.directories)
 
 
