@@ -246,7 +246,7 @@ class HubClient:
             headers["Content-Type"] = "application/json"
         status, answer = self._exchange(method, self._path + path, data, headers)
         if status >= 400:
-            raise HubRefused(_problem(status, answer))
+            raise HubRefused(problem_in(status, answer))
         try:
             return msgspec.json.decode(answer, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -281,7 +281,8 @@ def _at(session: str, what: str = "") -> str:
     return f"{path}/{what}" if what else path
 
 
-def _problem(status: int, answer: bytes) -> Problem:
+def problem_in(status: int, answer: bytes) -> Problem:
+    """What an answer that is an error says."""
     try:
         return msgspec.json.decode(answer, type=Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -15,6 +15,7 @@ import typer
 from quarterdeck.cli import config_commands
 from quarterdeck.cli.deck import (
     ask_commands,
+    past_commands,
     policy_commands,
     session_commands,
     usage_commands,
@@ -30,6 +31,7 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
     _register_tokens(app, finish)
     session_commands.register(app, finish)
     ask_commands.register(app, finish)
+    past_commands.register(app, finish)
     policy_commands.register(app, finish)
     webhook_commands.register(app, finish)
     usage_commands.register(app, finish)
