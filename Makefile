@@ -44,6 +44,11 @@ $(DECK)/index.html: $(WEB)/node_modules/.installed $(WEB)/index.html $(WEB)/vite
 	@$(NPM) run --silent build -- --logLevel error
 	@touch $@
 
+# A browser for the browser tests, from the system's packages.
+$(CACHE)/.browser: $(VENV)/.installed
+	@$(BIN)/python tools/install_browser.py
+	@mkdir -p $(CACHE) && touch $@
+
 setup: $(VENV)/.installed ## make the virtual environment
 
 clis: $(CLIS)/.installed ## install the real CLI versions that the tests drive
@@ -55,7 +60,8 @@ deck: $(DECK)/index.html ## build the web deck
 run: setup deck ## start the hub on loopback, and say where to open it
 	@$(BIN)/quarterdeck serve
 
-test: setup clis deck ## run the whole suite
+test: setup clis deck $(CACHE)/.browser ## run the whole suite
+	@$(NPM) run --silent test
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, import rules

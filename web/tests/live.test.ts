@@ -1,0 +1,59 @@
+import { describe, expect, it } from "vitest";
+import type { Stored } from "../src/api/types";
+import { heard, SILENT, superseded } from "../src/state/live";
+
+const delta = (text: string, more: object = {}) => ({ session: "s", message: "m1", text, ...more });
+const said = (line: unknown): Stored =>
+  ({
+    session: "s",
+    seq: 1,
+    position: 1,
+    at: 1,
+    event: { kind: "said", run: "r", number: 1, line },
+  }) as Stored;
+
+describe("text that is being made", () => {
+  it("grows by its deltas, each block by itself", () => {
+    const live = heard(
+      SILENT,
+      [delta("Hel"), delta("lo"), delta("hm", { thinking: true }), delta("two", { block: 1 })],
+      false,
+    );
+    expect(live.map((block) => block.text)).toEqual(["Hello", "hm", "two"]);
+  });
+
+  it("is replaced by a whole", () => {
+    const live = heard(heard(SILENT, [delta("Hel")], false), [delta("Hello wo")], true);
+    expect(live.map((block) => block.text)).toEqual(["Hello wo"]);
+  });
+
+  it("goes when its message is there, and other messages stay", () => {
+    const live = heard(SILENT, [delta("one"), delta("two", { message: "m2" })], false);
+    const line = {
+      type: "assistant",
+      message: { id: "m1", content: [{ type: "text", text: "one" }] },
+    };
+    expect(superseded(live, [said(line)]).map((block) => block.text)).toEqual(["two"]);
+  });
+
+  it("keeps the text while only its thinking is complete", () => {
+    const live = heard(SILENT, [delta("hm", { thinking: true }), delta("so", { block: 1 })], false);
+    const line = {
+      type: "assistant",
+      message: { id: "m1", content: [{ type: "thinking", thinking: "hm" }] },
+    };
+    expect(superseded(live, [said(line)]).map((block) => block.text)).toEqual(["so"]);
+  });
+
+  it("goes with the turn", () => {
+    const live = heard(SILENT, [delta("one")], false);
+    const ended = {
+      session: "s",
+      seq: 1,
+      position: 1,
+      at: 1,
+      event: { kind: "turn.ended", prompts: [], failed: false, outcome: "success", cost_usd: 0 },
+    } as unknown as Stored;
+    expect(superseded(live, [ended])).toEqual([]);
+  });
+});

@@ -1,0 +1,151 @@
+import { act } from "react";
+import { createRoot } from "react-dom/client";
+import { describe, expect, it } from "vitest";
+import type { AskOpened } from "../src/api/types";
+import { fieldsOf } from "../src/asks/ElicitationForm";
+import { feedbackOf, partsOf } from "../src/asks/PlanForm";
+import { answersOf } from "../src/asks/QuestionsForm";
+import { suggestionsOf } from "../src/asks/request";
+import { pieces } from "../src/panels/Search";
+import { rowsOf } from "../src/session/Diff";
+import { Markdown } from "../src/session/Markdown";
+import { matching, wordAt } from "../src/session/menu";
+import { titleOf } from "../src/state/tools";
+
+(globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
+
+async function drawn(text: string): Promise<HTMLElement> {
+  const place = document.createElement("div");
+  await act(async () => createRoot(place).render(<Markdown text={text} />));
+  return place;
+}
+
+describe("markdown of an agent", () => {
+  it("is shown with its form", async () => {
+    const place = await drawn(
+      "# Head\n\n*soft* `code`\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+    );
+    expect(place.querySelector("h1")?.textContent).toBe("Head");
+    expect(place.querySelectorAll("li")).toHaveLength(2);
+    expect(place.querySelectorAll("td")).toHaveLength(2);
+  });
+
+  it.each([
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "<iframe src='https://evil.example'></iframe>",
+    "<svg onload=alert(1)></svg>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "[x](javascript:alert(1))",
+    "[x](JaVaScRiPt:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "[x](vbscript:msgbox)",
+    "![x](javascript:alert(1))",
+    "![track](https://evil.example/pixel.png)",
+    "<style>body{display:none}</style>",
+    "<form action='https://evil.example'><input name=p></form>",
+    "<math><mtext><img src=x onerror=alert(1)></mtext></math>",
+    "```html\n<script>alert(1)</script>\n```",
+  ])("does nothing that it should not: %s", async (text) => {
+    const place = await drawn(text);
+    expect(
+      place.querySelector("script, iframe, svg, img, form, style, object, embed, math"),
+    ).toBeNull();
+    for (const element of place.querySelectorAll("*")) {
+      for (const { name } of element.attributes) expect(name).not.toMatch(/^on/);
+    }
+    for (const link of place.querySelectorAll("a")) {
+      expect(link.getAttribute("href")).toMatch(/^(https?:|mailto:)/);
+      expect(link.getAttribute("rel")).toContain("noopener");
+    }
+  });
+});
+
+describe("a plan", () => {
+  it("is taken apart at its blank lines, and not within code", () => {
+    expect(partsOf("# One\n\ntwo\n\n```\na\n\nb\n```")).toEqual([
+      "# One",
+      "two",
+      "```\na\n\nb\n```",
+    ]);
+  });
+
+  it("goes back with the comments at their places", () => {
+    expect(feedbackOf([{ about: "## Step one\nmore", says: "why?" }], "be quick")).toBe(
+      "> ## Step one\nwhy?\n\nbe quick",
+    );
+  });
+});
+
+describe("answers to questions", () => {
+  const questions = [
+    { question: "Which?", header: "", options: [], multiSelect: false },
+    { question: "Who?", header: "", options: [], multiSelect: true },
+  ];
+  it("are a label, several, or words of one's own", () => {
+    const answers = answersOf(questions, {
+      "Which?": { labels: ["Red"], other: "as the sea" },
+      "Who?": { labels: ["Ada"], other: "Bob" },
+    });
+    expect(answers).toEqual({ "Which?": "as the sea", "Who?": ["Ada", "Bob"] });
+  });
+});
+
+describe("small parts", () => {
+  it("show the rules that «always» would add", () => {
+    const request = {
+      permission_suggestions: [
+        {
+          type: "addRules",
+          behavior: "allow",
+          destination: "localSettings",
+          rules: [{ toolName: "Bash", ruleContent: "ls:*" }],
+        },
+      ],
+    };
+    expect(suggestionsOf({ request } as unknown as AskOpened)).toEqual([
+      "allow Bash(ls:*) (localSettings)",
+    ]);
+  });
+
+  it("find the word that is being written", () => {
+    expect(wordAt("/com", 4)).toEqual({ sign: "/", text: "com", start: 0 });
+    expect(wordAt("look at @src/a", 14)).toEqual({ sign: "@", text: "src/a", start: 8 });
+    expect(wordAt("mail a@b", 8)).toBeUndefined();
+    expect(
+      matching(
+        [
+          { name: "recompact", description: "" },
+          { name: "compact", description: "" },
+        ],
+        "comp",
+      ).map((one) => one.name),
+    ).toEqual(["compact", "recompact"]);
+  });
+
+  it("show a change with what is around it", () => {
+    const before = Array.from({ length: 20 }, (_, index) => `line ${index}`).join("\n");
+    const rows = rowsOf(before, before.replace("line 10", "LINE 10"));
+    expect(rows.filter((row) => row.sign === "+").map((row) => row.text)).toEqual(["LINE 10"]);
+    expect(rows.length).toBeLessThan(12);
+  });
+
+  it("name a call by what it does", () => {
+    expect(titleOf("Bash", { command: "ls\n  -l" })).toBe("ls -l");
+    expect(titleOf("mcp__github__search", {})).toBe("search · github");
+  });
+
+  it("mark what was found, counted in code points", () => {
+    expect(pieces({ text: "a 👍 word", ranges: [[4, 8]] })).toEqual([
+      ["a 👍 ", false],
+      ["word", true],
+    ]);
+  });
+
+  it("take a form's fields from its schema", () => {
+    expect(
+      fieldsOf({ properties: { age: { type: "integer", title: "Age" } }, required: ["age"] }),
+    ).toMatchObject([{ name: "age", title: "Age", type: "integer", required: true }]);
+    expect(fieldsOf(7)).toEqual([]);
+  });
+});

@@ -1,0 +1,209 @@
+import { describe, expect, it } from "vitest";
+import type { Stored } from "../src/api/types";
+import { editedFiles } from "../src/panels/Files";
+import { BLANK, type Entry, type Story, type ToolEntry, tell } from "../src/state/story";
+import recorded from "./recordings/session.json";
+
+const events = recorded as unknown as Stored[];
+const whole = tell(BLANK, events);
+
+const kinds = (story: Story): string[] => story.entries.map((entry) => entry.kind);
+const tools = (story: Story): ToolEntry[] =>
+  story.entries.filter((entry): entry is ToolEntry => entry.kind === "tool");
+
+describe("the story of a recorded session", () => {
+  it("has every prompt, text, call, question and end of a turn, in their order", () => {
+    const told = kinds(whole).filter((kind) => kind !== "mark" && kind !== "note");
+    expect(told).toEqual([
+      "prompt",
+      "text",
+      "turn",
+      "prompt",
+      "text",
+      "tool",
+      "tool",
+      "ask",
+      "text",
+      "turn",
+      "prompt",
+      "tool",
+      "ask",
+      "text",
+      "turn",
+      "prompt",
+      "tool",
+      "ask",
+      "text",
+      "turn",
+    ]);
+  });
+
+  it("knows how each call ended", () => {
+    const ends = tools(whole).map((tool) => [tool.name, tool.failed, tool.ended !== undefined]);
+    expect(ends).toEqual([
+      ["Read", false, true],
+      ["Edit", false, true],
+      ["Bash", true, true],
+      ["Bash", true, true],
+    ]);
+    expect(JSON.stringify(tools(whole)[3]?.result)).toContain("never");
+  });
+
+  it("knows who settled each question", () => {
+    const settled = whole.entries.flatMap((entry) => (entry.kind === "ask" ? [entry.settled] : []));
+    expect(settled.map((one) => [one?.by, one?.allowed])).toEqual([
+      ["ada", true],
+      ["ada", true],
+      ["bob", false],
+    ]);
+  });
+
+  it("finds the files that were changed", () => {
+    const files = [...editedFiles(whole)];
+    expect(files).toHaveLength(1);
+    expect(files[0]?.[0]).toMatch(/app\.py$/);
+    expect(files[0]?.[1]).toEqual([{ path: files[0]?.[0], before: "helo", after: "hello" }]);
+  });
+
+  it("knows the CLI's commands, its model and its mode", () => {
+    expect(whole.commands.map((command) => command.name)).toContain("compact");
+    expect(whole.model).not.toBe("");
+    expect(whole.mode).toBe("default");
+  });
+
+  it("is the same however its events are cut", () => {
+    for (const size of [1, 2, 3, 7, 50]) {
+      let story = BLANK;
+      for (let at = 0; at < events.length; at += size)
+        story = tell(story, events.slice(at, at + size));
+      expect(story).toEqual(whole);
+    }
+  });
+
+  it("takes no event twice", () => {
+    const half = tell(BLANK, events.slice(0, 30));
+    expect(tell(half, events)).toEqual(whole);
+    expect(tell(whole, events)).toBe(whole);
+  });
+
+  it("leaves what it was given as it was", () => {
+    const half = tell(BLANK, events.slice(0, 30));
+    const before = structuredClone(half.entries);
+    tell(half, events);
+    expect(half.entries).toEqual(before);
+  });
+
+  it("keeps the entries that did not change", () => {
+    const half = tell(BLANK, events.slice(0, 30));
+    const next = tell(half, events.slice(30, 31));
+    const same = half.entries.filter((entry, index) => next.entries[index] === entry);
+    expect(same.length).toBeGreaterThanOrEqual(half.entries.length - 1);
+  });
+
+  it("can begin in the middle", () => {
+    const late = tell(BLANK, events.slice(40));
+    expect(late.first).toBe(events[40]?.seq);
+    expect(late.last).toBe(whole.last);
+  });
+});
+
+let seq = 0;
+const stored = (event: unknown): Stored =>
+  ({ session: "s", seq: ++seq, position: seq, at: 1000 + seq, event }) as Stored;
+const said = (line: unknown): Stored => stored({ kind: "said", run: "r", number: seq, line });
+const told = (...list: Stored[]): Story => tell(BLANK, list);
+const last = (story: Story): Entry | undefined => story.entries.at(-1);
+
+describe("a story", () => {
+  it("nests what a subagent does under the call that it works for", () => {
+    const story = told(
+      said({
+        type: "assistant",
+        message: { content: [{ type: "tool_use", id: "t1", name: "Task", input: {} }] },
+      }),
+      said({
+        type: "assistant",
+        parent_tool_use_id: "t1",
+        message: {
+          content: [{ type: "tool_use", id: "t2", name: "Bash", input: { command: "ls" } }],
+        },
+      }),
+      said({
+        type: "user",
+        parent_tool_use_id: "t1",
+        message: { content: [{ type: "tool_result", tool_use_id: "t2", content: "a file" }] },
+      }),
+    );
+    expect(kinds(story)).toEqual(["tool"]);
+    const thread = story.threads.get("t1");
+    expect(thread).toHaveLength(1);
+    expect(thread?.[0]).toMatchObject({ kind: "tool", id: "t2", result: "a file" });
+  });
+
+  it("follows a background task", () => {
+    const story = told(
+      said({ type: "system", subtype: "task_started", task_id: "b1", description: "build" }),
+      said({
+        type: "system",
+        subtype: "task_notification",
+        task_id: "b1",
+        status: "completed",
+        summary: "built",
+      }),
+    );
+    expect([...story.tasks.values()]).toMatchObject([
+      { id: "b1", title: "build", status: "completed", detail: "built" },
+    ]);
+  });
+
+  it("shows a limit with the time of its end, and where the conversation was compacted", () => {
+    const story = told(
+      stored({ kind: "rate_limited", status: "rejected", resets_at: 5000 }),
+      said({ type: "system", subtype: "compact_boundary" }),
+    );
+    expect(story.entries).toMatchObject([{ kind: "note", until: 5000 }, { kind: "mark" }]);
+  });
+
+  it("withdraws the questions of an agent that has ended", () => {
+    const opened = {
+      kind: "ask.opened",
+      ask: "a",
+      run: "r",
+      request_id: "q",
+      ask_kind: "tool",
+      tool: "Bash",
+      title: "ls",
+      request: {},
+    };
+    const story = told(
+      stored(opened),
+      stored({ kind: "run.ended", run: "r", reason: "It crashed." }),
+    );
+    expect(story.entries[0]).toMatchObject({ settled: { how: "the agent has ended" } });
+  });
+
+  it("lives through lines that are anything", () => {
+    const odd = [
+      null,
+      7,
+      "x",
+      [],
+      {},
+      { type: "assistant" },
+      { type: "assistant", message: { content: [null, 3, { type: "tool_use" }] } },
+      { type: "user", message: { content: [{ type: "tool_result" }] } },
+      { type: "system", subtype: "init", tools: "no" },
+      { type: "control_response", response: { response: { commands: [1, null] } } },
+    ];
+    expect(() => told(...odd.map(said))).not.toThrow();
+  });
+
+  it("changes a prompt's stage in place", () => {
+    const story = told(
+      stored({ kind: "prompt.queued", prompt: "p", content: "one", by: "ada" }),
+      stored({ kind: "prompt.changed", prompt: "p", content: "two", by: "ada" }),
+      stored({ kind: "prompt.cancelled", prompt: "p", by: "ada" }),
+    );
+    expect(last(story)).toMatchObject({ text: "two", stage: "cancelled" });
+  });
+});

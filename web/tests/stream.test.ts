@@ -1,0 +1,177 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { type Connection, Stream } from "../src/api/stream";
+import type { Delta, Stored } from "../src/api/types";
+
+/** The far end of a connection, as the hub would be. */
+class Wire {
+  static readonly all: Wire[] = [];
+  readyState = 1;
+  sent: Record<string, unknown>[] = [];
+  onmessage: ((message: { data: string }) => void) | null = null;
+  onclose: ((event: { code: number }) => void) | null = null;
+  constructor() {
+    Wire.all.push(this);
+  }
+  send(text: string): void {
+    this.sent.push(JSON.parse(text));
+  }
+  close(): void {
+    this.readyState = 3;
+  }
+  says(frame: unknown): void {
+    this.onmessage?.({ data: JSON.stringify(frame) });
+  }
+  breaks(code = 1006): void {
+    this.readyState = 3;
+    this.onclose?.({ code });
+  }
+}
+
+const hello = (epoch = "e1") => ({
+  t: "hello",
+  protocol: 1,
+  epoch,
+  name: "ada",
+  role: "owner",
+  beat_seconds: 15,
+});
+const events = (...list: [string, number][]) => ({
+  t: "events",
+  epoch: "e1",
+  events: list.map(([session, seq]) => ({
+    session,
+    seq,
+    position: seq,
+    at: seq,
+    event: { kind: "noted", level: "info", text: "" },
+  })),
+});
+
+describe("the stream", () => {
+  const seen: [string, number][] = [];
+  const states: Connection[] = [];
+  const gaps: string[] = [];
+  let resets = 0;
+  let stream: Stream;
+  const wire = (): Wire => Wire.all.at(-1) as Wire;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    Wire.all.length = seen.length = states.length = gaps.length = 0;
+    resets = 0;
+    stream = new Stream(
+      "ws://hub/api/stream",
+      {
+        connection: (state) => states.push(state),
+        ready: () => undefined,
+        reset: () => resets++,
+        gap: (session) => gaps.push(session),
+        events: (list: Stored[]) =>
+          seen.push(...list.map((one): [string, number] => [one.session, one.seq])),
+        live: (_: Delta[]) => undefined,
+      },
+      () => new Wire() as unknown as WebSocket,
+    );
+    stream.start();
+  });
+  afterEach(() => {
+    stream.stop();
+    vi.useRealTimers();
+  });
+
+  it("follows everything, and what is tracked from its number", () => {
+    stream.track("s1", 12);
+    wire().says(hello());
+    expect(wire().sent[0]).toMatchObject({
+      t: "follow",
+      all: true,
+      epoch: "e1",
+      sessions: { s1: 12 },
+    });
+  });
+
+  it("comes back by itself, goes on where it was, and hands on nothing twice", () => {
+    wire().says(hello());
+    stream.track("s1", 1);
+    wire().says(events(["s1", 2], ["s1", 3]));
+    wire().breaks();
+    expect(states.at(-1)).toBe("offline");
+    vi.advanceTimersByTime(20_000);
+    expect(Wire.all).toHaveLength(2);
+    wire().says(hello());
+    expect(wire().sent[0]).toMatchObject({ sessions: { s1: 3 } });
+    wire().says(events(["s1", 3], ["s1", 4]));
+    expect(seen).toEqual([
+      ["s1", 2],
+      ["s1", 3],
+      ["s1", 4],
+    ]);
+  });
+
+  it("sends a command again that nobody acknowledged", async () => {
+    wire().says(hello());
+    const done = stream.command({
+      command: "prompt.send",
+      session: "s",
+      prompt: "p",
+      content: "x",
+    });
+    const first = wire().sent.at(-1);
+    wire().breaks();
+    vi.advanceTimersByTime(20_000);
+    wire().says(hello());
+    expect(wire().sent.at(-1)).toEqual(first);
+    wire().says({ t: "done", id: first?.id, outcome: { session: "s", prompt: "p" } });
+    await expect(done).resolves.toMatchObject({ prompt: "p" });
+  });
+
+  it("tells why a command failed", async () => {
+    wire().says(hello());
+    const failing = stream.command({ command: "session.stop", session: "s" });
+    const id = wire().sent.at(-1)?.id;
+    wire().says({
+      t: "failed",
+      id,
+      problem: { type: "x", title: "No", status: 404, code: "not_found", detail: "there is none" },
+    });
+    await expect(failing).rejects.toMatchObject({
+      code: "not_found",
+      message: "No: there is none",
+    });
+  });
+
+  it("drops everything when the journal is another one", () => {
+    stream.track("s1", 5);
+    wire().says(hello("e1"));
+    wire().breaks();
+    vi.advanceTimersByTime(20_000);
+    wire().says(hello("e2"));
+    expect(resets).toBe(1);
+    expect(wire().sent[0]).toMatchObject({ sessions: {} });
+  });
+
+  it("tells of a session whose numbers mean nothing any more", () => {
+    wire().says(hello());
+    wire().says({
+      t: "following",
+      id: "1",
+      all: true,
+      sessions: { s1: { status: "gap", reason: "ahead" } },
+    });
+    expect(gaps).toEqual(["s1"]);
+  });
+
+  it("takes a silent connection for dead", () => {
+    wire().says(hello());
+    vi.advanceTimersByTime(80_000);
+    expect(Wire.all.length).toBeGreaterThan(1);
+  });
+
+  it("does not come back when access was taken away", () => {
+    wire().says(hello());
+    wire().breaks(4401);
+    vi.advanceTimersByTime(60_000);
+    expect(Wire.all).toHaveLength(1);
+    expect(states.at(-1)).toBe("refused");
+  });
+});
