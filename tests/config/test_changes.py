@@ -13,7 +13,7 @@ port = 9000
 [projects.web]
 directory = "/srv/web"
 env = { KEY = "hunter2" }
-budget = { day_usd = 3 }
+budget = { total_usd = 3 }
 [projects.api]
 directory = "/srv/api"
 [[webhooks]]

@@ -80,7 +80,7 @@ url = "https://one.example"
 urk = 2
 [projects.web]
 directory = "/a"
-budget = { day_usd = -1 }
+budget = { total_usd = -1 }
 [budgt]
 """
     assert problems(text) == [
@@ -93,7 +93,7 @@ budget = { day_usd = -1 }
         "q.toml:8: log.host: there is no such setting; did you mean server.host?",
         "q.toml:12: webhooks[2].urk: there is no such setting; did you mean url?",
         "q.toml:11: webhooks[2]: url is missing: " + URL,
-        "q.toml:15: projects.web.budget.day_usd: a number above 0 is wanted, and not -1",
+        "q.toml:15: projects.web.budget.total_usd: a number above 0 is wanted, and not -1",
         "q.toml:16: budgt: there is no such setting; did you mean budget?",
     ]
 

@@ -18,7 +18,7 @@ WEB = Project(
     auto_approve=("Read",),
     append_system_prompt="Be brief.",
     ask_timeout=60.0,
-    budget=ProjectBudget(session_usd=5.0, run_tokens=1000, day_usd=20.0),
+    budget=ProjectBudget(session_usd=5.0, run_tokens=1000, total_usd=20.0),
 )
 PROJECTS = {
     "web": WEB,

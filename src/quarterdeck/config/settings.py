@@ -63,23 +63,21 @@ class BudgetSettings(Section):
 
 
 class WatchdogSettings(Section):
-    """After how many seconds silence is an alarm, and how often an agent is started again."""
+    """How many seconds of silence are borne before an alarm, and whether something is then done."""
 
-    tool_silence: Seconds = 300.0
-    no_result: Seconds = 600.0
-    no_exit: Seconds = 30.0
-    closed_stdout: Seconds = 10.0
-    empty_resume: Seconds = 60.0
-    answer_silence: Seconds = 120.0
-    restart_tries: Annotated[int, Meta(ge=0)] = 3
-    stable_after: Seconds = 300.0
+    after_tool: Seconds = 600.0
+    result: Seconds = 900.0
+    answer: Seconds = 60.0
+    exit: Seconds = 60.0
+    recover: bool = True
 
 
 class RetentionSettings(Section):
-    """How much history is kept. Left out: all of it."""
+    """How much history is kept. Without a limit: all of it."""
 
     days: Amount | None = None
     megabytes: Count | None = None
+    archived_only: bool = False
 
 
 class PolicySettings(Section):

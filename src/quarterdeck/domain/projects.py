@@ -30,14 +30,14 @@ PlacePath = Annotated[str, Meta(min_length=1, extra={"path": True})]
 
 
 class ProjectBudget(Fact, forbid_unknown_fields=True):
-    """What may be spent in a project: in each run and session of it, and in all of them a day."""
+    """What may be spent in a project: in each run, each session, and in all of them together."""
 
     run_usd: Amount | None = None
     run_tokens: Count | None = None
     session_usd: Amount | None = None
     session_tokens: Count | None = None
-    day_usd: Amount | None = None
-    day_tokens: Count | None = None
+    total_usd: Amount | None = None
+    total_tokens: Count | None = None
 
     @property
     def of_sessions(self) -> Budget:
@@ -75,6 +75,7 @@ class Project(Fact, forbid_unknown_fields=True):
     max_turns: Count | None = None
     ask_timeout: Amount | None = None
     api_billing: bool = False
+    restart: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no session could be started with."""
@@ -114,8 +115,9 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
         project=name,
         directory=spec.directory or project.directory,
         env={**project.env, **spec.env},
-        budget=_budget(spec.budget, project.budget),
+        budget=merged(spec.budget, project.budget.of_sessions if project.budget else None),
         api_billing=spec.api_billing or project.api_billing,
+        restart=spec.restart or project.restart,
     )
 
 
@@ -136,12 +138,11 @@ def _is_within(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-def _budget(own: Budget | None, project: ProjectBudget | None) -> Budget | None:
-    if project is None:
+def merged(own: Budget | None, default: Budget | None) -> Budget | None:
+    """A budget, with a default for each limit that it does not set."""
+    if default is None or default == Budget():
         return own
-    default = project.of_sessions
-    if own is None:
-        return default if default != Budget() else None
+    own = own or Budget()
     missing = {
         name: getattr(default, name) for name in own.__struct_fields__ if getattr(own, name) is None
     }

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from quarterdeck.domain.errands import (
     Changes,
     Folders,
@@ -21,8 +23,8 @@ from quarterdeck.domain.errands import (
 )
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.events import Event, WorktreeSettled
-from quarterdeck.domain.projects import HERE, Project, resolved
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.projects import HERE, Project, merged, resolved
+from quarterdeck.domain.sessions import Budget, SessionSpec
 from quarterdeck.hub.dialled import DIALLED
 from quarterdeck.hub.errands import Errands
 from quarterdeck.journal.views import SessionView
@@ -78,11 +80,21 @@ class Worktrees:
         self._find = find
         self._projects: dict[str, Project] = {}
         self._roots: tuple[str, ...] = ()
+        self._budget: Budget | None = None
 
-    def change(self, projects: Mapping[str, Project], roots: tuple[str, ...]) -> None:
-        """Have other projects and roots from now on; sessions that there are stay as they are."""
+    def change(
+        self,
+        projects: Mapping[str, Project],
+        roots: tuple[str, ...],
+        budget: Budget | None = None,
+    ) -> None:
+        """Have other projects and roots from now on; sessions that there are stay as they are.
+
+        `budget` is for sessions that have none of their own, nor of their project.
+        """
         self._projects = dict(projects)
         self._roots = roots
+        self._budget = budget
 
     @property
     def projects(self) -> Mapping[str, Project]:
@@ -90,8 +102,9 @@ class Worktrees:
         return self._projects
 
     def resolve(self, spec: SessionSpec) -> SessionSpec:
-        """A new session's spec with the defaults of its project. Raises `NotFound`."""
-        return resolved(spec, self._projects)
+        """A new session's spec with all defaults. Raises `NotFound`."""
+        spec = resolved(spec, self._projects)
+        return replace(spec, budget=merged(spec.budget, self._budget))
 
     async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
         """What is different in a session's folder."""

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from quarterdeck import __version__
 from quarterdeck.cli.configuration import Configuration
+from quarterdeck.cli.deck import applying
 from quarterdeck.cli.deck.keeping import kept_runner
 from quarterdeck.cli.deck.place import (
     CLI_SECRET,
@@ -169,12 +170,12 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 requests=telling.requests,
                 workshop=hub.workshop,
             )
-            _take(serving.settings, hub)
+            _take(serving.settings, hub, past)
 
             def take(settings: Settings) -> None:
                 access.places = _places(replace(serving, places=_places_of(settings)))
                 telling.change(told_of(settings, home))
-                _take(settings, hub)
+                _take(settings, hub, past)
 
             async with hub.running(), past.running(), serve(app, serving.listen) as bound:
                 address = _from_here(bound, serving)
@@ -190,10 +191,14 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
             await journal.close()
 
 
-def _take(settings: Settings, hub: Hub) -> None:
+def _take(settings: Settings, hub: Hub, past: Past) -> None:
     """Have the hub go by these settings from now on."""
+    hub.change(limits=applying.shared_limits(settings), patience=applying.patience(settings))
+    past.retention = applying.retention(settings)
     hub.policies.use(Path(settings.policy.file) if settings.policy.file else None)
-    hub.workshop.change(settings.projects, settings.roots.directories)
+    hub.workshop.change(
+        settings.projects, settings.roots.directories, applying.session_budget(settings)
+    )
 
 
 def cli_secret(home: Path) -> bytes:
