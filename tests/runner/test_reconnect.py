@@ -16,7 +16,6 @@ from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import Runner
 from quarterdeck.runner.starting import HIGH_WATER
 from quarterdeck.testing import fake
-from support.cutting import cutting_relay
 from support.relay import relay_to
 from support.runners import QUICK, TIMES, running, small, spec_of
 from support.scripted_hub import TOKEN, HubRun, ScriptedHub, scripted_hub
@@ -46,7 +45,7 @@ async def test_connections_cut_at_any_byte_lose_double_and_reorder_nothing(
 ) -> None:
     """RUN-5, RUN-6: each schedule is one run; what the CLI wrote is known line for line."""
     seeds = range(block * SCHEDULES // 5, (block + 1) * SCHEDULES // 5)
-    async with scripted_hub() as hub, cutting_relay(hub.port) as relay:
+    async with scripted_hub() as hub, relay_to(hub.port) as relay:
         url = f"http://127.0.0.1:{relay.port}"
         async with running(tmp_path / "home", url, limits=small()):
             relay.chance = random.Random(block)
@@ -96,7 +95,7 @@ async def _check(hub: ScriptedHub, seed: int, folder: Path) -> None:
 async def test_what_the_hub_has_is_not_sent_again(tmp_path: Path) -> None:
     """RUN-5"""
     script = [fake.say(fake.assistant("x"), times=100), fake.Serve()]
-    async with scripted_hub() as hub, cutting_relay(hub.port) as relay:
+    async with scripted_hub() as hub, relay_to(hub.port) as relay:
         url = f"http://127.0.0.1:{relay.port}"
         async with running(tmp_path / "home", url):
             await hub.start("one", spec_of(tmp_path, script))

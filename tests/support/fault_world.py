@@ -28,8 +28,8 @@ from quarterdeck.domain.events import AnyEvent
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.views import SessionView
 from support.fault_hub import LINE_LIMIT, Question, Reply, Row
-from support.fault_link import FaultLink, fault_link
 from support.processes import Processes
+from support.relay import Relay, relay_to
 
 SECONDS = 30.0
 TESTS = Path(__file__).parents[1]
@@ -54,7 +54,7 @@ class Refusal(Exception):
 class World:
     """What a schedule plays with."""
 
-    def __init__(self, folder: Path, processes: Processes, link: FaultLink) -> None:
+    def __init__(self, folder: Path, processes: Processes, link: Relay) -> None:
         self.folder = folder
         self.link = link
         self.token_file = folder / "token"
@@ -236,7 +236,7 @@ async def _end(process: asyncio.subprocess.Process | None, number: int) -> None:
 @asynccontextmanager
 async def world(folder: Path, processes: Processes) -> AsyncIterator[World]:
     """A world while the block runs."""
-    async with fault_link() as link:
+    async with relay_to() as link:
         one = World(folder, processes, link)
         async with one.running():
             yield one

@@ -1,8 +1,9 @@
-"""A TCP relay between two ends that can be cut, stalled, or made to refuse: a network at fault."""
+"""A TCP relay on loopback, for a network at fault: cut anywhere, stalled, full of rubbish."""
 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -10,13 +11,18 @@ from support.waiting import until
 
 
 class Relay:
-    """Carries bytes between whoever connects to `port` and the target port, both on loopback."""
+    """Carries bytes from `port` to `target`. Where nobody listens, a connection is reset."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int = 0) -> None:
         self.port = 0
+        self.target = target
         self.connections = 0
+        self.cuts = 0
         self.refusing = False
-        self._target = target
+        self.chance: random.Random | None = None
+        """While set, every new connection is cut at a byte that chance chooses, in each way."""
+        self.rubbish: bytes | None = None
+        """While set, it is put into what is carried next, wherever that is; then it is gone."""
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._open: set[asyncio.StreamWriter] = set()
@@ -34,37 +40,72 @@ class Relay:
         """Carry bytes again."""
         self._flowing.set()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def heal(self) -> None:
+        """Be a network without a fault; connections that are doomed are cut now."""
+        self.flow()
+        self.rubbish = None
+        if self.chance is not None:
+            self.chance = None
+            self.cut()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection."""
         self.connections += 1
-        if self.refusing:
+        try:
+            if self.refusing:
+                raise ConnectionRefusedError
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.target)
+        except OSError:
             writer.transport.abort()
             return
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
-        self._open |= {writer, far_writer}
+        ends = (writer, far_writer)
+        self._open |= {*ends}
         try:
             await asyncio.gather(
-                self._carry(reader, far_writer),
-                self._carry(far_reader, writer),
+                self._carry(reader, far_writer, self._budget(), ends),
+                self._carry(far_reader, writer, self._budget(), ends),
             )
         finally:
-            for end in (writer, far_writer):
+            for end in ends:
                 self._open.discard(end)
                 end.transport.abort()
 
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _budget(self) -> int | None:
+        """As often a few bytes, which is in the handshake, as many frames."""
+        return None if self.chance is None else int(10 ** self.chance.uniform(1.5, 5.0))
+
+    async def _carry(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        left: int | None,
+        ends: tuple[asyncio.StreamWriter, ...],
+    ) -> None:
         with suppress(ConnectionError):
             while data := await reader.read(65536):
                 await self._flowing.wait()
+                if self.rubbish is not None:
+                    data, self.rubbish = self.rubbish + data, None
+                if left is not None:
+                    data, left = data[:left], left - len(data)
                 writer.write(data)
                 await writer.drain()
-        writer.transport.abort() if writer.is_closing() else writer.close()
+                if left is not None and left <= 0:
+                    break
+        if left is not None and left <= 0:
+            self.cuts += 1
+            await asyncio.sleep(0.001)  # so that the last bytes arrive before the reset does
+            for end in ends:
+                end.transport.abort()
+        else:
+            writer.transport.abort() if writer.is_closing() else writer.close()
 
 
 @asynccontextmanager
-async def relay_to(target: int) -> AsyncIterator[Relay]:
-    """A relay to a port of this machine, gone with the block."""
+async def relay_to(target: int = 0) -> AsyncIterator[Relay]:
+    """A relay to a port of this machine, which may become another's; gone with the block."""
     relay = Relay(target)
-    server = await asyncio.start_server(relay._serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(relay.serve, "127.0.0.1", 0)
     relay.port = server.sockets[0].getsockname()[1]
     try:
         yield relay
