@@ -24,6 +24,8 @@ async def test_prompts_and_answers_follow_each_other_in_one_session(seat: Seat) 
         assert agent.info.models
         assert (agent.info.pid is not None) is (seat.version >= release(62))
         assert bool(agent.info.agents) is (seat.version >= release(120))
+        # Whoever starts the program can ask it first.
+        assert agent.version == seat.version
         # The init is no hello: nothing comes before a prompt.
         assert agent.init is None
         assert agent.session_id is None

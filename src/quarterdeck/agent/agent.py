@@ -30,7 +30,12 @@ from quarterdeck.agent.mcp.host import McpHost
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.query import Query, as_prompt
 from quarterdeck.agent.service import Decide, Elicit, Service
-from quarterdeck.agent.start import check_servers, initialize_command, start_link
+from quarterdeck.agent.start import (
+    check_servers,
+    initialize_command,
+    start_link,
+    version_of,
+)
 from quarterdeck.domain.errors import (
     LinkClosed,
     QuarterdeckError,
@@ -165,6 +170,8 @@ class Agent(Controls):
         if link is None:
             spill = self._stack.enter_context(Spill())
             version, link = await start_link(self.options, spill, self._stderr)
+        elif version is None:
+            version = version_of(link)
         self._link = link
         self._stack.push_async_callback(self._close_link, link)
         bypass = (

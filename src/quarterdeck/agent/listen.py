@@ -32,6 +32,7 @@ from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import Result
+from quarterdeck.wire.versions import Version
 
 ACCEPT_SECONDS = 60.0
 """How long a CLI that was started may take to dial; the slowest real one takes 2 s."""
@@ -99,7 +100,8 @@ class Listener:
     ) -> Link:
         """Start a CLI here that dials us. Closing the link ends the process too.
 
-        `stderr` gets each line that the process writes there.
+        `stderr` gets each line that the process writes there. An `Agent` over this link knows the
+        CLI's version from the start.
         """
         spill = Spill()
         dialling = msgspec.structs.replace(
@@ -109,11 +111,11 @@ class Listener:
             stop=msgspec.structs.replace(options.stop, input=_INPUT_SECONDS),
         )
         try:
-            _, process = await start_link(dialling, spill, stderr)
+            version, process = await start_link(dialling, spill, stderr)
         except BaseException:
             spill.close()
             raise
-        link = _LaunchedLink(self._doors[self._current].link, process, spill)
+        link = _LaunchedLink(self._doors[self._current].link, process, spill, version)
         self._tasks.start_soon(link.watch)
         try:
             await self._accept_launched(link, timeout)
@@ -143,7 +145,14 @@ class Listener:
 class _LaunchedLink:
     """A process that was started here and that dials us: its bytes come by socket."""
 
-    def __init__(self, link: WebSocketLink, process: SubprocessLink, spill: Spill) -> None:
+    def __init__(
+        self,
+        link: WebSocketLink,
+        process: SubprocessLink,
+        spill: Spill,
+        version: Version | None,
+    ) -> None:
+        self.version = version
         self._link = link
         self._process = process
         self._spill = spill

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol, runtime_checkable
 
 from anyio import to_thread
 
 from quarterdeck.agent.options import Options
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
+from quarterdeck.links.base import Link
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Spill, require_support, to_argv
 from quarterdeck.links.locate import cli_version, find_claude
@@ -45,6 +47,20 @@ async def start_link(
         on_stderr=stderr,
     )
     return (Version.parse(version) if version else None), link
+
+
+@runtime_checkable
+class Versioned(Protocol):
+    """A link that knows which CLI is at its other end, because whoever made it started that CLI."""
+
+    @property
+    def version(self) -> Version | None:
+        """The CLI's version, or None if it did not say."""
+
+
+def version_of(link: Link) -> Version | None:
+    """The version of the CLI at the other end, where the link knows it."""
+    return link.version if isinstance(link, Versioned) else None
 
 
 def find_command(options: Options) -> tuple[str, ...]:
