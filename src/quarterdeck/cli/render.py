@@ -334,7 +334,7 @@ def outcome(result: Result, cost_usd: float) -> Text:
     """One line: how the turn ended, what it cost, how many rounds and how long it took."""
     if not result.failed:
         line = Text.assemble(("done", "bold green"))
-    elif interrupted(result):
+    elif result.interrupted:
         line = Text.assemble(("interrupted", "bold yellow"))
     else:
         line = Text.assemble(("failed", "bold red"))
@@ -343,13 +343,6 @@ def outcome(result: Result, cost_usd: float) -> Text:
     if result.permission_denials:
         parts.append(f"{count(len(result.permission_denials), 'call')} denied")
     return line.append(f" · {' · '.join(parts)}", style="dim")
-
-
-def interrupted(result: Result) -> bool:
-    """Whether somebody stopped the turn. Old versions do not say so in so many words."""
-    if result.terminal_reason is not None:
-        return result.terminal_reason.value.startswith("aborted")
-    return result.subtype == "error_during_execution" and not result.errors
 
 
 def cost(usd: float) -> str:

@@ -263,7 +263,7 @@ class Screen:
         spent = float(result.total_cost_usd or 0) - self._total_cost
         self._total_cost = float(result.total_cost_usd or 0)
         error = result.error_text
-        if error and not render.interrupted(result) and error != self._said:
+        if error and not result.interrupted and error != self._said:
             self._line("notice", Text(plain(error), "red"), crop=False)
         elif not result.failed and result.structured_output:
             shown = msgspec.json.format(bytes(result.structured_output), indent=2).decode()
