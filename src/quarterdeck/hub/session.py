@@ -106,6 +106,7 @@ class Session(SessionLife):
             await self._append([SpecChanged(spec=spec, by=command.by)])
             if self._run is not None:
                 self._run.change(spec)
+                await self._obey(self._guard.heard(self.view, self._run, again=True))
             await self._obey(self._guard.freed(self.view, self._run))
             await self._send_next()
         return Outcome(session=self.id)

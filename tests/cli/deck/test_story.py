@@ -48,6 +48,18 @@ def test_live_text_is_shown_once_whatever_way_it_comes() -> None:
     assert shown.text == "one two three four\n"
 
 
+def test_budgets_and_alarms_are_shown_with_what_was_done() -> None:
+    shown = Shown()
+    shown.event(fact.BudgetReached(scope="day", unit="tokens", limit=1000, spent=1010))
+    action = "the turn was interrupted"
+    shown.event(fact.Alarmed(alarm="no_result", text="Nothing has come.", action=action))
+    shown.event(fact.AlarmEnded(alarm="no_result"))
+    text = " ".join(shown.text.split())
+    assert "1,000 tokens for today, over all sessions is used up (1,010)" in text
+    assert "Nothing has come. (the turn was interrupted)" in text
+    assert "it is heard again" in text
+
+
 def test_the_text_of_a_subagent_is_shown_when_it_is_whole() -> None:
     shown = Shown()
     shown.said(fake.assistant(fake.tool_use("Task", {"description": "look"}, "toolu_1")))

@@ -104,6 +104,10 @@ def _print_table(shapes: list[SessionShape]) -> None:
         line.append(f"  {one_line(machine + where, 200)}", "dim")
         if shape.state is SessionState.ENDED and shape.detail:
             line.append(f"  {one_line(shape.detail, 100)}", "dim")
+        if shape.budgets:
+            line.append("  budget used up", "red")
+        for alarm in shape.alarms:
+            line.append(f"  {one_line(alarm.text, 100)}", "red")
         if console.is_terminal:
             line.truncate(console.width, overflow="ellipsis")
         console.print(line, soft_wrap=True)

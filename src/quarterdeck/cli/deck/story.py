@@ -16,6 +16,7 @@ from quarterdeck.cli.text import count
 from quarterdeck.domain import events as fact
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.fronts.http.words import Live
+from quarterdeck.hub.budgets import sentence
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolUseBlock, decode_user_body
@@ -97,6 +98,13 @@ def told_of(event: fact.Event, dialogues: bool) -> tuple[str, str] | None:
         case fact.RateLimited(status="rejected", limit=limit, resets_at=resets_at):
             until = "" if resets_at is None else f" until {moment(resets_at)}"
             return f"the {one_line(limit or 'account', 60)} limit is reached{until}", "yellow"
+        case fact.BudgetReached():
+            return sentence(event), "red"
+        case fact.Alarmed(text=text, action=action):
+            done = f" ({one_line(action, 100)})" if action else ""
+            return f"{one_line(text, 200)}{done}", "red"
+        case fact.AlarmEnded():
+            return "it is heard again", "dim"
         case fact.LinkLost(reason=reason):
             return reason, "yellow"
         case fact.LinkFound(lost=lost):

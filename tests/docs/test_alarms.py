@@ -1,0 +1,31 @@
+"""The page of the alarms names every alarm, and every time of the watchdog with its default."""
+
+from __future__ import annotations
+
+from quarterdeck.hub import crashes, guard, watchdog
+from quarterdeck.hub.watchdog import Patience
+from support.pages import page
+
+TEXT = page("docs/reference/alarms.md").text
+
+
+def test_every_alarm_is_documented() -> None:
+    alarms = {
+        watchdog.SILENT_AFTER_TOOL,
+        watchdog.NO_REACTION,
+        watchdog.NO_RESULT,
+        watchdog.NO_EXIT,
+        crashes.OUTPUT_CLOSED,
+        crashes.EMPTY_RESUME,
+        crashes.CRASH_LOOP,
+        guard.UNSTOPPABLE,
+    }
+    rows = {line.split("`")[1] for line in TEXT.splitlines() if line.startswith("| `")}
+    assert alarms <= rows
+    assert rows == alarms | set(Patience.__struct_fields__)
+
+
+def test_every_time_has_its_default() -> None:
+    for name, value in zip(Patience.__struct_fields__, Patience.__struct_defaults__, strict=True):
+        shown = str(value).lower() if isinstance(value, bool) else f"{value:g}"
+        assert f"| `{name}` | {shown} |" in TEXT
