@@ -60,11 +60,12 @@ async def test_ctrl_c_interrupts_the_turn_and_twice_leaves_and_a_hub_that_comes_
     await deck.serve()
     model.enqueue(reply(Text("well "), Gate("never")), when="begin")
     session = await deck.new("begin")
-    here = deck.command.at_terminal("attach", session)
+    here = deck.command.at_terminal("attach", "--notify", session)
     await here.expect("well ")
     here.interrupt()
     await here.expect("interrupting …")
     await here.expect("interrupted · $")
+    await here.expect("\a")  # the turn is over, and whoever looks elsewhere hears it
     await deck.until_state(session, "idle")
 
     await deck("stop", "--hub-only")

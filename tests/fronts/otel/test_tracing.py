@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from msgspec import Raw
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
+from websockets.asyncio.client import connect
 
+from quarterdeck.config.settings import TelemetrySettings
 from quarterdeck.domain import events as fact
+from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
+from quarterdeck.domain.machines import PROTOCOL, Hello, Start, frame, read_hub_frame
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, turns
 from quarterdeck.fronts.otel.context import run_ids, turn_ids
 from quarterdeck.fronts.otel.settings import read_headers
 from quarterdeck.fronts.otel.turns import MOST_SPANS, Turn
+from quarterdeck.hub.hub import Hub
+from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
+from quarterdeck.links.websocket.serve import serve_endpoint
+from support.pages import page
 from support.small_deck import SmallDeck
 from support.waiting import until
 
@@ -319,3 +331,36 @@ def test_a_file_of_headers_is_read_and_never_shown(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="line 1") as refused:
         read_headers(telemetry)
     assert "hidden" not in str(refused.value)
+
+
+def test_every_attribute_and_setting_is_on_the_page() -> None:
+    text = page("docs/how-to/send-traces-to-opentelemetry.md").text
+    source = inspect.getsource(turns)
+    named = set(re.findall(r'"((?:gen_ai|quarterdeck|process|error)\.[a-z_.]+)"', source))
+    assert len(named) > 20
+    assert sorted(name for name in named if name not in text) == []
+    rows = re.findall(r"^\| `(\w+)` \| ", text.partition("\n## ")[0], re.MULTILINE)
+    assert sorted(rows) == sorted(field.name for field in msgspec.structs.fields(Telemetry))
+    assert sorted(rows) == sorted(field.name for field in msgspec.structs.fields(TelemetrySettings))
+
+
+async def test_the_runner_is_told_the_parent_of_a_clis_spans_and_the_journal_is_not() -> None:
+    journal = MemoryJournal()
+    hub = Hub(journal, {"secret": "box"}.get, run_env=run_environment)
+    hello = Hello(machine="box", runner="r", protocol=PROTOCOL, version="0", pid=1)
+    bearer = {"Authorization": "Bearer secret"}
+    async with hub.running(), serve_endpoint(hub.runners) as port:
+        url = f"ws://127.0.0.1:{port}/runner"
+        with anyio.fail_after(10):
+            async with connect(url, additional_headers=bearer) as socket:
+                await socket.send(frame(hello))
+                await socket.recv()  # the welcome
+                for own in ({}, {"TRACEPARENT": "of the session"}):
+                    spec = SessionSpec(directory="/", machine="box", env=own)
+                    made = await hub.submit(CreateSession(spec=spec, by="me"))
+                    said = await socket.recv()
+                    assert isinstance(said, bytes)
+                    start, _ = read_hub_frame(said)
+                    assert isinstance(start, Start)
+                    assert start.spec.env == run_environment(start.run) | own
+                    assert (await hub.session(made.session)).spec.env == own

@@ -122,6 +122,8 @@ class Turn:
                 attributes |= _totals(ended)
             case _:
                 error = "run_ended"
+        if error is not None:
+            attributes["error.type"] = error
         if self._left_out:
             attributes["quarterdeck.spans.left_out"] = self._left_out
         root = Span(

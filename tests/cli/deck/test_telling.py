@@ -1,0 +1,90 @@
+"""A whole hub tells others: by webhooks that survive its death, and by metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from quarterdeck.cli.deck.telling import Told, session_link, told_of
+from quarterdeck.config import parse
+from quarterdeck.domain.errors import UsageError
+from support.receiver import receiving, status
+from support.served_deck import ServedDeck
+
+pytestmark = pytest.mark.anyio
+
+TOML = """
+[[webhooks]]
+name = "ops"
+url = "{url}"
+events = ["agent.died"]
+"""
+
+
+async def test_a_webhook_outlives_a_hub_that_is_killed_and_the_metrics_count_it(
+    deck: ServedDeck,
+) -> None:
+    deck.data.mkdir(mode=0o700)
+    async with receiving(usual=status(503)) as receiver:
+        (deck.data / "quarterdeck.toml").write_text(TOML.format(url=receiver.url))
+        await deck.serve()
+        session = await deck.new("--claude", "/nowhere/claude")
+        first = (await receiver.until(1))[0]
+        assert deck.hub is not None
+        deck.hub.kill()
+        await deck.hub.wait()
+        receiver.usual = status(200)
+        seen = len(receiver.came)
+        await deck.serve()
+        again = (await receiver.until(seen + 1))[-1]
+        assert (again.id, again.body) == (first.id, first.body)
+        secret = (deck.data / "webhook.secret").read_text().strip()
+        assert again.is_signed_by(secret)
+        assert again.payload["type"] == "agent.died"
+        assert again.payload["data"]["session"]["url"] == session_link(deck.address, session)
+
+        token = (await deck("token", "--role", "metrics")).out.strip()
+        bearer = {"authorization": f"Bearer {token}"}
+        wanted = 'quarterdeck_webhook_deliveries_total{outcome="delivered",webhook="ops"} 1.0'
+        async with httpx.AsyncClient(base_url=deck.address, headers=bearer) as client:
+            page = ""
+            with anyio.fail_after(20):
+                while wanted not in page:
+                    page = (await client.get("/metrics")).text
+                    await anyio.sleep(0.05)
+        assert "quarterdeck_journal_commit_seconds_bucket" in page
+        assert 'quarterdeck_sessions{state="ended"} 1.0' in page
+    await deck("stop")
+    assert await deck.ends() == 0
+
+
+def test_the_configuration_becomes_webhooks_and_traces(tmp_path: Path) -> None:
+    def told(text: str) -> Told:
+        read = parse(text, name="q", folder="/f", home="/h", environ={}, overrides={})
+        return told_of(read.settings, tmp_path)
+
+    text = """
+[server]
+origins = ["https://deck.example"]
+[telemetry]
+endpoint = "http://127.0.0.1:4318/v1/traces"
+[[webhooks]]
+url = "https://a.example/"
+[[webhooks]]
+name = "two"
+url = "https://b.example/"
+events = ["turn.ended"]
+projects = ["work"]
+secret_file = "~/s"
+"""
+    found = told(text)
+    assert found.address == "https://deck.example"
+    assert found.telemetry is not None
+    one, two = found.webhooks
+    assert (one.name, one.secret_file) == ("webhook-1", str(tmp_path / "webhook.secret"))
+    assert (two.name, two.secret_file, two.events) == ("two", "/h/s", ("turn.ended",))
+    with pytest.raises(UsageError, match="password"):
+        told('[[webhooks]]\nurl = "https://me:secret@a.example/"\n')
