@@ -1,14 +1,9 @@
-"""A runner as a process for the tests of faults: the real one, in more of a hurry to dial again.
-
-`python -m support.fault_runner HOME URL TOKEN_FILE`.
-"""
+"""A runner as a process for the tests of faults: the real one, in more of a hurry to dial again."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
-import sys
 from pathlib import Path
 
 from quarterdeck.runner import Limits, Runner, Times
@@ -21,8 +16,3 @@ async def main(home: Path, url: str, token_file: Path) -> None:
     runner = Runner(home, url, token_file, "local", limits=limits, times=times, redial=QUICK)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, runner.stop)
     await runner.run()
-
-
-if __name__ == "__main__":
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])))

@@ -7,9 +7,7 @@ processes, killed with SIGKILL. A `World` outlives many schedules: what was kill
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import os
 import secrets
 import shlex
 import signal
@@ -27,7 +25,8 @@ from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.events import AnyEvent
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.views import SessionView
-from support.fault_hub import LINE_LIMIT, Question, Reply, Row
+from support.fault_hub import Question, Reply, Row
+from support.fault_nursery import Child, Nursery, nursery
 from support.processes import Processes
 from support.relay import Relay, relay_to
 
@@ -54,14 +53,14 @@ class Refusal(Exception):
 class World:
     """What a schedule plays with."""
 
-    def __init__(self, folder: Path, processes: Processes, link: Relay) -> None:
+    def __init__(self, folder: Path, nursery: Nursery, link: Relay) -> None:
         self.folder = folder
         self.link = link
         self.token_file = folder / "token"
         self.journal = folder / "journal.db"
-        self.runner: asyncio.subprocess.Process | None = None
-        self._processes = processes
-        self._hub: asyncio.subprocess.Process | None = None
+        self.runner: Child | None = None
+        self._nursery = nursery
+        self._hub: Child | None = None
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._count = 0
         self._group: anyio.abc.TaskGroup
@@ -70,8 +69,9 @@ class World:
 
     async def start_hub(self) -> None:
         """Start a hub on the journal, and wait until it serves."""
-        self._hub = hub = await self._spawn("fault_hub", self.journal, 0, self.token_file)
-        assert hub.stdout is not None
+        self._hub = hub = await self._nursery.start(
+            "hub", self.folder / "hub.log", self.journal, self.token_file
+        )
         with anyio.fail_after(SECONDS):
             self.link.target = int(await hub.stdout.readline())
         self._group.start_soon(self._listen, hub)
@@ -81,8 +81,7 @@ class World:
         hub, self._hub = self._hub, None
         await _end(hub, number)
 
-    async def _listen(self, hub: asyncio.subprocess.Process) -> None:
-        assert hub.stdout is not None
+    async def _listen(self, hub: Child) -> None:
         while (line := await hub.stdout.readline()).endswith(b"\n"):
             reply = _reply.decode(line)
             future = self._waiting.pop(reply.id, None)
@@ -97,7 +96,7 @@ class World:
 
     async def _ask(self, question: Question) -> Reply:
         hub = self._hub
-        if hub is None or hub.stdin is None or hub.returncode is not None:
+        if hub is None or hub.gone:
             raise HubGone
         self._count += 1
         question.id = self._count
@@ -146,8 +145,8 @@ class World:
     async def start_runner(self) -> None:
         """Start a runner; it dials the hub through the network."""
         url = f"ws://127.0.0.1:{self.link.port}"
-        self.runner = await self._spawn(
-            "fault_runner", self.folder / "runner", url, self.token_file
+        self.runner = await self._nursery.start(
+            "runner", self.folder / "runner.log", self.folder / "runner", url, self.token_file
         )
 
     async def kill_runner(self, number: int = signal.SIGKILL) -> None:
@@ -181,26 +180,6 @@ class World:
 
     # --- inside ------------------------------------------------------------------------------
 
-    async def _spawn(self, module: str, *arguments: object) -> asyncio.subprocess.Process:
-        log = os.open(self.folder / f"{module}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                f"support.{module}",
-                *map(str, arguments),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": str(TESTS)},
-                limit=LINE_LIMIT,
-                start_new_session=True,
-            )
-        finally:
-            os.close(log)
-        self._processes.started(process.pid)
-        return process
-
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Hub and runner, ended with the block."""
@@ -217,26 +196,24 @@ class World:
                 self._group.cancel_scope.cancel()
 
 
-async def _end(process: asyncio.subprocess.Process | None, number: int) -> None:
+async def _end(process: Child | None, number: int) -> None:
     if process is None:
         return
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(number)
+    process.send_signal(number)
     try:
         with anyio.fail_after(SECONDS):
             await process.wait()
     except TimeoutError:
-        process.kill()
+        process.send_signal(signal.SIGKILL)
         raise
     finally:
-        if process.stdin is not None:
-            process.stdin.close()
+        process.stdin.close()
 
 
 @asynccontextmanager
 async def world(folder: Path, processes: Processes) -> AsyncIterator[World]:
     """A world while the block runs."""
-    async with relay_to() as link:
-        one = World(folder, processes, link)
+    async with relay_to() as link, nursery(processes) as children:
+        one = World(folder, children, link)
         async with one.running():
             yield one

@@ -1,0 +1,175 @@
+"""Hubs and runners for the tests of faults, each a fork of a process that has imported everything.
+
+A kill is followed by a start, and a start from nothing takes most of a second of work. The nursery
+is one process, `python -m support.fault_nursery FD`, without threads and without a loop: it forks
+when it is told to, and each child is then the real hub or the real runner in a session of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import random
+import signal
+import socket
+import sys
+from asyncio import StreamReader, StreamReaderProtocol
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+
+from support import fault_hub, fault_runner
+from support.processes import Processes
+
+TESTS = Path(__file__).parents[1]
+LINE_LIMIT = fault_hub.LINE_LIMIT
+MESSAGE_LIMIT = 64 * 1024
+SECONDS = 30.0
+
+
+class Child:
+    """A process that was forked: what it reads, what it says, and whether it is there."""
+
+    def __init__(
+        self, pid: int, stdin: asyncio.WriteTransport, stdout: StreamReader, alive: StreamReader
+    ) -> None:
+        self.pid = pid
+        self.stdin = stdin
+        self.stdout = stdout
+        self._alive = alive
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended."""
+        return self._alive.at_eof()
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it is there."""
+        if not self.gone:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    async def wait(self) -> None:
+        """Wait until it has ended: its end of this pipe is closed by nothing else."""
+        await self._alive.read()
+
+
+class Nursery:
+    """Where children are had."""
+
+    def __init__(self, line: socket.socket, processes: Processes) -> None:
+        self._line = line
+        self._processes = processes
+        self._one_at_a_time = anyio.Lock()
+
+    async def start(self, what: str, log: Path, *arguments: object) -> Child:
+        """A child that runs `fault_hub` or `fault_runner` with these arguments."""
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        ours_life, theirs_life = os.pipe()
+        said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        theirs = (theirs_in, theirs_out, said, theirs_life)
+        try:
+            message = json.dumps([what, *map(str, arguments)]).encode()
+            async with self._one_at_a_time:
+                with anyio.fail_after(SECONDS):
+                    pid = await anyio.to_thread.run_sync(self._fork, message, theirs)
+        finally:
+            for descriptor in theirs:
+                os.close(descriptor)
+        self._processes.started(pid)
+        loop = asyncio.get_running_loop()
+        stdin, _ = await loop.connect_write_pipe(
+            asyncio.BaseProtocol, os.fdopen(ours_in, "wb", buffering=0)
+        )
+        return Child(pid, stdin, await _reader(ours_out), await _reader(ours_life))
+
+    def _fork(self, message: bytes, descriptors: tuple[int, ...]) -> int:
+        socket.send_fds(self._line, [message], descriptors)
+        return int(self._line.recv(64))
+
+
+async def _reader(descriptor: int) -> StreamReader:
+    reader = StreamReader(limit=LINE_LIMIT)
+    await asyncio.get_running_loop().connect_read_pipe(
+        lambda: StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
+    )
+    return reader
+
+
+@asynccontextmanager
+async def nursery(processes: Processes) -> AsyncIterator[Nursery]:
+    """A nursery, gone with the block; its children are not."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    with ours:
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "support.fault_nursery", str(theirs.fileno())),
+                stdin=asyncio.subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": str(TESTS)},
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        processes.started(process.pid)
+        try:
+            yield Nursery(ours, processes)
+        finally:
+            ours.shutdown(socket.SHUT_RDWR)
+            with anyio.CancelScope(shield=True), anyio.fail_after(SECONDS):
+                await process.wait()
+
+
+# --- in the nursery ------------------------------------------------------------------------------
+
+
+def main(descriptor: int) -> None:
+    """Fork whenever told to, until nobody can tell."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
+    with socket.socket(fileno=descriptor) as line:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(line, MESSAGE_LIMIT, 4)
+            if not message:
+                return
+            pid = os.fork()
+            if pid == 0:
+                line.close()
+                be(json.loads(message), descriptors)
+            for each in descriptors:
+                os.close(each)
+            line.send(f"{pid}".encode())
+
+
+def be(arguments: list[str], descriptors: list[int]) -> None:
+    """Live the life of a hub or of a runner, and end with it."""
+    code = 1
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.setsid()
+        random.seed()
+        for number, descriptor in enumerate(descriptors[:3]):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.set_inheritable(descriptors[3], False)  # open for as long as this process lives
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+        match arguments:
+            case ["hub", journal, token_file]:
+                token = Path(token_file).read_text()
+                asyncio.run(fault_hub.main(Path(journal), 0, token))
+            case ["runner", home, url, token_file]:
+                asyncio.run(fault_runner.main(Path(home), url, Path(token_file)))
+            case _:
+                raise ValueError(f"nobody knows how to be {arguments}")
+        code = 0
+    except BaseException:
+        logging.exception("it failed")
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
