@@ -25,6 +25,9 @@ from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.fronts.http.home import data_home
 from quarterdeck.hub.deck import MachineView
+from quarterdeck.hub.policies import GLOBAL
+from quarterdeck.policy.file import read_policy
+from quarterdeck.policy.presets import preset
 from quarterdeck.runner.home import living_runner
 
 MIB = 1024 * 1024
@@ -45,8 +48,8 @@ def look_at_hub(config: Path | None = None) -> list[Finding]:
         home = data_home(create=False)
     except QuarterdeckError as error:
         return [Finding("data", Level.PROBLEM, str(error))]
-    findings += [*_data(home), *_disk(home), *_config(config), *_clock()]
     settings = _settings(config)
+    findings += [*_data(home), *_disk(home), *_config(config), *_policy(home, settings), *_clock()]
     hub = living_hub(home)
     findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
     if hub is not None:
@@ -102,6 +105,29 @@ def _settings(config: Path | None) -> Settings:
         return Configuration(config).loaded.settings
     except QuarterdeckError:
         return Settings()  # told above
+
+
+def _policy(home: Path, settings: Settings) -> Iterable[Finding]:
+    chosen = settings.policy.file
+    file = Path(chosen) if chosen else home / GLOBAL
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if chosen:
+            yield Finding("policy", Level.PROBLEM, f"{file} is not there: everything is asked")
+        else:
+            yield Finding("policy", Level.OK, f"{file} is not there; the CLI's own rules hold")
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        yield Finding("policy", Level.PROBLEM, f"{file} cannot be read: {error}")
+        return
+    loaded = read_policy(text, str(file), preset=preset)
+    for flaw in loaded.flaws:
+        yield Finding(
+            "policy", Level.PROBLEM, f"{file}: {flaw}", "Mend it: `quarterdeck policy check`."
+        )
+    if not loaded.flaws:
+        yield Finding("policy", Level.OK, f"{file} is right")
 
 
 def _clock() -> Iterable[Finding]:
