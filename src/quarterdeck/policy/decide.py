@@ -305,7 +305,7 @@ class _Found:
             ruled=True,
             rule=deciding[0].rule,
             source=deciding[0].source,
-            message=" ".join(dict.fromkeys(messages)),
+            message=" ".join(dict.fromkeys(messages)) if behavior is Behavior.DENY else "",
             asking=self.asking(deciding) if behavior is Behavior.ASK else Asking(),
             matched=self.all,
             open=tuple(need.what for need in self.open),

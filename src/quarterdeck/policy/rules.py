@@ -140,7 +140,9 @@ class What(Fact):
             named = [
                 need
                 for need in _matched(rules, request, context, Sense.ALLOW)
-                if need.part is not None and self._flagged(need.part) is True
+                if need.part is not None
+                and self._flagged(need.part) is True
+                and (not self.paths or need.kind is NeedKind.COMMAND)
             ]
             found += named
             if self.paths:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -133,7 +134,8 @@ def _show(explanation: Explanation, console: Console) -> None:
     for people in explanation.answered_by:
         console.print(Text(f"  to be answered by {' or '.join(people)}"), soft_wrap=True)
     if explanation.wait is not None:
-        text = f"  after {explanation.wait:g} s without an answer: {explanation.then}"
+        wait = timedelta(seconds=round(explanation.wait))
+        text = f"  after {wait} without an answer: {explanation.then}"
         console.print(Text(text), soft_wrap=True)
     for part in explanation.parts:
         _show_part(part, console)
@@ -146,7 +148,7 @@ def _show_part(part: PartExplained, console: Console) -> None:
     console.print(line, soft_wrap=True)
     for rule in part.rules:
         verdict = rule.verdict if rule.sure else f"may {rule.verdict}"
-        text = Text(f"  {verdict:<8}", _COLOURS.get(rule.verdict, ""))
+        text = Text(f"  {verdict:<12}", _COLOURS.get(rule.verdict, ""))
         console.print(text.append(plain(f"{rule.rule} ({rule.source})")), soft_wrap=True)
     if not part.rules:
         console.print(Text("  needs no rule" if part.free else "  no rule", "dim"))
