@@ -17,3 +17,12 @@ def check_whole_lines(data: bytes) -> None:
         raise UsageError("a link sends whole lines, and the last one has no newline")
     if data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data:
         raise UsageError("a link sends no empty lines: they end some versions of the CLI")
+
+
+def check_text_lines(data: bytes) -> None:
+    """As `check_whole_lines`, for a link whose frames are text: the lines must be UTF-8 as well."""
+    check_whole_lines(data)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError("a line that is not UTF-8 cannot be sent as text") from error

@@ -24,7 +24,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Closing, Dropped, Resumed
-from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.lines import check_text_lines
 from quarterdeck.links.websocket.codes import PERMANENT, meaning
 from quarterdeck.links.websocket.outbox import Outbox
 
@@ -153,13 +153,9 @@ class DialLink(Closing):
         Waits while the other end is slow, or when very much is kept. Cancelled while it waits,
         nothing of `data` is sent.
         """
-        check_whole_lines(data)
+        check_text_lines(data)
         if not data:
             return
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            raise UsageError("a line that is not UTF-8 cannot be sent as text") from error
         async with self._send_order:
             await self._flush()
             while self._outbox.full and self._over is None:

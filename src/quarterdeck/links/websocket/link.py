@@ -18,10 +18,10 @@ from typing import Protocol
 
 import anyio
 
-from quarterdeck.domain.errors import LinkClosed, UsageError
+from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Closing, Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.lines import check_text_lines
 from quarterdeck.links.websocket.codes import CLOSED, REPLACED, meaning
 from quarterdeck.links.websocket.outbox import Outbox
 
@@ -124,13 +124,9 @@ class WebSocketLink(Closing):
         Waits while the CLI is slow, or when very much is kept. Cancelled while it waits, nothing
         of `data` is sent.
         """
-        check_whole_lines(data)
+        check_text_lines(data)
         if not data:
             return
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            raise UsageError("a line that is not UTF-8 cannot be sent as text") from error
         async with self._send_order:
             await self._flush()
             while self._outbox.full and self._over is None:
