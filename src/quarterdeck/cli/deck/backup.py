@@ -3,9 +3,10 @@
 They work on the data folder itself. A backup can be taken while the hub works; a restore needs it
 to be stopped, with all its agents: what they said since the backup would have no place.
 
-A backup holds the journal, and who may come in (`access.json`, `cli.secret`). It does not hold what
-is made anew when it is missing: the search index, the tokens of this machine's own commands and
-runner; nor the configuration, which is a file of the user's own.
+A backup holds the journal, who may come in (`access.json`, `cli.secret`), and what webhooks are
+signed with (`webhook.secret`). It does not hold what is made anew when it is missing: the search
+index, the tokens of this machine's own commands and runner; nor the configuration, which is a file
+of the user's own.
 """
 
 from __future__ import annotations
@@ -32,8 +33,7 @@ from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.http.home import data_home
 from quarterdeck.journal.sqlite.backup import BackupInfo, back_up, check, restore
 
-ACCESS = "access.json"
-KEPT = (ACCESS, CLI_SECRET)
+KEPT = ("access.json", CLI_SECRET, "webhook.secret")
 """Besides the journal."""
 
 
@@ -76,7 +76,8 @@ def run_restore(file: Path, *, check_only: bool) -> int:
                 write_private(home / name, data)
         for end in ("", "-wal", "-shm"):
             (home / f"{SEARCH}{end}").unlink(missing_ok=True)
-    console.print(Text(f"restored {_told(done.info)}, made {moment(done.info.made)}"))
+    told = f"restored {_told(done.info)}, made {moment(done.info.made)}"
+    console.print(Text(told), soft_wrap=True)
     if done.moved is not None:
         console.print(
             Text(f"the journal that was there is now {done.moved}", "dim"), soft_wrap=True

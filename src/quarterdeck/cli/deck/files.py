@@ -108,7 +108,7 @@ def run_import(
     told = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
     would = "would be: " if dry_run else ""
     text = f"{count(len(report.sessions), 'session')} in {report.folder}"
-    consoles.stderr().print(Text(text + (f": {would}{told}" if told else "")))
+    consoles.stderr().print(Text(text + (f": {would}{told}" if told else "")), soft_wrap=True)
     return Exit.SUCCESS
 
 
@@ -143,7 +143,8 @@ def run_retention(wanted: NewRetention, target: Target, *, json_output: bool) ->
         Text(
             f"{len(report.leaving)} of {count(report.sessions, 'session')} {verb},"
             f" {size(report.freed_bytes)} of {size(report.bytes)}"
-        )
+        ),
+        soft_wrap=True,
     )
     return Exit.SUCCESS
 
