@@ -88,3 +88,26 @@ secret_file = "~/s"
     assert (two.name, two.secret_file, two.events) == ("two", "/h/s", ("turn.ended",))
     with pytest.raises(UsageError, match="password"):
         told('[[webhooks]]\nurl = "https://me:secret@a.example/"\n')
+
+
+async def test_an_endpoint_can_be_tried_by_its_name_or_address_without_a_hub(
+    deck: ServedDeck,
+) -> None:
+    deck.data.mkdir(mode=0o700)
+    secret = (await deck("webhook", "secret")).out.strip()
+    own = deck.command.work / "secret"
+    own.write_text(secret)
+    async with receiving(status(204), status(204), status(302)) as receiver:
+        (deck.data / "quarterdeck.toml").write_text(TOML.format(url=receiver.url))
+        said = (await deck("webhook", "test", "ops", "--event", "turn.ended")).out
+        assert said.startswith("turn.ended: status 204 after ")
+        await deck("webhook", "test", receiver.url, "--secret-file", str(own))
+        refused = await deck("webhook", "test", "ops", code=1)
+        assert refused.out == "ask.opened: status 302: redirects are not followed\n"
+        named, by_address, _ = receiver.came
+        assert named.payload["type"] == "turn.ended"
+        assert named.is_signed_by((deck.data / "webhook.secret").read_text().strip())
+        assert by_address.is_signed_by(secret)
+        assert "there is no webhook" in (await deck("webhook", "test", "none", code=1)).err
+        wrong = await deck("webhook", "test", "ops", "--event", "nothing", code=2)
+        assert "is none of ask.opened, turn.ended" in wrong.err
