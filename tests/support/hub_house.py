@@ -17,6 +17,7 @@ from msgspec import Raw
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.policies import Policies
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
@@ -82,14 +83,16 @@ def _until_gone(pid: int) -> None:
 
 
 @asynccontextmanager
-async def house(folder: Path, processes: Processes) -> AsyncIterator[House]:
+async def house(
+    folder: Path, processes: Processes, policies: Policies | None = None
+) -> AsyncIterator[House]:
     """A hub, its journal and its runner, while the block runs."""
     token = secrets.token_urlsafe(24)
     token_file = folder / "runner-token"
     token_file.write_text(token)
     token_file.chmod(0o600)
     journal = await SqliteJournal.open(folder / "journal.db")
-    hub = Hub(journal, lambda given: "local" if given == token else None)
+    hub = Hub(journal, lambda given: "local" if given == token else None, policies=policies)
     try:
         async with hub.running(), serve_endpoint(hub.runners) as port:
             url = f"ws://127.0.0.1:{port}"
