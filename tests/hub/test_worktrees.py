@@ -29,7 +29,7 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
     tmp_path: Path, processes: Processes
 ) -> None:
     repository = make_repository(tmp_path / "project")
-    claude = program(tmp_path / "cli", [fake.Initialize(), fake.Hang()])
+    claude = program(tmp_path / "cli", [fake.Serve()])
     async with house(tmp_path, processes) as home:
         workshop = home.hub.workshop
         workshop.change(

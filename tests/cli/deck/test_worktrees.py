@@ -28,7 +28,7 @@ async def test_a_project_is_worked_on_in_a_worktree_and_the_work_is_merged(
     deck: ServedDeck,
 ) -> None:
     repository = make_repository(deck.command.home / "repository")
-    deck.command.play_fake(fake.Initialize(), fake.Hang())
+    deck.command.play_fake(fake.Serve())
     log = deck.data / "hub.log"
     project = f"[projects.web]\ndirectory = '{repository}'\nenv = {{ KEY = 'hunter2' }}\n"
     configure(deck, f"[log]\nfile = 'hub.log'\n{project}")
@@ -78,7 +78,7 @@ async def test_a_project_is_worked_on_in_a_worktree_and_the_work_is_merged(
 async def test_the_doctor_looks_at_a_hub_that_runs_and_at_one_that_does_not(
     deck: ServedDeck,
 ) -> None:
-    deck.command.play_fake(fake.Initialize(), fake.Hang())
+    deck.command.play_fake(fake.Serve())
     configure(deck, f"[server]\nport = {deck.port}\nprot = 1\n[policy]\nfile = 'none.toml'\n")
 
     async def findings(*arguments: str, code: int) -> dict[str, list[tuple[str, str]]]:
