@@ -7,8 +7,17 @@ import pytest
 
 from quarterdeck import Agent, Assistant
 from quarterdeck.domain.errors import TurnFailed
-from quarterdeck.testing import ApiError, CutConnection, MidStreamError, Stop, Text, play, reply
-from quarterdeck.wire.messages import AssistantError
+from quarterdeck.testing import (
+    ApiError,
+    CutConnection,
+    MidStreamError,
+    ResponseHeaders,
+    Stop,
+    Text,
+    play,
+    reply,
+)
+from quarterdeck.wire.messages import AssistantError, RateLimitEvent
 from quarterdeck.wire.result import ResultSubtype
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import ApiRetry
@@ -139,3 +148,38 @@ async def an_answer_may_break_off(seat: Seat, agent: Agent) -> None:
         seat.found(with_an_error, "the model goes on")
         assert not cut
         seat.found(without_a_word, "is asked for again")
+
+
+def limits(status: str) -> ResponseHeaders:
+    """What the API tells a subscriber of the limits."""
+    words = {
+        "status": status,
+        "reset": "4102444800",
+        "representative-claim": "five_hour",
+        "5h-utilization": "0.92",
+        "5h-reset": "4102444800",
+        "5h-surpassed-threshold": "0.9",
+    }
+    return ResponseHeaders(
+        {f"anthropic-ratelimit-unified-{name}": word for name, word in words.items()}
+    )
+
+
+async def test_the_limits_of_a_subscription_are_told(seat: Seat) -> None:
+    # Made up, and never seen by anybody but the scripted model.
+    env = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-made-up"}
+    async with seat.agent(env=env) as agent:
+        with anyio.fail_after(SECONDS):
+            query = agent.query(play(reply(limits("allowed_warning"), "nearly")))
+            told = [m async for m in query if isinstance(m, RateLimitEvent)]
+            assert query.result is not None
+            assert query.result.result == "nearly"
+    if seat.version < release(62):
+        assert told == []
+        seat.found("Tells the limits of a subscription", "no")
+        return
+    info = told[-1].rate_limit_info
+    assert (info.status, info.rate_limit_type) == ("allowed_warning", "five_hour")
+    assert info.utilization == pytest.approx(0.92)
+    assert info.resets_at == 4102444800
+    seat.found("Tells the limits of a subscription")

@@ -291,6 +291,7 @@ async def test_an_error_in_the_block_is_not_wrapped() -> None:
         (Purpose.TITLE, ask("fix it", system="Generate a concise, sentence-case title")),
         (Purpose.TITLE, ask("<session>", system=[{"text": "You are naming a coding session"}])),
         (Purpose.PATHS, ask("Command: ls", system="… <filepaths> …")),
+        (Purpose.PREFIX, ask("Command: ls", system="Your task is to process Bash commands that")),
         (Purpose.TOPIC, ask("hello", system="… isNewTopic …")),
         (Purpose.QUOTA, ask("quota") | {"max_tokens": 1}),
         (Purpose.SUMMARY, ask("x", "Your task is to create a detailed summary of it")),

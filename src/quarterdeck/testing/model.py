@@ -296,6 +296,7 @@ _SIDE_ANSWERS = {
     Purpose.TITLE: reply('{"title": "Scripted title"}'),
     Purpose.TOPIC: reply('{"isNewTopic": false, "title": null}'),
     Purpose.PATHS: reply("<filepaths>\n</filepaths>"),
+    Purpose.PREFIX: reply("none"),
     Purpose.QUOTA: reply("ok"),
     Purpose.SUMMARY: reply("<summary>Scripted summary.</summary>"),
     Purpose.PAGE: reply("Scripted page."),

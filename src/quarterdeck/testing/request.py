@@ -20,6 +20,7 @@ class Purpose(Enum):
     TITLE = "title"  # a name for the session
     TOPIC = "topic"  # whether a prompt opens a new topic
     PATHS = "paths"  # which files a command touched
+    PREFIX = "prefix"  # how a command begins, for a rule about its like
     QUOTA = "quota"  # one token, to see whether the account works
     SUMMARY = "summary"  # compaction
     PAGE = "page"  # what a fetched page says
@@ -235,5 +236,6 @@ _MARKS = {
     "Summarize this coding conversation": Purpose.TITLE,
     "isNewTopic": Purpose.TOPIC,
     "<filepaths>": Purpose.PATHS,
+    "Your task is to process Bash commands": Purpose.PREFIX,
     "Web page content:": Purpose.PAGE,
 }
