@@ -157,6 +157,11 @@ class ApiSeat:
         self._asked: dict[str, int] = {}
 
     @property
+    def deck(self) -> Deck:
+        """The service itself."""
+        return self._deck
+
+    @property
     def dials(self) -> bool:
         """Whether nobody but the CLI itself starts it."""
         return self.way == "dialled"

@@ -23,6 +23,7 @@ _OWN_PATHS = {
     "/docs.js": "docs.js",
     "/home.js": "home.js",
     "/plain.css": "plain.css",
+    "/icon.svg": "icon.svg",
 }
 
 _FOREVER = b"public, max-age=31536000, immutable"
