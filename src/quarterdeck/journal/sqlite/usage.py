@@ -75,11 +75,11 @@ _TELL = (
 )
 
 _KEYS = {
-    UsageBy.DAY: "date(u.slot * 900, 'unixepoch', 'localtime')",
-    UsageBy.PROJECT: "u.project",
-    UsageBy.MODEL: "u.model",
-    UsageBy.MACHINE: "u.machine",
-    UsageBy.SESSION: "s.session",
+    UsageBy.DAY: ("u.slot", "usage u"),
+    UsageBy.PROJECT: ("u.project", "usage u"),
+    UsageBy.MODEL: ("u.model", "usage u"),
+    UsageBy.MACHINE: ("u.machine", "usage u"),
+    UsageBy.SESSION: ("s.session", "usage u JOIN sessions s ON s.number = u.session"),
 }
 
 
@@ -120,14 +120,18 @@ def read_usage(
 ) -> list[UsageRow]:
     """What was used between two times, by their order."""
     first, end = slots(since, until)
-    sums = ", ".join(f"sum(u.{name})" for name in _COLUMNS)
-    found = connection.execute(
-        # As above.
-        f"SELECT {_KEYS[by]} AS key, {sums} FROM usage u"  # noqa: S608
-        f"{' JOIN sessions s ON s.number = u.session' if by is UsageBy.SESSION else ''}"
-        " WHERE u.slot >= ? AND u.slot < ? GROUP BY key ORDER BY key",
-        (first, end),
-    ).fetchall()
+    sums = ", ".join(f"sum(u.{name}) AS {name}" for name in _COLUMNS)
+    key, source = _KEYS[by]
+    # As above.
+    query = (
+        f"SELECT {key} AS key, {sums} FROM {source}"  # noqa: S608
+        " WHERE u.slot >= ?1 AND u.slot < ?2 GROUP BY key ORDER BY key"
+    )
+    if by is UsageBy.DAY:  # one conversion for each slot, not for each row
+        days = ", ".join(f"sum({name})" for name in _COLUMNS)
+        day = "date(key * 900, 'unixepoch', 'localtime')"
+        query = f"SELECT {day} AS day, {days} FROM ({query}) GROUP BY day ORDER BY day"  # noqa: S608
+    found = connection.execute(query, (first, end)).fetchall()
     return [_usage(row[0], row[1:]) for row in found]
 
 
