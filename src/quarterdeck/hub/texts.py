@@ -58,9 +58,10 @@ def moment_of(timestamp: str | None) -> int | None:
     try:
         moment = datetime.fromisoformat(timestamp)
         aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return int(aware.timestamp() * 1000)
+        at = int(aware.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
+    return at if at >= 0 else None
 
 
 def _said(line: bytes, *, imported: bool) -> tuple[Text, ...]:

@@ -27,7 +27,7 @@ from quarterdeck.hub.past import Past
 from quarterdeck.journal.retention import Leaving, Plan, Retention
 from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
 
-MEGABYTE = 1_000_000
+MEGABYTE = 1024 * 1024
 MEDIA_TYPES = {
     "markdown": "text/markdown; charset=utf-8",
     "html": "text/html; charset=utf-8",
