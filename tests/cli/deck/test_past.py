@@ -97,6 +97,8 @@ async def test_a_hub_is_backed_up_while_it_works_and_restored_when_it_is_stopped
     assert "nothing to back up" in (await deck("backup", "x", code=2)).err
     await deck.serve("--no-runner")
     await deck("import")
+    (deck.data / "policies").mkdir(exist_ok=True)
+    (deck.data / "policies" / "mine.toml").write_text('default = "ask"\n')
     backup = deck.command.work / "hub.backup"
     done = await deck("backup", str(backup))
     assert done.err.startswith(f"{backup}: 2 sessions, 32 events, ")
@@ -111,7 +113,13 @@ async def test_a_hub_is_backed_up_while_it_works_and_restored_when_it_is_stopped
     cut = deck.command.work / "cut.backup"
     cut.write_bytes(backup.read_bytes()[:-4096])
     assert "not as long as it should be" in (await deck("restore", str(cut), code=1)).err
+    tokens = (deck.data / "access.json").read_bytes()
+    (deck.data / "policies" / "mine.toml").unlink()
+    (deck.data / "cli.secret").write_bytes(b"another")
     restored = await deck("restore", str(backup))
+    assert (deck.data / "access.json").read_bytes() == tokens
+    assert (deck.data / "policies" / "mine.toml").read_text() == 'default = "ask"\n'
+    assert (deck.data / "cli.secret").read_bytes() == b"another"
     assert "restored 2 sessions, 32 events" in restored.err
     assert "journal.db.before-" in restored.err
     await deck.serve("--no-runner")

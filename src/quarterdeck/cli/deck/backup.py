@@ -3,14 +3,15 @@
 They work on the data folder itself. A backup can be taken while the hub works; a restore needs it
 to be stopped, with all its agents: what they said since the backup would have no place.
 
-A backup holds the journal, who may come in (`access.json`, `cli.secret`), and what webhooks are
-signed with (`webhook.secret`). It does not hold what is made anew when it is missing: the search
-index, the tokens of this machine's own commands and runner; nor the configuration, which is a file
-of the user's own.
+A backup holds the journal, who may come in (`access.json`, `cli.secret`), what may be done without a
+question (policies and grants), and what webhooks are signed with. It does not hold what is made anew
+when it is missing: the search index, the tokens of this machine's own commands and runner; nor the
+configuration, which is a file of the user's own.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from rich.text import Text
@@ -18,7 +19,6 @@ from rich.text import Text
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.deck.files import size
 from quarterdeck.cli.deck.place import (
-    CLI_SECRET,
     JOURNAL,
     RUNNER,
     SEARCH,
@@ -31,10 +31,14 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.text import count
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.http.home import data_home
+from quarterdeck.hub.policies import NAMED as POLICIES
 from quarterdeck.journal.sqlite.backup import BackupInfo, back_up, check, restore
 
-KEPT = ("access.json", CLI_SECRET, "webhook.secret")
-"""Besides the journal."""
+KEPT = re.compile(
+    r"access\.json|cli\.secret|webhook\.secret|grants\.json|policy\.toml"
+    r"|policies/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.toml"
+)
+"""The files besides the journal. Of a backup, no other name is put anywhere."""
 
 
 def run_backup(file: Path) -> int:
@@ -45,8 +49,7 @@ def run_backup(file: Path) -> int:
     target = file.expanduser().absolute()
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is no folder")
-    files = {name: (home / name).read_bytes() for name in KEPT if (home / name).exists()}
-    info = back_up(home / JOURNAL, target, files)
+    info = back_up(home / JOURNAL, target, _kept_files(home))
     consoles.stderr().print(Text(f"{target}: {_told(info)}"), soft_wrap=True)
     return Exit.SUCCESS
 
@@ -71,9 +74,7 @@ def run_restore(file: Path, *, check_only: bool) -> int:
             )
         done = restore(backup, home / JOURNAL)
         for name, data in done.files.items():
-            # Whoever got access since the backup keeps it.
-            if name in KEPT and not (home / name).exists():
-                write_private(home / name, data)
+            _put_back(home / name, data, wanted=KEPT.fullmatch(name) is not None)
         for end in ("", "-wal", "-shm"):
             (home / f"{SEARCH}{end}").unlink(missing_ok=True)
     told = f"restored {_told(done.info)}, made {moment(done.info.made)}"
@@ -83,6 +84,19 @@ def run_restore(file: Path, *, check_only: bool) -> int:
             Text(f"the journal that was there is now {done.moved}", "dim"), soft_wrap=True
         )
     return Exit.SUCCESS
+
+
+def _kept_files(home: Path) -> dict[str, bytes]:
+    paths = [*home.iterdir(), *(home / POLICIES).glob("*.toml")]
+    names = {str(path.relative_to(home)): path for path in paths}
+    return {name: path.read_bytes() for name, path in names.items() if KEPT.fullmatch(name)}
+
+
+def _put_back(path: Path, data: bytes, *, wanted: bool) -> None:
+    """What is there stays: whoever got access since the backup keeps it, and so for the rest."""
+    if wanted and not path.exists():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_private(path, data)
 
 
 def _told(info: BackupInfo) -> str:
