@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import lines
+from bench.policy import run_policy
 from bench.search import run_search
 
 STREAM, MIX = 200_000, 100_000

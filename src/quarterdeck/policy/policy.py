@@ -43,13 +43,16 @@ class Policy:
         self.stopping = tuple(each for each in self.claude if each.behavior is not Behavior.ALLOW)
         self._claude = RuleSet(self.claude) if self.claude else None
         self._by_command: dict[str, list[int]] = {}
+        self._by_kind: dict[NeedKind, list[int]] = {}
         self._others: list[int] = []
         for index, rule in enumerate(self.rules):
-            names = _commands(rule)
-            if names is None:
-                self._others.append(index)
+            names, kinds = _commands(rule), _kinds(rule)
             for name_ in names or ():
                 self._by_command.setdefault(name_, []).append(index)
+            for kind in kinds or ():
+                self._by_kind.setdefault(kind, []).append(index)
+            if names is None and kinds is None:
+                self._others.append(index)
 
     def hits(self, request: Request, context: Context, facts: Facts) -> Iterator[Hit]:
         """What its own rules hit in a call, in their order."""
@@ -64,9 +67,11 @@ class Policy:
 
     def _looked_at(self, request: Request) -> Iterable[Rule]:
         names: set[str] = set()
+        kinds: set[NeedKind] = set()
         for need in request.needs:
             if need.kind is NeedKind.UNKNOWN:
                 return self.rules
+            kinds.add(need.kind)
             if need.part is not None:
                 if (name := need.part.name) is None:
                     return self.rules
@@ -75,6 +80,8 @@ class Policy:
         found = list(self._others)
         for name in names:
             found += self._by_command.get(name, ())
+        for kind in kinds:
+            found += self._by_kind.get(kind, ())
         return [self.rules[index] for index in sorted(set(found))]
 
 
@@ -85,3 +92,15 @@ def _commands(rule: Rule) -> list[str] | None:
         return None
     names = [pattern.words[0] for pattern in what.commands]
     return None if any(set(name) & set("*?[") for name in names) else names
+
+
+def _kinds(rule: Rule) -> tuple[NeedKind, ...] | None:
+    """The kinds of needs that a rule about paths, or about domains, can hit; None for others."""
+    what = rule.what
+    if what.commands or what.claude or what.flags or what.without:
+        return None
+    if what.paths and not what.domains:
+        return (NeedKind.EDIT, NeedKind.READ)
+    if what.domains and not what.paths:
+        return (NeedKind.FETCH,)
+    return None
