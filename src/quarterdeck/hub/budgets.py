@@ -21,7 +21,7 @@ from quarterdeck.domain.sessions import Budget
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.meter import Prices
 from quarterdeck.journal.accounts import Account, budget_key, portions, tokens_of
-from quarterdeck.journal.base import Usage
+from quarterdeck.journal.base import Journal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.usage import SLOT_MS, UsageBy, day_of, midnight, total
 from quarterdeck.journal.views import SessionView
@@ -69,18 +69,31 @@ class Spending(Fact):
     project: Spent
 
 
+READS = 3
+"""How often the sums are read anew when something is stored meanwhile: they are to be of one
+moment, and the next events are added to them."""
+
+
 class Ledger:
     """What all sessions have spent today, and in each project; and what a token cost."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
         self._day = ""
+        self._loaded = 0
         self._today = Spent()
         self._projects: dict[str, Spent] = {}
         self.prices = Prices()
 
-    async def load(self, journal: Usage) -> None:
-        """Become what the journal says."""
+    async def load(self, journal: Journal) -> None:
+        """Become what the journal says, up to a position of it."""
+        for _ in range(READS):
+            self._loaded = journal.position
+            await self._read(journal)
+            if self._loaded == journal.position:
+                return
+
+    async def _read(self, journal: Journal) -> None:
         now = int(self._now() * 1000)
         today = total(await journal.usage(UsageBy.DAY, since=midnight(now)))
         self._day = day_of(now // SLOT_MS)
@@ -104,7 +117,9 @@ class Ledger:
     def note(self, before: SessionView | None, stored: Stored) -> None:
         """An event was stored on top of this view."""
         event = stored.event
-        if before is None or not isinstance(event, Metered | TurnEnded):
+        if before is None or stored.position <= self._loaded:
+            return
+        if not isinstance(event, Metered | TurnEnded):
             return
         if isinstance(event, Metered) and event.run != before.run:
             return

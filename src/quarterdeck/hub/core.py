@@ -105,6 +105,7 @@ class SessionCore:
         async with self._order:
             if self._stale:
                 await self._reload()
+                await self._guard.load(self._journal)
             yield
 
     async def _reload(self) -> None:

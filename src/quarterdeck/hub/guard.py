@@ -37,7 +37,7 @@ from quarterdeck.hub.budgets import (
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.watchdog import Action, Patience
 from quarterdeck.journal.accounts import tokens_of
-from quarterdeck.journal.base import Usage
+from quarterdeck.journal.base import Journal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.commands import Interrupt
@@ -81,7 +81,7 @@ class Guard:
         """The time, in ms since 1970."""
         return int(self._now() * 1000)
 
-    async def load(self, journal: Usage) -> None:
+    async def load(self, journal: Journal) -> None:
         """Read from the journal what all sessions have spent."""
         await self._ledger.load(journal)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.events import (
@@ -81,7 +82,8 @@ class SessionLife(SessionCore):
             await self._obey(freed)
             if run is None or port is None:
                 if self._guard.restart_due(self.view):
-                    await self._start(Origin(cli_session=self.view.cli_session))
+                    with suppress(Conflict):  # not now; the clock ticks on
+                        await self._start(Origin(cli_session=self.view.cli_session))
                 return
             if events := run.tick(self._guard.now):
                 await self._append(events)

@@ -28,7 +28,7 @@ async def test_what_was_used_is_shown_and_a_budget_that_is_reached_can_be_raised
         fake.Serve(),
     )
     await deck.serve()
-    session = await deck.new("hello")
+    session = await deck.new("hello", "--budget-usd", "9", "--restart")
     await until_true(lambda: deck.client.session(session).turns == 1)
     shown = await deck("usage", "--by", "model")
     for part in ("claude-fake", "$1.25", "1.0k", "in all", "█"):
@@ -37,7 +37,9 @@ async def test_what_was_used_is_shown_and_a_budget_that_is_reached_can_be_raised
     assert report["total"]["cost_usd"] == 1.25
     assert "nothing was used since 2999" in (await deck("usage", "--since", "2999-01-01")).out
 
-    assert "no limit" in (await deck("budget", session)).out
+    spec = (await anyio.to_thread.run_sync(deck.client.session, session)).spec
+    assert (spec.restart, spec.budget) == (True, Budget(session_usd=9))
+    assert "$9.00 for the session" in (await deck("budget", session)).out
     changed = await deck("budget", session, "--session-usd", "1")
     assert "$1.00 for the session" in changed.out
     refused = await deck("send", session, "more", code=1)

@@ -98,6 +98,17 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
         max_budget_usd: Annotated[
             float | None, typer.Option("--max-budget-usd", help="Stop when it costs more.")
         ] = None,
+        budget_usd: Annotated[
+            float | None,
+            typer.Option("--budget-usd", help="US dollars for the session, over all its runs."),
+        ] = None,
+        budget_tokens: Annotated[
+            int | None,
+            typer.Option("--budget-tokens", help="Tokens for the session, over all its runs."),
+        ] = None,
+        restart: Annotated[
+            bool, typer.Option("--restart", help="Resume by itself after a crash.")
+        ] = False,
         env: Annotated[
             list[str] | None,
             typer.Option("--env", metavar="NAME=VALUE", help="For the CLI. Repeatable."),
@@ -141,6 +152,8 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
             settings=made.settings(settings, here=here),
             max_turns=max_turns,
             max_budget_usd=max_budget_usd,
+            budget=made.budget(budget_usd, budget_tokens),
+            restart=restart,
             env=made.variables(env or []),
             api_billing=api_billing,
             skip_permissions=skip_permissions,

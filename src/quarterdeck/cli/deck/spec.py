@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.sessions import Budget, SessionSpec
 
 LARGEST_STDIN = 16 * 1024 * 1024
 
@@ -53,6 +53,13 @@ def variables(given: list[str]) -> dict[str, str]:
             raise UsageError(f"--env: {name!r} is not of the form NAME=VALUE")
         found[name] = value
     return found
+
+
+def budget(usd: float | None, tokens: int | None) -> Budget | None:
+    """What the session may spend."""
+    if usd is None and tokens is None:
+        return None
+    return Budget(session_usd=usd, session_tokens=tokens)
 
 
 def mcp_servers(given: list[str]) -> dict[str, Raw]:
