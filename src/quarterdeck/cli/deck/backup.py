@@ -3,10 +3,10 @@
 They work on the data folder itself. A backup can be taken while the hub works; a restore needs it
 to be stopped, with all its agents: what they said since the backup would have no place.
 
-A backup holds the journal, who may come in (`access.json`, `cli.secret`), what may be done without a
-question (policies and grants), and what webhooks are signed with. It does not hold what is made anew
-when it is missing: the search index, the tokens of this machine's own commands and runner; nor the
-configuration, which is a file of the user's own.
+A backup holds the journal, who may come in (`access.json`, `cli.secret`), what may be done without
+a question (policies and grants), and what webhooks are signed with. It does not hold what is made
+anew when it is missing: the search index, the tokens of this machine's own commands and runner; nor
+the configuration, which is a file of the user's own.
 """
 
 from __future__ import annotations
