@@ -120,7 +120,7 @@ def run_linear(folder: Path, rounds: int) -> None:
         print(f"  {times * 10} MB takes {ratios(seconds[str(times)], seconds['1'])} of 10 MB")
 
 
-OTHERS = {"linear": run_linear, "search": run_search}
+OTHERS = {"linear": run_linear, "search": run_search, "policy": run_policy}
 """What is not measured against a peer."""
 
 NAMES = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from pathlib import Path
 
 import msgspec
 from msgspec import Raw
@@ -48,7 +49,7 @@ def policy_text() -> str:
     return "".join(parts)
 
 
-def run_policy(rounds: int) -> None:
+def run_policy(_: Path, rounds: int) -> None:
     """Measure and print."""
     loaded = read_policy(policy_text(), "bench")
     if loaded.policy is None or loaded.rules != RULES:

@@ -108,12 +108,13 @@ def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
 
 
 def _allow(ask: ToolAsk, answer: AllowAnswer) -> Allow:
-    """The allowance. For always it is ours to keep: the CLI only hears of a change of its mode."""
+    """The allowance. What is allowed for always is ours to keep, and the CLI hears of this once."""
     changed = answer.input or None
     if answer.scope is Scope.ONCE:
         return Allow(input=changed)
     if answer.scope is Scope.ALWAYS:
-        return Allow(input=changed, updates=tuple(_other_updates(ask)))
+        modes = () if _is_granted(ask, answer) else tuple(_other_updates(ask))
+        return Allow(input=changed, updates=modes)
     updates: tuple[Suggestion, ...] = tuple(
         msgspec.structs.replace(update, destination=Destination.SESSION)
         for update in ask.suggestions
@@ -131,8 +132,8 @@ def _is_granted(ask: AnyAsk, answer: Answer) -> bool:
         return False
     if answer.scope is not Scope.ALWAYS:
         return False
-    # What is only a mode or a folder for the CLI needs no rule of ours.
-    return bool([*_rules(ask)]) or not [*_other_updates(ask)]
+    # For edits the CLI suggests another mode, in which all of them pass: no rule of ours is wanted.
+    return ask.tool_name == "Bash" or bool([*_rules(ask)]) or not [*_other_updates(ask)]
 
 
 def _rules(ask: ToolAsk) -> Iterator[str]:

@@ -190,6 +190,7 @@ class Session(SessionLife):
             reply = self._run.reply_to(card.opened, command.answer)
             json = Raw(msgspec.json.encode(command.answer))
             now = self._guard.now
+            await self._grant(card.opened, reply, command, now)
             events = self._run.answer(card.opened, reply, command.by, json, now)
             if reply.fresh is not None:
                 afresh = StartAfresh(run=self._run.run, by=command.by)
