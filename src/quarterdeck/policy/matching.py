@@ -123,7 +123,11 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
         for need in request.needs
         if need.part is not None
         and named.get(id(need.part)) is not None
-        and (need.kind is NeedKind.COMMAND or need.own or named[id(need.part)])
+        and (
+            need.kind is NeedKind.COMMAND
+            or named[id(need.part)]
+            or (need.own and pattern.literal.strip())
+        )
         and not _redirected(need)
     ]
 

@@ -12,7 +12,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.flags import spellings
 from quarterdeck.policy.matching import Match, Sense, match
-from quarterdeck.policy.needs import Context, Need, Request
+from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.specifiers import Rule, Source
 
 
@@ -66,6 +66,11 @@ class RuleSet:
             behavior: _Index(each for each in rules if each.behavior is behavior)
             for behavior in Behavior
         }
+        self._stopping = {
+            each.rule.tool
+            for each in rules
+            if each.behavior is not Behavior.ALLOW and each.rule.specifier is not None
+        }
 
     def weigh(self, request: Request, context: Context) -> Outcome:
         """Hold every rule against a call that may hit it."""
@@ -76,6 +81,10 @@ class RuleSet:
                 return Outcome(behavior=behavior, decided=hits)
         hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW, words)
         covered = {id(need) for _, hit in hits for need in hit.needs}
+        if self._stopping.intersection((request.tool, "Read", "Edit")):
+            # What cannot be read may hide what a rule would stop: a rule for all is no answer then.
+            covered -= {id(need) for need in request.needs if need.kind is NeedKind.UNKNOWN}
+            covered |= {id(need) for _, hit in hits if _exact(hit, request) for need in hit.needs}
         left = tuple(need for need in request.needs if not need.free and id(need) not in covered)
         if left or not hits:
             return Outcome(behavior=None, open=left)
@@ -95,6 +104,15 @@ class RuleSet:
             if hit is not None:
                 found.append((placed, hit))
         return tuple(found)
+
+
+def _exact(hit: Match, request: Request) -> bool:
+    command = hit.rule.command
+    return (
+        command is not None
+        and request.command is not None
+        and (command.exact and command.text == request.command.strip())
+    )
 
 
 def _first(rule: Rule) -> str | None:

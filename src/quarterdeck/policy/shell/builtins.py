@@ -20,6 +20,8 @@ def _cd(words: tuple[Word, ...], here: Where) -> Known:
     if len(named) > 1:
         return Known(moves=NOWHERE)
     to = named[0] if named else _HOME
+    if to.text == "-":
+        to = Word(source=to.source)
     return Known(effects=(reads(here.target(to), "it goes there"),), moves=here.into(to))
 
 

@@ -144,7 +144,9 @@ def understand(simple: Simple) -> Understood:
         known = look_up(
             layer.words, layer.here, layer.via[-1] if layer.open_ended and layer.via else None
         )
-        parts.append(_part(simple, layer, text, prefix, (*effects, *found.effects), known))
+        parts.append(
+            _part(simple, layer, text, prefix, (*effects, *found.effects), known, bool(found.name))
+        )
         if not layer.via:
             moves = known.moves
         problems.extend(
@@ -231,9 +233,11 @@ def _part(
     prefix: str,
     effects: tuple[Effect, ...],
     known: Known,
+    runs_others: bool,
 ) -> Part:
     head = len(layer.words[0].source)
-    forms = [Form(text=text, named=0)]
+    # One who runs other commands must be named: a rule for `* --version` is not for `sudo`.
+    forms = [Form(text=text, named=head if runs_others else 0)]
     if layer.before:
         whole = layer.before + text + (" " + layer.after if layer.after else "")
         forms.append(Form(text=whole, named=len(layer.before) + head))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from quarterdeck.policy.shell.effects import Known, reads, runs, writes
 from quarterdeck.policy.shell.lists import names
-from quarterdeck.policy.shell.options import operands, option
+from quarterdeck.policy.shell.options import Options, operands, option
 from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
 
@@ -55,11 +55,11 @@ _CODE = {
     "swift": ("-e",),
     "guile": ("-c", "-e"),
     "emacs": ("--eval", "-eval", "--load", "-l", "-f", "--execute", "--script", "-batch"),
-    "vim": ("-c", "-S", "-s", "-u", "-w", "-W", "-E", "-e", "-es", "-Es", "--cmd", "-i"),
-    "vi": ("-c", "-S", "-s", "-u", "-w", "-W", "--cmd"),
-    "nvim": ("-c", "-S", "-s", "-u", "-w", "-W", "--cmd", "-l", "-es", "--headless"),
-    "view": ("-c", "-S", "-s", "-u", "--cmd"),
-    "ex": ("-c", "-S", "-s", "-u", "--cmd"),
+    "vim": ("+", "-c", "-S", "-s", "-u", "-w", "-W", "-E", "-e", "-es", "-Es", "--cmd", "-i"),
+    "vi": ("+", "-c", "-S", "-s", "-u", "-w", "-W", "--cmd"),
+    "nvim": ("+", "-c", "-S", "-s", "-u", "-w", "-W", "--cmd", "-l", "-es", "--headless"),
+    "view": ("+", "-c", "-S", "-s", "-u", "--cmd"),
+    "ex": ("+", "-c", "-S", "-s", "-u", "--cmd"),
     "ed": (),
     "powershell": ("-c", "-Command", "-File", "-EncodedCommand", "-e", "-f"),
     "pwsh": ("-c", "-Command", "-File", "-EncodedCommand", "-e", "-f"),
@@ -80,15 +80,16 @@ def language(name: str) -> _Reader | None:
 def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
     del here
     effects: list[Effect] = []
+    given = Options(_before_script(words) if name in _FROM_INPUT else words)
     for each in _CODE[name]:
         effects.extend(
             runs(f"{name} {each} runs code that is given in the command", each)
-            for word, _ in option(_before_script(words), each)
+            for word, _ in given.find(each)
             if word.text != "--version"
         )
     named = list(operands(words, frozenset(("-m", "-c", "-e", "-W", "-X"))))
-    given = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in words[1:])
-    if name in _FROM_INPUT and not given and (not named or named[0].text == "-"):
+    told = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in words[1:])
+    if name in _FROM_INPUT and not told and (not named or named[0].text == "-"):
         effects.append(runs(f"{name} runs what it is given as input", "-"))
     if (first := next(iter(words[1:]), None)) is not None and first.text is None:
         effects.append(runs(f"what {name} runs is only known when it runs", first.source))

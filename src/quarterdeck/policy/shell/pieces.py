@@ -42,6 +42,7 @@ LEAVES = frozenset(
 """Nodes without anything inside that could run."""
 
 _DIGITS = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
+_LIVE = re.compile(rb"`|\$\(")
 _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
 
 
@@ -62,6 +63,7 @@ class Pieces(ABC):
         self._ascii = len(self._bytes) == len(source)
         self._span: tuple[int, int] | None = None
         self._depth = 0
+        self._cut_at = -1
 
     @abstractmethod
     def _visit(self, node: Node) -> None:
@@ -116,7 +118,22 @@ class Pieces(ABC):
         self.steps += 1
         if node.child_count:
             self._substituted(node)
+            if self._hidden(node):
+                self._doubt(node, "it may substitute a command")
         return word(self._text(node))
+
+    def _hidden(self, node: Node) -> bool:
+        """Is there a substitution in the text that the tree does not show as one?"""
+        if not _LIVE.search(self._bytes, node.start_byte, node.end_byte):
+            return False
+        if node.type in {"raw_string", "ansi_c_string", "command_substitution"}:
+            return False
+        if node.type in {"process_substitution", "arithmetic_expansion"}:
+            return False
+        if not node.child_count:
+            return True
+        self.steps += node.child_count
+        return any(self._hidden(child) for child in node.children if child.is_named)
 
     def _substituted(self, node: Node) -> None:
         kind = node.type
@@ -178,7 +195,9 @@ class Pieces(ABC):
             and re.fullmatch(r"\d+-?|-", named.text)
         ):
             return
-        if named.text in HARMLESS or targets[0].type == "process_substitution":
+        if (named.text in HARMLESS and named.text != "-") or targets[
+            0
+        ].type == "process_substitution":
             return
         if named.text is not None and named.text.startswith(("/dev/tcp/", "/dev/udp/")):
             self._doubt(node, "it opens a connection")

@@ -103,7 +103,7 @@ PROGRAMS: dict[str, Program] = {
         values="-A -B -C -m -e -g -t -T",
     ),
     "ag": _program(Use.READS, skipped=1, runs="--pager"),
-    "jq": _program(Use.READS, skipped=1, reads="-f --from-file --slurpfile --rawfile -L"),
+    "jq": _program(Use.READS, skipped=1, reads="-f --from-file", runs="--slurpfile --rawfile -L"),
     "yq": _program(Use.READS, skipped=1, writes="-i --inplace"),
     "sort": _program(
         Use.READS, runs="--compress-program", writes="-o --output", values="-k -t -S -T"
@@ -207,7 +207,6 @@ PROGRAMS: dict[str, Program] = {
     ),
     "at": _program(runs="-f"),
     "batch": _program(runs="-f"),
-    "crontab": _program(runs="-e -r -u -"),
     "date": _program(runs="-s --set", reads="-f --file -r --reference"),
     "hostname": _program(runs="-F --file -b"),
     "docker": _program(
@@ -383,6 +382,14 @@ def _make(words: tuple[Word, ...], here: Where) -> Known:
     return Known(effects=(*known.effects, *sets))
 
 
+def _crontab(words: tuple[Word, ...], here: Where) -> Known:
+    del here
+    if [word.text for word in words[1:]] == ["-l"]:
+        return Known()
+    token = words[1].source if len(words) > 1 else ""
+    return Known(effects=(runs("crontab says what runs later", token),))
+
+
 _SPECIAL: dict[str, Callable[[tuple[Word, ...], Where], Known]] = {
     **BUILTINS,
     **LANGUAGES,
@@ -391,4 +398,5 @@ _SPECIAL: dict[str, Callable[[tuple[Word, ...], Where], Known]] = {
     "find": _find,
     "make": _make,
     "gmake": _make,
+    "crontab": _crontab,
 }

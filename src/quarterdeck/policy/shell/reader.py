@@ -86,6 +86,9 @@ class _Reader(Pieces):
     def _visit(self, node: Node) -> None:
         self.steps += 1
         if len(self.parts) > PARTS:
+            if len(self.parts) != self._cut_at:
+                self._cut_at = len(self.parts)
+                self._doubt(node, f"it has more than {PARTS} parts")
             return
         kind = node.type
         handler = self._HANDLERS.get(kind)
@@ -112,6 +115,8 @@ class _Reader(Pieces):
             end = child.end_byte
             if child.type == "&" and statement is not None:
                 self._here = self._loose = before
+            elif child.type == ";;":
+                self._doubt(child, "it does not belong here")
             if child.is_named:
                 statement, before = child, self._loose
                 self._here = self._loose
