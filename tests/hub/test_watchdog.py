@@ -18,6 +18,7 @@ from quarterdeck.journal.accounts import HEALTHY_MS, Account, AlarmView
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.codec import from_cli
+from quarterdeck.wire.commands import Interrupt
 from support import lines
 from support.guarded import Clock, tick
 from support.hub_machines import TestMachines, hub_with
@@ -36,8 +37,8 @@ async def deck(
         yield hub, machines
 
 
-async def create(hub: Hub, **spec: object) -> str:
-    made = SessionSpec(directory="/work", **spec)  # type: ignore[arg-type]
+async def create(hub: Hub, *, restart: bool = False) -> str:
+    made = SessionSpec(directory="/work", restart=restart)
     command = wish.CreateSession(spec=made, prompt=Raw(b'"hello"'), prompt_id=PROMPT, by="ada")
     return (await hub.submit(command)).session
 
@@ -190,23 +191,52 @@ def test_each_step_is_taken_once() -> None:
     assert watch.ended(steps) == ["no_result"]
 
 
-def crashed(crashes: int, **more: object) -> SessionView:
-    account = Account(crashes=crashes, up_since=1, ended_at=HEALTHY_MS, **more)  # type: ignore[arg-type]
+async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_empty_resume() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    failed = lines.result("r", subtype="error_during_execution", is_error=True, result="")
+    async with deck(journal, clock) as (hub, machines):
+        for number in range(3):
+            spec = SessionSpec(directory="/work")
+            made = wish.CreateSession(
+                spec=spec, prompt=Raw(b'"go on"'), cli_session=f"{lines.SESSION[:-1]}{number}"
+            )
+            session = (await hub.submit(made)).session
+            run = machines.runs[-1]
+            await run.greet()
+            (prompt,) = run.read()
+            if number == 0:
+                await run.say(lines.assistant("the API failed", "a"))
+            elif number == 1:
+                assert run.owner._run is not None
+                run.owner._run.request(Interrupt())
+            await run.say(lines.echo(prompt["uuid"]), failed)
+            wanted = ["it is not tried again by itself"] if number == 2 else []
+            assert await alarms(journal, session) == wanted
+
+
+def crashed(account: Account) -> SessionView:
     spec = SessionSpec(directory="/work", restart=True)
     return SessionView(session="s", spec=spec, account=account)
 
 
+def after(crashes: int, **alarms: AlarmView) -> SessionView:
+    return crashed(Account(crashes=crashes, up_since=1, ended_at=HEALTHY_MS, alarms=alarms))
+
+
 def test_each_try_waits_longer_and_the_fourth_is_not_made() -> None:
-    assert [restart_at(crashed(number)) for number in range(5)] == [
+    assert [restart_at(after(number)) for number in range(5)] == [
         None,
         *(HEALTHY_MS + pause for pause in PAUSES_MS),
         None,
     ]
-    empty = {"empty_resume": AlarmView(text="", action="", at=0)}
-    assert restart_at(crashed(1, alarms=empty)) is None
+    empty = AlarmView(text="", action="", at=0)
+    assert restart_at(after(1, empty_resume=empty)) is None
 
 
 def test_a_resume_that_somebody_stopped_or_that_had_nothing_to_do_is_no_alarm() -> None:
     ended = RunEnded(run="r", reason="It exited.", exit_code=0)
-    assert alarms_at_end(crashed(0, resumed=True), ended, spoke=False) == []
-    assert alarms_at_end(crashed(0, resumed=True, stopping=5), ended, spoke=False) == []
+    idle = Account(up_since=1, resumed=True)
+    assert alarms_at_end(crashed(idle), ended, answered=False) == []
+    stopped = Account(up_since=1, resumed=True, run_turns=1, stopping=5)
+    assert alarms_at_end(crashed(stopped), ended, answered=False) == []

@@ -24,7 +24,7 @@ PAUSES_MS = (1_000, 5_000, 20_000)
 """How long each try waits."""
 
 
-def alarms_at_end(view: SessionView, ended: RunEnded, *, spoke: bool) -> list[Alarmed]:
+def alarms_at_end(view: SessionView, ended: RunEnded, *, answered: bool) -> list[Alarmed]:
     """What was wrong with the end of a run. The view is the one before it."""
     found: list[Alarmed] = []
     if ended.fault == OUTPUT_CLOSED:
@@ -36,16 +36,16 @@ def alarms_at_end(view: SessionView, ended: RunEnded, *, spoke: bool) -> list[Al
     account = view.account
     known = EMPTY_RESUME in account.alarms
     idle = not account.run_turns and not view.unsent
-    if account.resumed and account.up_since and not (spoke or account.stopping or known or idle):
+    if account.resumed and account.up_since and not (answered or account.stopping or known or idle):
         text = f"The conversation was resumed, and nothing came of it: {ended.reason}"
         found.append(Alarmed(alarm=EMPTY_RESUME, text=text, action=_LEFT))
     return found
 
 
-def alarms_at_turn(view: SessionView, why: str, *, spoke: bool) -> list[Alarmed]:
+def alarms_at_turn(view: SessionView, why: str, *, answered: bool) -> list[Alarmed]:
     """What is wrong with the end of a turn that has no words. The view is the one after it."""
     account = view.account
-    if not account.resumed or spoke or account.run_turns != 1 or EMPTY_RESUME in account.alarms:
+    if not account.resumed or answered or account.run_turns != 1 or EMPTY_RESUME in account.alarms:
         return []
     text = f"The conversation was resumed, and nothing came of it: {why}"
     return [Alarmed(alarm=EMPTY_RESUME, text=text, action=_LEFT)]

@@ -128,7 +128,7 @@ class Guard:
         for event in events:
             if isinstance(event, TurnEnded) and (event.failed or not event.text):
                 why = event.outcome.replace("_", " ")
-                found += crashes.alarms_at_turn(view, why, spoke=run.watch.spoke)
+                found += crashes.alarms_at_turn(view, why, answered=run.watch.answered_for)
         return Orders(events=tuple(found))
 
     def freed(self, view: SessionView, run: Run | None) -> Orders:
@@ -173,7 +173,7 @@ class Guard:
             metered = run.meter.metered(run.run, self._ledger.prices)
             if metered.models != view.account.metered:
                 events.append(metered)
-        return [*events, *crashes.alarms_at_end(view, ended, spoke=run.watch.spoke)]
+        return [*events, *crashes.alarms_at_end(view, ended, answered=run.watch.answered_for)]
 
     def after_end(self, view: SessionView) -> list[Event]:
         """A run has ended: what is written down after it."""

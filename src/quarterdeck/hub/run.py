@@ -187,7 +187,9 @@ class Run:
                 case StateChanged() | CliSession() | RateLimited():
                     self._standing.restore(event)
                 case Recalled(run=self.run, line=line):
-                    self._peer.receive_data(bytes(line) + b"\n")
+                    for heard in self._peer.receive_data(bytes(line) + b"\n"):
+                        if isinstance(heard, Message):
+                            self.meter.hear(heard)
                 case _:
                     pass
         self._peer.data_to_send()
@@ -269,6 +271,7 @@ class Run:
                 match event:
                     case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
                         events.append(Recalled(run=self.run, uuid=uuid, line=Raw(line)))
+                        self.meter.hear(event)
                     case WireTaken():
                         events += self._turns.mean(event)
                     case _:
@@ -337,6 +340,7 @@ class Run:
 
     def request(self, command: Command[object]) -> str:
         """Send a control request; returns its id."""
+        self.watch.asked_to(command.subtype)
         return self._peer.request(command)
 
     def give_up(self, request_id: str) -> None:

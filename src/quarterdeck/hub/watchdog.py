@@ -62,7 +62,7 @@ QUICK_TOOLS = frozenset(
 )
 """Tools that have ended a moment after they were allowed. All others may run for hours."""
 
-_NO_MODEL = "<synthetic>"
+_LOCAL_OUTPUT = "<local-command-stdout>"
 
 
 class Patience(Fact, forbid_unknown_fields=True):
@@ -129,8 +129,8 @@ class Watch:
         self._after_tool = False
         self._answer: _Answer | None = None
         self._asks: dict[str, tuple[str, str]] = {}
-        self.spoke = False
-        """Whether the model has said anything in this run."""
+        self.answered_for = False
+        """Whether a turn of this run has come to anything, or somebody did not let it."""
 
     def hear(self, message: Message, at: int) -> None:
         """Take note of a message, at a time in ms. The CLI lives."""
@@ -140,7 +140,7 @@ class Watch:
         match message:
             case Assistant():
                 self._after_tool = False
-                self.spoke = self.spoke or message.message.model != _NO_MODEL
+                self.answered_for = True
                 for block in message.blocks:
                     if isinstance(block, ToolUseBlock):
                         self._tools[block.id] = block.name
@@ -149,6 +149,8 @@ class Watch:
                 for call in done:
                     self._tools.pop(call, None)
                 self._after_tool = self._after_tool or bool(done)
+                if _LOCAL_OUTPUT in message.text:  # how old versions tell what a command printed
+                    self.answered_for = True
             case Result():
                 self._tools.clear()
                 self._after_tool = False
@@ -160,6 +162,10 @@ class Watch:
                     self._explained = max(self._explained, int(info.resets_at) * 1000)
             case _:
                 pass
+
+    def asked_to(self, subtype: str) -> None:
+        """Somebody asks something of the CLI; what they break off need not come to anything."""
+        self.answered_for = self.answered_for or subtype == "interrupt"
 
     def touch(self, at: int) -> None:
         """Silence is counted from now on: we did something, or could not hear it before."""
