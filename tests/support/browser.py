@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from playwright.async_api import ConsoleMessage, Locator, Page, async_playwright, expect
+from playwright.async_api import Browser, ConsoleMessage, Locator, Page, async_playwright, expect
 
 from quarterdeck.cli.deck.serve import Deck
 from quarterdeck.fronts.http import Role, login_link
@@ -102,8 +102,8 @@ class Screen:
 
 
 @contextlib.asynccontextmanager
-async def browsing(deck: Deck, size: dict[str, int] | None = None) -> AsyncIterator[Screen]:
-    """A browser of its own, with one page of this size."""
+async def chromium() -> AsyncIterator[Browser]:
+    """A browser with nothing of anybody's in it."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     assert program is not None, "no Chromium: run make test, which installs it"
     # A socket of the browser is in its folder, and a socket's path has no more than 107 letters.
@@ -116,12 +116,19 @@ async def browsing(deck: Deck, size: dict[str, int] | None = None) -> AsyncItera
                 env={**environment},
             )
             try:
-                wanted = size or DESKTOP
-                context = await browser.new_context(
-                    viewport={"width": wanted["width"], "height": wanted["height"]}
-                )
-                screen = Screen(await context.new_page(), deck)
-                yield screen
-                assert not screen.complaints, screen.complaints
+                yield browser
             finally:
                 await browser.close()
+
+
+@contextlib.asynccontextmanager
+async def browsing(deck: Deck, size: dict[str, int] | None = None) -> AsyncIterator[Screen]:
+    """A browser of its own, with one page of this size."""
+    wanted = size or DESKTOP
+    async with chromium() as browser:
+        context = await browser.new_context(
+            viewport={"width": wanted["width"], "height": wanted["height"]}
+        )
+        screen = Screen(await context.new_page(), deck)
+        yield screen
+        assert not screen.complaints, screen.complaints

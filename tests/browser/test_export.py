@@ -1,0 +1,43 @@
+"""An exported page in a real browser: it opens from the disk, asks for nothing, runs nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.async_api import expect
+
+from quarterdeck.hub.export import Form
+from support.browser import chromium
+from support.exports import HOSTILE, STORY, answer, export, prompt
+
+Scheme = Literal["light", "dark"]
+
+
+@pytest.mark.parametrize(("scheme", "ground"), [("light", "253, 252, 250"), ("dark", "22, 24, 27")])
+async def test_an_exported_page_opens_and_asks_for_nothing(
+    tmp_path: Path, scheme: Scheme, ground: str
+) -> None:
+    hostile = [event for text in HOSTILE for event in (prompt(text), answer(text))]
+    file = tmp_path / "session.html"
+    file.write_text(await export(Form.HTML, *STORY, *hostile))
+    asked: list[str] = []
+    complaints: list[str] = []
+    async with chromium() as browser:
+        page = await browser.new_page(color_scheme=scheme)
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        await page.goto(file.as_uri(), wait_until="networkidle")
+        await expect(page.get_by_role("heading", name="One")).to_be_visible()
+        call = page.locator("details", has_text="Bash gave")
+        await expect(call.locator("pre")).to_be_hidden()
+        await call.locator("summary").click()
+        await expect(call.locator("pre")).to_have_text("a\n```\n</pre><script>x")
+        colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert colour == f"rgb({ground})"
+        assert await page.locator("script, img, iframe, svg, link").count() == 0
+    assert asked == [file.as_uri()]
+    assert complaints == []

@@ -1,0 +1,75 @@
+"""Sessions to export: a story with everything in it, and text that means harm."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec import Raw
+
+from quarterdeck.domain import events as fact
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.hub.export import Form, exported
+from quarterdeck.journal.memory import MemoryJournal
+
+SESSION = "s1"
+
+
+def said(kind: str, content: object, **more: Any) -> fact.Said:
+    """A line of the CLI."""
+    body = {"role": kind, "content": content, "type": "message", "id": "m", "model": "opus"}
+    line = {"type": kind, "message": body, "session_id": "c", "uuid": "u", **more}
+    return fact.Said(run="r", number=1, line=Raw(json.dumps(line).encode()))
+
+
+def answer(text: str) -> fact.Said:
+    """What the model said."""
+    return said("assistant", [{"type": "text", "text": text}])
+
+
+def prompt(text: str, by: str = "ann") -> fact.PromptQueued:
+    """What a person asked for."""
+    return fact.PromptQueued(prompt=text, content=Raw(json.dumps(text).encode()), by=by)
+
+
+async def export(form: Form, *events: fact.Event) -> str:
+    """The file of a session with these events."""
+    journal = MemoryJournal(clock=lambda: 1_760_000_000.0)
+    created = fact.SessionCreated(spec=SessionSpec(directory="/work", name="One"), by="ann")
+    await journal.append(SESSION, [created, *events])
+    view = await journal.summary(SESSION)
+    assert view is not None
+    pieces = exported(form, view, lambda after: journal.read(SESSION, after=after, limit=2))
+    return "".join([piece async for piece in pieces])
+
+
+CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls <b> ```"}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "a\n```\n</pre><script>x"}
+STORY = (
+    prompt("Look around & tell"),
+    said("assistant", [{"type": "thinking", "thinking": "hm", "signature": "x"}]),
+    said("assistant", [CALL]),
+    said("user", [RESULT]),
+    answer("**All** fine: `x`"),
+    fact.TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0.5),
+)
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "![picture](https://evil.example/p.png)",
+    "[click](javascript:alert(1))",
+    "[click](JaVaScRiPt:alert(1))",
+    "[x](data:text/html;base64,PHNjcmlwdD4=)",
+    "![x](data:image/svg+xml;base64,PHN2Zz4=)",
+    "[x](vbscript:x) [y](file:///etc/passwd) [z](//evil.example/x)",
+    "<a href='https://evil.example' onmouseover=x>y</a>",
+    '[x](https://ok.example "\\"><script>")',
+    '```"><script>alert(1)</script>\ncode\n```',
+    "| a |\n|:-:|\n| <svg onload=x> |",
+    "</section></main><style>*{background:url(https://evil.example)}</style>",
+    "<!-- --><meta http-equiv=refresh content=0;url=https://evil.example>",
+    "&lt;script&gt; \x00 \x1b[31m",
+    "[ref]\n\n[ref]: javascript:alert(1)",
+    "<https://ok.example/?a=<b>>  <javascript:alert(1)>",
+]
