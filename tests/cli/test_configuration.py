@@ -109,18 +109,18 @@ async def test_settings_that_cannot_be_applied_are_taken_back(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     configuration = made(file, "")
-    write(file, "[server]\nproxies = ['nonsense']\n")
-    taken: list[tuple[str, ...]] = []
+    write(file, "[log]\nfile = '/none/hub.log'\n")
+    taken: list[str | None] = []
 
     def take(settings: Settings) -> None:
-        taken.append(settings.server.proxies)
-        if settings.server.proxies:
-            raise UsageError("proxies: 'nonsense' is no address")
+        taken.append(settings.log.file)
+        if settings.log.file:
+            raise UsageError("log.file: it cannot be written")
 
     await reload(configuration, take)
-    assert taken == [("nonsense",), ()]
+    assert taken == ["/none/hub.log", None]
     assert configuration.loaded.settings == Settings()
-    assert "proxies: 'nonsense' is no address" in caplog.messages
+    assert "log.file: it cannot be written" in caplog.messages
 
 
 async def test_the_file_is_looked_at_now_and_then_and_at_a_signal(file: Path) -> None:

@@ -11,7 +11,7 @@ from quarterdeck.cli.deck.output import print_json, print_line
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.text import plain
 from quarterdeck.config.show import as_toml, as_values
-from quarterdeck.domain.errors import QuarterdeckError, UsageError
+from quarterdeck.domain.errors import ConfigError, UsageError
 
 
 def run_show(config: Path | None, *, json_output: bool) -> int:
@@ -39,13 +39,11 @@ def run_check(config: Path | None) -> int:
 
 
 def problems_of(config: Path | None) -> tuple[str, ...]:
-    """All that would keep the hub from starting with this configuration."""
-    from quarterdeck.cli.deck.serve import serving_of
-
+    """All that would keep the hub from going by this configuration."""
     try:
-        serving_of(Configuration(config).loaded.settings)
-    except QuarterdeckError as error:
-        return tuple(str(error).splitlines())
+        Configuration(config)
+    except ConfigError as error:
+        return error.problems
     return ()
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from quarterdeck.cli.deck.applying import CHECKS
 from quarterdeck.config import Change, Loaded, changes_between, parse
 from quarterdeck.config.read import LARGEST, Overrides
 from quarterdeck.domain.errors import ConfigError
@@ -69,6 +70,7 @@ class Configuration:
             home=self._environ.get("HOME", "/"),
             environ=self._environ,
             overrides=self._overrides,
+            checks=CHECKS,
         )
 
 

@@ -8,10 +8,11 @@ nearest right name. What it does not know it never repeats: a wrong value may be
 from __future__ import annotations
 
 import difflib
+import math
 import os.path
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -43,6 +44,9 @@ _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no",
 Overrides = Mapping[tuple[str, str], tuple[str, object]]
 """What flags say: section and key → the flag's name and its value."""
 
+Checks = Sequence[tuple[str, Callable[[Settings], object]]]
+"""By section: what raises a `UsageError` for settings that cannot be gone by."""
+
 _S = TypeVar("_S", bound=Struct)
 
 
@@ -61,10 +65,12 @@ def parse(
     home: str = "/",
     environ: Mapping[str, str] | None = None,
     overrides: Overrides | None = None,
+    checks: Checks = (),
 ) -> Loaded:
     """Read a configuration. `name` is the file's in messages, `folder` where it is.
 
-    Raises `ConfigError` with everything that is wrong.
+    `checks` are those of the parts that will go by it. Raises `ConfigError` with everything that is
+    wrong.
     """
     reader = _Reader(name, folder, home)
     values = reader.toml(text)
@@ -72,6 +78,9 @@ def parse(
     for (section, key), (flag, value) in (overrides or {}).items():
         reader.override(values, (section, key), flag, value)
     settings = reader.table(Settings, values, ())
+    if settings is not None:
+        for section, check in checks:
+            reader.check(section, check, settings)
     if reader.problems or settings is None:
         raise ConfigError(tuple(reader.problems))
     return Loaded(settings=settings, sources=reader.sources)
@@ -155,10 +164,16 @@ class _Reader:
         try:
             return struct(**made)
         except UsageError as error:
-            key, colon, rest = str(error).partition(": ")
-            place = (*at, key) if colon and key in fields else at
-            self._tell(place, rest if place != at else str(error))
+            self._tell_of(error, at, set(fields))
             return None
+
+    def check(self, section: str, check: Callable[[Settings], object], settings: Settings) -> None:
+        """Let a part say what it cannot go by."""
+        try:
+            check(settings)
+        except UsageError as error:
+            names = {each.path[-1] for each in all_settings() if each.path[0] == section}
+            self._tell_of(error, (section,), names)
 
     def _tables(self, table: Table, value: object, at: Key) -> object:
         match table.kind, value:
@@ -184,6 +199,9 @@ class _Reader:
         except msgspec.ValidationError:
             self._tell(at, f"{wanted(kind)} is wanted, {_not(kind, value)}")
             return None
+        if isinstance(made, float) and math.isinf(made) and not marked(kind, "endless"):
+            self._tell(at, f"{wanted(kind)} is wanted, and not {made}")
+            return None
         return self._path(made) if marked(kind, "path") else made
 
     def _path(self, given: object) -> object:
@@ -207,6 +225,14 @@ class _Reader:
         )
         where = f"{self._name}:{line}" if line else self._name
         self.problems.append(f"{where}: {_dotted(at)}: {text}" if at else f"{where}: {text}")
+
+    def _tell_of(self, error: UsageError, at: Key, names: set[str]) -> None:
+        """An error whose text begins with the name of a setting is about that setting."""
+        key, colon, rest = str(error).partition(": ")
+        if colon and key in names:
+            self._tell((*at, key), rest)
+        else:
+            self._tell(at, str(error))
 
     def _near(self, key: str, names: list[str], at: Key) -> str:
         if near := _nearest(key, names):

@@ -19,7 +19,8 @@ AT_START = {"at_start": True}
 SECRET = {"secret": True}
 
 Text = Annotated[str, Meta(min_length=1)]
-Seconds = Amount
+Seconds = Annotated[float, Meta(gt=0, extra={"endless": True})]
+"""It may be `inf`: then there is no end to the patience."""
 
 
 class Section(Fact, forbid_unknown_fields=True):

@@ -6,13 +6,25 @@ stands above, at the start and at each reload.
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from quarterdeck.cli.deck.telling import told_of
 from quarterdeck.config import Settings
+from quarterdeck.config.read import Checks
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.sessions import Budget
+from quarterdeck.fronts.http import Places
 from quarterdeck.hub.budgets import Limit, Limits
 from quarterdeck.hub.watchdog import Patience
 from quarterdeck.journal.retention import Retention
 
 MIB = 1024 * 1024
+
+
+def places(settings: Settings) -> Places:
+    """By which names the hub is known, from which pages it is used, through which proxies."""
+    server = settings.server
+    return Places.of(hosts=server.hosts, origins=server.origins, proxies=server.proxies)
 
 
 def session_budget(settings: Settings) -> Budget:
@@ -58,3 +70,23 @@ def retention(settings: Settings) -> Retention:
         bytes=None if kept.megabytes is None else kept.megabytes * MIB,
         archived_only=kept.archived_only,
     )
+
+
+def _known_projects(settings: Settings) -> None:
+    """Nobody waits for what happens in a project that is none."""
+    for webhook in settings.webhooks:
+        for name in webhook.projects:
+            if name not in settings.projects:
+                raise UsageError(f"there is no project {name!r}")
+
+
+CHECKS: Checks = (
+    ("server", places),
+    ("budget", session_budget),
+    ("budget", shared_limits),
+    ("watchdog", patience),
+    ("retention", retention),
+    ("webhooks", lambda settings: told_of(settings, Path("/"))),
+    ("webhooks", _known_projects),
+)
+"""What the parts say to a configuration, before any of it is taken over."""

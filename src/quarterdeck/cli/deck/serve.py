@@ -130,15 +130,10 @@ def serving_of(settings: Settings, *, runner: bool = True) -> Serving:
             certificate=None if server.certificate is None else Path(server.certificate),
             key=None if server.key is None else Path(server.key),
         ),
-        places=_places_of(settings),
+        places=applying.places(settings),
         runner=runner,
         settings=settings,
     )
-
-
-def _places_of(settings: Settings) -> Places:
-    server = settings.server
-    return Places.of(hosts=server.hosts, origins=server.origins, proxies=server.proxies)
 
 
 @asynccontextmanager
@@ -173,7 +168,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
             _take(serving.settings, hub, past)
 
             def take(settings: Settings) -> None:
-                access.places = _places(replace(serving, places=_places_of(settings)))
+                access.places = _places(replace(serving, places=applying.places(settings)))
                 telling.change(told_of(settings, home))
                 _take(settings, hub, past)
 

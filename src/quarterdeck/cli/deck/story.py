@@ -122,6 +122,8 @@ def told_of(event: fact.Event, dialogues: bool) -> tuple[str, str] | None:
             return f"renamed to «{one_line(name, 100)}» by {one_line(by, 60)}", "dim"
         case fact.SessionDeleted(by=by):
             return f"the session was deleted by {one_line(by, 60)}", "yellow"
+        case fact.WorktreeSettled(text=text, by=by):
+            return f"{one_line(text, 500)} ({one_line(by, 60)})", "dim"
         case fact.Noted(level=level, text=text):
             return text, "red" if level == "error" else "yellow" if level == "warning" else "dim"
         case _:
