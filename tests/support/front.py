@@ -18,6 +18,7 @@ from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.past import Past
+from quarterdeck.hub.worktrees import Workshop
 from support.small_deck import SmallDeck
 
 Json = dict[str, Any]
@@ -115,13 +116,12 @@ async def front(
     cli: ASGIApp | None = None,
     static: Path | None = None,
     deck: SmallDeck | None = None,
+    workshop: Workshop | None = None,
 ) -> AsyncIterator[Front]:
     """Run a front while the block runs."""
     deck = deck or SmallDeck()
     access = Access(folder, places=places)
-    past = await Past.open(
-        deck, deck.journal, folder / "search.db", config_dir=folder / "claude"
-    )
+    past = await Past.open(deck, deck.journal, folder / "search.db", config_dir=folder / "claude")
     app = make_app(
         deck,
         access,
@@ -130,6 +130,7 @@ async def front(
         static=static,
         pace=pace,
         past=past,
+        workshop=workshop,
     )
     async with past.running(), serve(app, Listen(port=0)) as url:
         assert isinstance(app, Gate)
