@@ -40,17 +40,20 @@ class _Index:
 
     def __init__(self, rules: Iterable[Placed]) -> None:
         self._by_word: dict[str, list[tuple[int, Placed]]] = {}
+        self._paths: list[tuple[int, Placed]] = []
         self._others: list[tuple[int, Placed]] = []
         for place, placed in enumerate(rules):
             word = _first(placed.rule)
-            if word is None:
+            if placed.rule.path is not None:
+                self._paths.append((place, placed))
+            elif word is None:
                 self._others.append((place, placed))
             else:
                 self._by_word.setdefault(word, []).append((place, placed))
 
-    def looked_at(self, words: set[str]) -> list[Placed]:
-        """The rules that may hit a command with one of these first words, in their order."""
-        found = list(self._others)
+    def looked_at(self, words: set[str], files: bool) -> list[Placed]:
+        """The rules that may hit a call with such commands, or with files, in their order."""
+        found = self._others + self._paths if files else list(self._others)
         for word in words:
             found.extend(self._by_word.get(word, ()))
         found.sort(key=lambda each: each[0])
@@ -99,7 +102,8 @@ class RuleSet:
         words: set[str],
     ) -> tuple[tuple[Placed, Match], ...]:
         found = []
-        for placed in self._indexes[behavior].looked_at(words):
+        files = any(need.target is not None for need in request.needs)
+        for placed in self._indexes[behavior].looked_at(words, files):
             hit = match(placed.rule, request, context, sense)
             if hit is not None:
                 found.append((placed, hit))

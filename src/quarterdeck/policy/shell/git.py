@@ -97,7 +97,7 @@ def git(words: tuple[Word, ...], here: Where) -> Known:
         effects.append(runs("which git command it is, is only known when it runs", rest[0].source))
         return Known(effects=tuple(effects))
     given = Options(rest)
-    for each in _ANYWHERE:
+    for each in _ANYWHERE if given else ():
         effects.extend(runs(f"git {each} may run other code", each) for _ in given.find(each))
     for each in _BY_SUBCOMMAND.get(name, ()):
         if each == name or (not each.startswith("-") and any(w.text == each for w in rest[1:])):
@@ -153,8 +153,9 @@ def _global(words: tuple[Word, ...]) -> tuple[list[Effect], int]:
 
 def _files(name: str, rest: tuple[Word, ...], here: Where) -> list[Effect]:
     effects: list[Effect] = []
-    for each in _WRITES:
-        for word, value in option(rest, each):
+    given = Options(rest)
+    for each in _WRITES if given else ():
+        for word, value in given.find(each):
             target = Target(source=word.source)
             if value is not None:
                 target = here.target(Word(source=value, text=value, prefix=value))

@@ -81,6 +81,10 @@ class Options:
             if text.startswith("-") and len(text) > 1:
                 self._dashed.append((at, text))
 
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._dashed)
+
     def find(self, name: str) -> Iterator[tuple[Word, str | None]]:
         """Every use of an option: its word, and its value if it has one that is known.
 
