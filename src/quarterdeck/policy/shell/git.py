@@ -88,7 +88,7 @@ _WRITES = (
 
 def git(words: tuple[Word, ...], here: Where) -> Known:
     """What a git command does beyond git's own work."""
-    effects, at = _global(words)
+    effects, at = _global(words, here)
     rest = words[at:]
     if not rest:
         return Known(effects=tuple(effects))
@@ -121,7 +121,7 @@ def _subcommand(name: str, each: str) -> Effect:
     return runs(f"git {what} may run other code", each)
 
 
-def _global(words: tuple[Word, ...]) -> tuple[list[Effect], int]:
+def _global(words: tuple[Word, ...], here: Where) -> tuple[list[Effect], int]:
     """Options of git itself, before the subcommand."""
     effects: list[Effect] = []
     at = 1
@@ -140,6 +140,9 @@ def _global(words: tuple[Word, ...]) -> tuple[list[Effect], int]:
             if not _SAFE_KEYS.fullmatch(key):
                 effects.append(runs("a setting may make git run a program", key.partition("=")[0]))
             takes = text == "-c"
+        elif text == "-C" and at + 1 < len(words):
+            # A repository's own settings may run programs: another one is not for free.
+            effects.append(reads(here.target(words[at + 1]), "git works there"))
         elif name in _GLOBAL_RISKS or (
             name not in _GLOBAL_VALUES
             and len(name) > 3

@@ -78,7 +78,6 @@ def language(name: str) -> _Reader | None:
 
 
 def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
-    del here
     effects: list[Effect] = []
     given = Options(_before_script(words) if name in _FROM_INPUT else words)
     for each in _CODE[name]:
@@ -91,6 +90,8 @@ def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
     told = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in words[1:])
     if name in _FROM_INPUT and not told and (not named or named[0].text == "-"):
         effects.append(runs(f"{name} runs what it is given as input", "-"))
+    elif name in _FROM_INPUT and not told:
+        effects.append(reads(here.target(named[0]), f"{name} runs it"))
     if (first := next(iter(words[1:]), None)) is not None and first.text is None:
         effects.append(runs(f"what {name} runs is only known when it runs", first.source))
     return Known(effects=tuple(effects))

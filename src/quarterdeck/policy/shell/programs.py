@@ -18,6 +18,7 @@ from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
 from quarterdeck.policy.shell.languages import LANGUAGES, language
+from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.places import HARMLESS, Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
@@ -314,7 +315,13 @@ def _valued(value: str | None, word: Word, here: Where) -> Target:
 def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where) -> list[Effect]:
     if program.use is Use.NOTHING:
         return []
-    named = list(operands(words, program.values))[program.skipped :]
+    # A pattern that is given by an option leaves every operand a file.
+    given = program.skipped == 1 and any(
+        word.prefix.startswith(("-e", "-f", "--regexp", "--file", "--from-file", "--files"))
+        or re.match(r"-[A-Za-z]*[ef]", word.prefix)
+        for word in words[1:]
+    )
+    named = list(operands(words, program.values))[0 if given else program.skipped :]
     files = [word for word in named if word.text not in HARMLESS]
     folder = [found for each in program.target for found in Options(words).find(each)]
     effects = [writes(_valued(value, word, here), f"{name} writes there") for word, value in folder]
@@ -382,6 +389,29 @@ def _make(words: tuple[Word, ...], here: Where) -> Known:
     return Known(effects=(*known.effects, *sets))
 
 
+_SENDING = (
+    "-d --data --data-ascii --data-binary --data-urlencode -F --form --json -H --header -b -w"
+)
+
+
+def _curl(words: tuple[Word, ...], here: Where) -> Known:
+    """It sends files that `@` or `<` names, and reads `file:` addresses."""
+    known = _regular("curl", PROGRAMS["curl"], words, here)
+    given = Options(words)
+    sends = [
+        runs(f"curl {each} may send a file", each)
+        for each in sorted(names(_SENDING))
+        for _, value in given.find(each)
+        if value is None or "@" in value or "<" in value
+    ]
+    local = [
+        runs("curl reads a file by its address", word.source)
+        for word in words[1:]
+        if not word.prefix.lower().startswith(("http:", "https:")) and ":/" in word.prefix
+    ]
+    return Known(effects=(*known.effects, *sends, *local))
+
+
 def _crontab(words: tuple[Word, ...], here: Where) -> Known:
     del here
     if [word.text for word in words[1:]] == ["-l"]:
@@ -399,4 +429,5 @@ _SPECIAL: dict[str, Callable[[tuple[Word, ...], Where], Known]] = {
     "make": _make,
     "gmake": _make,
     "crontab": _crontab,
+    "curl": _curl,
 }
