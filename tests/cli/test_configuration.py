@@ -105,8 +105,9 @@ async def test_a_new_version_that_is_wrong_or_gone_changes_nothing(
     assert str(file) in caplog.messages[0]
 
 
+@pytest.mark.parametrize("error", [UsageError("it cannot be written"), OSError("no room left")])
 async def test_settings_that_cannot_be_applied_are_taken_back(
-    file: Path, caplog: pytest.LogCaptureFixture
+    file: Path, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     configuration = made(file, "")
     write(file, "[log]\nfile = '/none/hub.log'\n")
@@ -115,12 +116,12 @@ async def test_settings_that_cannot_be_applied_are_taken_back(
     def take(settings: Settings) -> None:
         taken.append(settings.log.file)
         if settings.log.file:
-            raise UsageError("log.file: it cannot be written")
+            raise error
 
     await reload(configuration, take)
     assert taken == ["/none/hub.log", None]
     assert configuration.loaded.settings == Settings()
-    assert "log.file: it cannot be written" in caplog.messages
+    assert str(error) in caplog.text
 
 
 async def test_the_file_is_looked_at_now_and_then_and_at_a_signal(file: Path) -> None:

@@ -144,7 +144,7 @@ class ErrandRefused(Fact):
 
 AnyErrandResult = Changes | Settled | Folders
 
-_errands = msgspec.json.Decoder(AnyErrand)
+_errands: msgspec.json.Decoder[AnyErrand] = msgspec.json.Decoder(AnyErrand)
 
 
 def read_errand(line: bytes) -> AnyErrand:

@@ -151,11 +151,29 @@ def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:
         max_runs: Annotated[
             int | None, typer.Option("--max-runs", min=1, help="Agents at a time.")
         ] = None,
+        memory_floor: Annotated[
+            int | None,
+            typer.Option(
+                "--memory-floor", min=0, metavar="MIB", help="Start none when less is free."
+            ),
+        ] = None,
+        log_level: Annotated[
+            str | None, typer.Option("--log-level", help="debug, info, warning or error.")
+        ] = None,
+        log_format: Annotated[
+            str | None, typer.Option("--log-format", help="text or json.")
+        ] = None,
     ) -> None:
         """Run agents on this machine for a hub elsewhere. Ctrl-C ends them and it."""
         from quarterdeck.cli.deck.runner import run_runner
 
-        finish(run_runner, hub, token_file, machine, home, max_runs)
+        options = {
+            "--max-runs": max_runs,
+            "--memory-floor": memory_floor,
+            "--log-level": log_level,
+            "--log-format": log_format,
+        }
+        finish(run_runner, hub, token_file, machine, home, options)
 
     @app.command("demo")
     def _demo(

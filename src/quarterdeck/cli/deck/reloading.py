@@ -49,12 +49,10 @@ async def reload(configuration: Configuration, take: Callable[[Settings], None])
     try:
         changes = await anyio.to_thread.run_sync(configuration.reload)
         take(configuration.loaded.settings)
-    except QuarterdeckError as error:
+    except Exception as error:  # noqa: BLE001 - a hub does not end for what it is told to change
         configuration.loaded = before
         take(before.settings)
-        problems = error.problems if isinstance(error, ConfigError) else (str(error),)
-        for problem in problems:
-            log.error("%s", problem)
+        _log_problems(error)
         log.error("the configuration is not taken over; the one before it stays in force")
         return
     for change in changes:
@@ -62,6 +60,17 @@ async def reload(configuration: Configuration, take: Callable[[Settings], None])
         log.info("%s%s", change.text, later)
     if not changes:
         log.info("the configuration was read again, and says the same")
+
+
+def _log_problems(error: Exception) -> None:
+    match error:
+        case ConfigError(problems=problems):
+            for problem in problems:
+                log.error("%s", problem)
+        case QuarterdeckError():
+            log.error("%s", error)
+        case _:
+            log.error("the configuration could not be taken over", exc_info=error)
 
 
 async def _hear_signals(wanted: list[anyio.Event]) -> None:

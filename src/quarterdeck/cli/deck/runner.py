@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from quarterdeck.cli.deck.place import FAR_RUNNER
@@ -11,9 +12,16 @@ from quarterdeck.runner.__main__ import main
 
 
 def run_runner(
-    hub: str, token_file: Path, machine: str | None, home: Path | None, max_runs: int | None
+    hub: str,
+    token_file: Path,
+    machine: str | None,
+    home: Path | None,
+    options: Mapping[str, object],
 ) -> int:
-    """Run until a signal comes; its agents end with it. Gives the exit code."""
+    """Run until a signal comes; its agents end with it. Gives the exit code.
+
+    `options` are more of its command line, by their names; None is left out.
+    """
     if not token_file.is_file():
         raise UsageError(f"--token-file: {token_file} is no file; see `quarterdeck token`")
     folder = home or data_home() / FAR_RUNNER
@@ -22,6 +30,7 @@ def run_runner(
     arguments += ["--idle", "inf"]
     if machine is not None:
         arguments += ["--machine", machine]
-    if max_runs is not None:
-        arguments += ["--max-runs", str(max_runs)]
+    for option, value in options.items():
+        if value is not None:
+            arguments += [option, str(value)]
     return main(arguments)
