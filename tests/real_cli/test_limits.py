@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from quarterdeck import Query
-from quarterdeck.domain.errors import TurnFailed
+from quarterdeck.domain.errors import LinkClosed, TurnFailed
 from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.result import ResultSubtype
 from quarterdeck.wire.versions import flags_all_errors
+from support.meddling import Meddler
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -45,7 +46,8 @@ async def test_structured_output_is_typed_or_a_failure(seat: Seat) -> None:
 
 async def test_turns_and_budgets_have_limits(seat: Seat) -> None:
     look = ToolUse("Bash", {"command": "echo hi"})
-    async with seat.agent(max_turns=2, max_budget_usd=0.001) as agent:
+    meddler = Meddler()
+    async with seat.agent(max_turns=2, max_budget_usd=0.001, meddler=meddler) as agent:
         with anyio.fail_after(30):
             turn = await agent.query(play(*[look] * 5, "never")).finish()
             assert turn.failed
@@ -61,6 +63,12 @@ async def test_turns_and_budgets_have_limits(seat: Seat) -> None:
             while not (over := await agent.query("hello").finish()).failed:
                 assert len(seat.model.turns) < 20
             turns = [over, await agent.query("again").finish()]
+            if seat.transport == "stdio":
+                # The exit code is that of the last turn, as the CLI itself sees it.
+                await meddler.end_input()
+                with pytest.raises(LinkClosed) as caught:
+                    await agent.query("and again").finish()
+                assert caught.value.exit_code == (1 if flags_all_errors(seat.version) else 0)
     for turn in turns:
         assert turn.failed
         assert turn.result is not None

@@ -11,6 +11,7 @@ import pytest
 
 from quarterdeck import Agent, Allow, Deny, ToolAsk
 from quarterdeck.testing import ToolUse, play, reply
+from quarterdeck.wire.messages import User
 from quarterdeck.wire.permissions import PermissionMode, SetMode
 from quarterdeck.wire.requests import DecisionReasonType
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
@@ -52,6 +53,9 @@ async def an_allowed_call_runs_as_it_is_or_changed(
     assert not tool_results(messages)[0].is_error
     assert result_of(messages).permission_denials == ()
     seat.found("Allow")
+    # The newest says with the result who decided.
+    decided = [bytes(m.tool_result_meta) for m in messages if isinstance(m, User)]
+    assert any(b"user_temporary" in each for each in decided) is (seat.version >= release(325))
 
     (ask,) = decide.asks
     assert isinstance(ask, ToolAsk)

@@ -55,7 +55,9 @@ ENTER_PLAN = ToolUse("EnterPlanMode")
 
 
 def exit_plan(plan: str | None = None) -> ToolUse:
-    return ToolUse("ExitPlanMode", {} if plan is None else {"plan": plan})
+    """A plan, and what the model would like to be allowed with it: that alone allows nothing."""
+    wishes = {"allowedPrompts": [{"tool": "Bash", "prompt": "run the probe"}]}
+    return ToolUse("ExitPlanMode", {} if plan is None else {"plan": plan, **wishes})
 
 
 def questions(decide: Callable[[QuestionsAsk], Decision]) -> Callable[[AnyAsk], Decision]:
