@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.domain.events import Said
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.hub.dialled import cli_token
@@ -39,10 +40,12 @@ async def dialling(
     url: str,
     token: str,
     resume: str | None = None,
+    **more: str,
 ) -> AsyncIterator[SubprocessLink]:
     """A CLI that somebody started to dial."""
     (folder / "home").mkdir(exist_ok=True)
-    env = isolated_env(folder / "home", model.url, CLAUDE_CODE_SESSION_ACCESS_TOKEN=token)
+    more |= {"CLAUDE_CODE_SESSION_ACCESS_TOKEN": token}
+    env = isolated_env(folder / "home", model.url, **more)
     argv = to_argv(Launch(sdk_url=url, resume=resume))
     async with await SubprocessLink.start(cli.command, argv, cwd=folder, env=env) as process:
         yield process
@@ -87,6 +90,26 @@ async def test_a_cli_at_the_root_is_adopted_and_steered_like_any_other(
             await until(hub, session, lambda view: view.state is SessionState.ENDED)
             await gone(process)  # 2.1.37 has dialled again before, and was not let in
             assert [view.session for view in await hub.sessions()] == [session]
+
+
+@pytest.mark.parametrize("own_path", [False, True])
+async def test_a_cli_that_posts_what_it_says_is_adopted_too(
+    own_path: bool, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
+    mine = new_id()
+    place, named = (f"/v1/ws/{mine}", mine) if own_path else ("/", "/")
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        hybrid = {"CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2": "1"}
+        token = cli_token(SECRET, named)
+        url = f"ws://127.0.0.1:{port}{place}"
+        async with dialling(clis["2.1.120"], model, tmp_path, url, token, **hybrid):
+            session = await adopted(hub)
+            content = Raw(json.dumps(play(Text("posted"))).encode())
+            await hub.submit(wish.SendPrompt(session=session, prompt="p", content=content))
+            await until(hub, session, lambda view: view.turns == 1)
+            said = [e.event for e in await hub.events(session) if isinstance(e.event, Said)]
+            assert any(b"posted" in bytes(event.line) for event in said)
 
 
 @pytest.mark.parametrize("version", ["2.1.62", "2.1.120"])

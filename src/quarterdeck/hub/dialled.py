@@ -33,6 +33,8 @@ log = logging.getLogger(__name__)
 DIALLED = "dialled"
 """What the machine of such a run is called: we do not know which it is."""
 OWN_PATH = "/v1/ws/"
+ROOT_EVENTS = "/events"
+"""Where a CLI that dialled `/` posts what it says, if it is told to post."""
 RETRY_SECONDS = 0.5
 """Until a journal that could not be written is tried again."""
 
@@ -58,6 +60,8 @@ class _Port:
         self.link = WebSocketLink()
         self.known = said > 0
         self.stopped = False
+        self.root = False
+        """Whether it dialled `/`."""
         self._lines: list[bytes] = []
         self._wake = anyio.Event()
 
@@ -127,7 +131,19 @@ class Dialled:
         """Serve one connection or POST of a CLI."""
         if scope["type"] == "websocket":
             scope = await self._placed(scope)
+        elif path_of(scope) == ROOT_EVENTS:
+            scope = self._posted(scope)
         await self._endpoint(scope, receive, send)
+
+    def _posted(self, scope: Scope) -> Scope:
+        """The events of a CLI that dialled `/` and sends them by POST: it says not which it is.
+
+        So there may be one such CLI at a time. Others are told that nobody knows them.
+        """
+        there = [port.session for port in self._ports.values() if port.root and port.link.connected]
+        if len(there) != 1 or not self._bears(scope, "/"):
+            return scope
+        return self._at(scope, f"/v1/session/{there[0]}/events", there[0])
 
     async def _placed(self, scope: Scope) -> Scope:
         """Give a CLI that dialled `/` a session's own path; make the session if there is none."""
@@ -147,12 +163,18 @@ class Dialled:
             return scope
         if session not in self._ports:
             await self._adopt(session, _has_been_here(scope), address_of(scope))
+        if path == "/" and session in self._ports:
+            self._ports[session].root = True
+        return self._at(scope, OWN_PATH + session, session)
+
+    def _at(self, scope: Scope, path: str, session: str) -> Scope:
+        """The same, at a session's own path, and with its own token."""
         token = f"Bearer {cli_token(self._secret, session)}".encode()
         headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]
         return {
             **scope,
-            "path": OWN_PATH + session,
-            "raw_path": (OWN_PATH + session).encode(),
+            "path": path,
+            "raw_path": path.encode(),
             "headers": [*headers, (b"authorization", token)],
         }
 

@@ -62,6 +62,8 @@ _HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 _STRICT_TRANSPORT = (b"strict-transport-security", b"max-age=31536000")
 _NO_STORE = (b"cache-control", b"no-store")
+_OF_CLIS = {("/", "websocket"), ("/events", "http")}
+"""Where a CLI that dialled `/` talks: the second is for one that posts what it says."""
 
 
 class Gate:
@@ -115,7 +117,7 @@ class Gate:
         scope["client"] = (visit.address, 0)  # as a proxy that we believe has it
         if path == "/runner" or path.startswith("/runner/"):
             return _not_for_pages(scope, self._runner)
-        if path.startswith("/v1/") or (path == "/" and scope["type"] == "websocket"):
+        if path.startswith("/v1/") or (path, scope["type"]) in _OF_CLIS:
             return _not_for_pages(scope, self._cli)
         by_cookie = not headers_of(scope, b"authorization")
         self._access.places.check_origin(
