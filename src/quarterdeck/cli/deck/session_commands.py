@@ -71,6 +71,10 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
             list[str] | None,
             typer.Option("--deny", metavar="RULE", help="Is never done. Repeatable."),
         ] = None,
+        policy: Annotated[
+            str | None,
+            typer.Option("--policy", help="A policy or preset, on top of the one for all."),
+        ] = None,
         auto_approve: Annotated[
             list[str] | None,
             typer.Option(
@@ -136,6 +140,7 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
             name=name,
             machine=machine,
             worktree=worktree,
+            policy=policy,
             claude=claude,
             model=model,
             mode=mode,

@@ -1,0 +1,101 @@
+"""`quarterdeck policy`, `quarterdeck audit verify`, and the how-to about them as it is written."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from quarterdeck.testing import fake
+from support.pages import page
+from support.served_deck import ServedDeck, until_true
+
+pytestmark = pytest.mark.anyio
+
+HOW_TO = page("docs/how-to/write-a-policy-for-a-team.md")
+(TEAM,) = HOW_TO.blocks("toml")
+
+
+def save(deck: ServedDeck, text: str = TEAM.code) -> None:
+    """The policy of the page, or another, where its reader has saved it."""
+    (deck.command.work / "team.toml").write_text(text)
+
+
+async def test_the_commands_of_the_page_that_need_no_hub_print_what_it_says(
+    deck: ServedDeck,
+) -> None:
+    save(deck)
+    blocks = HOW_TO.blocks("console")
+    assert len(blocks) == 3
+    for block in blocks:
+        command, _, wanted = block.code.partition("\n")
+        words = shlex.split(command.removeprefix("$ quarterdeck "))
+        assert (await deck(*words)).out == wanted
+
+
+async def test_the_commands_of_the_page_that_need_a_hub_run(deck: ServedDeck) -> None:
+    save(deck)
+    deck.command.play_fake(fake.Serve())
+    await deck.serve()
+    said: list[str] = []
+    for block in HOW_TO.blocks("bash"):
+        for line in block.code.splitlines():
+            words = shlex.split(line)
+            if words[0] == "cp":
+                (deck.data / "policy.toml").write_text(TEAM.code)
+                continue
+            assert words[0] == "quarterdeck"
+            said.append((await deck(*words[1:])).out)
+    replayed, shown, grant, grants, suggested, audit, verified = said
+    assert replayed == "0 calls, 0 as before, 0 otherwise.\n"
+    assert "policy.toml: in force since" in shown
+    assert "13 rules" in shown
+    assert grants.startswith(f"{grant.strip()}  Bash(npm audit:*)  until ")
+    assert suggested.startswith("# Nothing was answered often enough")
+    assert audit == ""
+    assert verified.startswith("The audit log is as it was written: 0 decisions.\nhead 0:")
+
+    # A wrong edit is refused, and the text before it stays in force.
+    (deck.data / "policy.toml").write_text(TEAM.code + "\n[[rule]]\nverdct = 'deny'\n")
+    refused = (await deck("policy", "show", code=1)).out
+    assert "REFUSED; its last good text is in force" in refused
+    assert "did you mean 'verdict'?" in refused
+    explained = await deck("policy", "explain", "Bash", "git push", "--branch", "main", "--json")
+    assert json.loads(explained.out)["rule"] == "main is for people"
+    (deck.data / "policy.toml").write_text("")
+    await until_true(lambda: deck.client.policy().files[0].rules == 0)
+
+    await deck("policy", "revoke", grant.strip()[:20])
+    assert (await deck("policy", "grants")).out == ""
+    assert "no grant" in (await deck("policy", "revoke", "nothing", code=1)).err
+    assert "no policy 'nope'" in (await deck("new", ".", "--policy", "nope", code=1)).err
+    head = f"5:{'0' * 64}"
+    assert "cut off" in (await deck("audit", "verify", "--head", head, code=1)).out
+
+
+async def test_what_cannot_be_right_is_said_before_anything_is_asked(
+    deck: ServedDeck,
+) -> None:
+    save(deck, "default = 'sometimes'\n")
+    wrong = (await deck("policy", "check", "team.toml", code=1)).out
+    assert (
+        wrong == "team.toml:1: default: one of cli, ask, deny is wanted; there are ask, cli, deny\n"
+    )
+    checked = json.loads((await deck("policy", "check", "team.toml", "--json", code=1)).out)
+    assert checked["flaws"][0]["line"] == 1
+    await deck("policy", "check", "nothing.toml", code=2)
+    assert (
+        "team.toml:1" in (await deck("policy", "explain", "X", "--file", "team.toml", code=2)).err
+    )
+
+
+async def test_presets_and_settings_are_printed_as_policies(deck: ServedDeck) -> None:
+    assert "read-only" in (await deck("policy", "preset")).out
+    save(deck, (await deck("policy", "preset", "careful")).out)
+    assert "is good" in (await deck("policy", "check", "team.toml")).out
+    settings = deck.command.work / "settings.json"
+    rules = {"allow": ["Bash(npm test:*)"], "deny": ["Read(./.env)"]}
+    settings.write_text(json.dumps({"permissions": rules}))
+    save(deck, (await deck("policy", "import", "settings.json")).out)
+    assert (await deck("policy", "check", "team.toml")).out.startswith("team.toml is good: 2 rules")
