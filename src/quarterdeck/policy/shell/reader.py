@@ -186,8 +186,12 @@ class _Reader(Pieces):
     def _compound(self, node: Node) -> None:
         if node.children and node.children[0].type == "((":
             self._arithmetic(node)
-        else:
-            self._sequence(node)
+            return
+        opened = self._bytes[node.start_byte + 1 : node.start_byte + 2]
+        if opened not in {b" ", b"\t", b"\n"} or node.named_child_count == 0:
+            # `{}` and `{ls` are names of commands to bash: a group begins with a blank.
+            self._doubt(node, "it is no group of commands")
+        self._sequence(node)
 
     def _for_numbers(self, node: Node) -> None:
         self._doubt(node, "arithmetic evaluates what variables hold")
