@@ -62,9 +62,7 @@ class Plan(Fact, omit_defaults=False):
         return sum(each.bytes for each in self.leaving)
 
 
-def plan(
-    rule: Retention, views: Iterable[SessionView], sizes: Mapping[str, int], now: int
-) -> Plan:
+def plan(rule: Retention, views: Iterable[SessionView], sizes: Mapping[str, int], now: int) -> Plan:
     """What the rule means for these sessions, at a time in ms since 1970."""
     everything = list(views)
     total = sum(sizes.get(view.session, 0) for view in everything)
