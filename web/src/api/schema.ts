@@ -355,6 +355,214 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListTokens
+         * @description Who has access. For owners.
+         */
+        get: operations["ApiTokensListTokens"];
+        put?: never;
+        /**
+         * MakeToken
+         * @description Make a bearer token for a program or a person. For owners.
+         */
+        post: operations["ApiTokensMakeToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tokens/{grant_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * RevokeToken
+         * @description Take access back, from open connections too; gives who is left. For owners.
+         */
+        delete: operations["ApiTokensGrantIdRevokeToken"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ShowPolicy
+         * @description The policies in force, and what is wrong with their files.
+         */
+        get: operations["ApiPolicyShowPolicy"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * CheckPolicy
+         * @description Read a policy with its examples, and put nothing into force.
+         */
+        post: operations["ApiPolicyCheckCheckPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ExplainCall
+         * @description Which rules hit which part of a call, and which decided.
+         */
+        post: operations["ApiPolicyExplainExplainCall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ReplayPolicy
+         * @description What a policy would have done with the calls of the past, against what was done.
+         */
+        post: operations["ApiPolicyReplayReplayPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * SuggestRules
+         * @description Rules learnt from the answers that people gave, with the history that supports each.
+         */
+        get: operations["ApiPolicySuggestionsSuggestRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ListGrants
+         * @description What people have granted: by answering «always», or here.
+         */
+        get: operations["ApiPolicyGrantsListGrants"];
+        put?: never;
+        /**
+         * AddGrant
+         * @description Allow something without a question. What a policy denies or asks about stays so.
+         */
+        post: operations["ApiPolicyGrantsAddGrant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policy/grants/{grant_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * RevokeGrant
+         * @description Take a grant back.
+         */
+        delete: operations["ApiPolicyGrantsGrantIdRevokeGrant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/audit/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * VerifyAudit
+         * @description Check that nobody has changed the audit log, up to the head that it gives.
+         */
+        get: operations["ApiAuditVerifyVerifyAudit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/usage": {
         parameters: {
             query?: never;
@@ -458,6 +666,92 @@ export interface paths {
         get: operations["ApiMachinesDirectoriesListDirectories"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Search
+         * @description Search prompts, answers and calls of tools over all sessions, newest first.
+         *
+         *     All words must be there. `project` is a project's name, or a folder's path with all below it.
+         */
+        get: operations["ApiSearchSearch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * ExportSession
+         * @description A session as a file: Markdown, one page of HTML, or all its events, a JSON object a line.
+         */
+        get: operations["ApiSessionsSessionIdExportExportSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ImportSessions
+         * @description Take in sessions that the CLI left on the disk of the hub's machine.
+         *
+         *     Again and again is once: only what is new is added.
+         */
+        post: operations["ApiImportImportSessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * ApplyRetention
+         * @description Tell which sessions are too old or too large to be kept, or delete them.
+         *
+         *     A session that is in use always stays.
+         */
+        post: operations["ApiRetentionApplyRetention"];
         delete?: never;
         options?: never;
         head?: never;
@@ -699,6 +993,39 @@ export interface components {
             spent: number;
         };
         /**
+         * CallQuestion
+         * @description A call to be explained. What is left out is unknown, or the session's.
+         */
+        CallQuestion: {
+            tool: string;
+            /** @default  */
+            argument?: string;
+            /** @default null */
+            session?: string | null;
+            /** @default null */
+            policy?: string | null;
+            /** @default null */
+            text?: string | null;
+            /** @default null */
+            cwd?: string | null;
+            /** @default null */
+            branch?: string | null;
+            /** @default null */
+            project?: string | null;
+            /** @default null */
+            machine?: string | null;
+            /** @default null */
+            user?: string | null;
+            /** @default null */
+            mode?: string | null;
+            /** @default null */
+            origin?: string | null;
+            /** @default null */
+            cost?: number | null;
+            /** @default null */
+            at?: number | null;
+        };
+        /**
          * CancelPrompt
          * @description Do not have it done; only while it is queued.
          */
@@ -709,6 +1036,29 @@ export interface components {
             by?: string;
             session: string;
             prompt: string;
+        };
+        /**
+         * ChainFlaw
+         * @description Something that was changed after it was written.
+         */
+        ChainFlaw: {
+            position: number;
+            session: string;
+            text: string;
+        };
+        /**
+         * Change
+         * @description A call that this policy would have treated otherwise.
+         */
+        Change: {
+            session: string;
+            at: number;
+            tool: string;
+            call: string;
+            then: string;
+            now: string;
+            by: string;
+            reasons?: string[];
         };
         /**
          * ChangePrompt
@@ -766,6 +1116,16 @@ export interface components {
             text?: string;
             /** @default false */
             text_cut?: boolean;
+        };
+        /**
+         * Checked
+         * @description What a check came to. Good: no flaws.
+         */
+        Checked: {
+            entries: number;
+            forgotten: number;
+            head: components["schemas"]["Head"];
+            flaws?: components["schemas"]["ChainFlaw"][];
         };
         /**
          * CliSession
@@ -899,6 +1259,23 @@ export interface components {
             event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["Decided"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
         };
         /**
+         * Explanation
+         * @description A verdict, taken apart.
+         */
+        Explanation: {
+            tool: string;
+            verdict: string;
+            rule: string | null;
+            source: string | null;
+            reasons: string[];
+            message: string;
+            rewritten: string | null;
+            answered_by: string[][];
+            wait: number | null;
+            then: string;
+            parts: components["schemas"]["PartExplained"][];
+        };
+        /**
          * FileChange
          * @description A file that is different. `added` and `removed` count lines; None for a binary file.
          */
@@ -911,6 +1288,14 @@ export interface components {
             added?: number | null;
             /** @default null */
             removed?: number | null;
+        };
+        /**
+         * Flaw
+         * @description What is wrong with a file, and on which line.
+         */
+        Flaw: {
+            line: number;
+            text: string;
         };
         /**
          * Folder
@@ -950,12 +1335,113 @@ export interface components {
             name?: string | null;
         };
         /**
+         * Grant
+         * @description Something that a person allowed until further notice, or until a time.
+         */
+        Grant: {
+            id: string;
+            rules: string[];
+            by: string;
+            at: number;
+            /** @default null */
+            until?: number | null;
+            /** @default null */
+            directory?: string | null;
+            /** @default null */
+            project?: string | null;
+            /** @default null */
+            ask?: string | null;
+        };
+        /**
+         * GrantList
+         * @description Who has access, oldest first.
+         */
+        GrantList: {
+            tokens: components["schemas"]["GrantShape"][];
+        };
+        /**
+         * GrantShape
+         * @description Somebody's way in. Times are in seconds since 1970.
+         */
+        GrantShape: {
+            id: string;
+            name: string;
+            /** @enum {unknown} */
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            /** @enum {unknown} */
+            kind: "token" | "browser" | "code";
+            made: number;
+            expires: number | null;
+        };
+        /**
+         * Head
+         * @description How far the chain goes. Two journals with one head have the same audit log up to there.
+         */
+        Head: {
+            position: number;
+            seal: string;
+        };
+        /**
          * Health
          * @description The server answers.
          */
         Health: {
             ok: boolean;
             version: string;
+        };
+        /**
+         * Hit
+         * @description A text that was found, with where it is: event `seq` of its session.
+         */
+        Hit: {
+            session: string;
+            seq: number;
+            at: number;
+            /** @enum {unknown} */
+            kind: "prompt" | "answer" | "tool";
+            snippet: components["schemas"]["Snippet"];
+            tool: string | null;
+            name: string;
+            project: string | null;
+            machine: string;
+            directory: string;
+        };
+        /**
+         * Hits
+         * @description A page of what was found, newest first. `next` is the `before` of the following page.
+         */
+        Hits: {
+            hits: components["schemas"]["Hit"][];
+            next: number | null;
+            behind: number;
+        };
+        /**
+         * ImportReport
+         * @description What an import did, or (`dry_run`) would do, oldest session first.
+         */
+        ImportReport: {
+            dry_run: boolean;
+            folder: string;
+            sessions: components["schemas"]["ImportedSession"][];
+        };
+        /**
+         * ImportedSession
+         * @description A session on disk, and what became of it.
+         */
+        ImportedSession: {
+            cli_session: string;
+            /** @enum {unknown} */
+            outcome: "new" | "more" | "known" | "running" | "broken";
+            /** @default null */
+            session?: string | null;
+            /** @default  */
+            name?: string;
+            /** @default  */
+            directory?: string;
+            /** @default 0 */
+            messages?: number;
+            /** @default  */
+            detail?: string;
         };
         /**
          * Interrupt
@@ -967,6 +1453,18 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
+        };
+        /**
+         * Leaving
+         * @description A session that goes, and why.
+         */
+        Leaving: {
+            session: string;
+            name: string;
+            updated: number;
+            bytes: number;
+            archived: boolean;
+            reason: string;
         };
         /**
          * LimitState
@@ -1044,6 +1542,25 @@ export interface components {
             clock_ahead_ms?: number | null;
         };
         /**
+         * MadeToken
+         * @description A token. It is told this once, and kept nowhere.
+         */
+        MadeToken: {
+            token: string;
+        };
+        /**
+         * Matched
+         * @description A rule that hit a call, and the parts of it that it hit.
+         */
+        Matched: {
+            rule: string;
+            source: string;
+            verdict: string;
+            parts: string[];
+            /** @default true */
+            sure?: boolean;
+        };
+        /**
          * Me
          * @description Whoever asks.
          */
@@ -1097,6 +1614,30 @@ export interface components {
             name?: string | null;
         };
         /**
+         * NewImport
+         * @description Take in sessions that the CLI left on the disk of the hub's machine.
+         */
+        NewImport: {
+            /** @default null */
+            directory?: string | null;
+            sessions?: string[];
+            /** @default false */
+            dry_run?: boolean;
+        };
+        /**
+         * NewPolicyGrant
+         * @description Allow something without a question, until it is revoked or for some time.
+         */
+        NewPolicyGrant: {
+            rules: string[];
+            /** @default null */
+            seconds?: number | null;
+            /** @default null */
+            directory?: string | null;
+            /** @default null */
+            project?: string | null;
+        };
+        /**
          * NewPrompt
          * @description Have something done. The same `prompt` id twice is once.
          */
@@ -1104,6 +1645,20 @@ export interface components {
             content: unknown;
             /** @default null */
             prompt?: string | null;
+        };
+        /**
+         * NewRetention
+         * @description Delete what is old. What is left out is no limit; all left out: the rule of the hub holds.
+         */
+        NewRetention: {
+            /** @default null */
+            days?: number | null;
+            /** @default null */
+            megabytes?: number | null;
+            /** @default false */
+            archived_only?: boolean;
+            /** @default true */
+            dry_run?: boolean;
         };
         /**
          * NewSession
@@ -1118,6 +1673,15 @@ export interface components {
             prompt_id?: string | null;
             /** @default null */
             cli_session?: string | null;
+        };
+        /**
+         * NewToken
+         * @description Let somebody in.
+         */
+        NewToken: {
+            name: string;
+            /** @enum {unknown} */
+            role: "operator" | "owner" | "viewer";
         };
         /**
          * Noted
@@ -1159,6 +1723,19 @@ export interface components {
             answer?: unknown;
         };
         /**
+         * PartExplained
+         * @description One thing that must be allowed, and the rules that hit it.
+         */
+        PartExplained: {
+            kind: string;
+            what: string;
+            /** @default  */
+            why?: string;
+            /** @default false */
+            free?: boolean;
+            rules?: components["schemas"]["Matched"][];
+        };
+        /**
          * PlanAnswer
          * @description What is to become of a plan.
          *
@@ -1172,6 +1749,69 @@ export interface components {
             choice: "auto" | "fresh" | "manual" | "reject" | "revise";
             /** @default  */
             feedback?: string;
+        };
+        /**
+         * PolicyChecked
+         * @description What a policy's text is worth.
+         */
+        PolicyChecked: {
+            good: boolean;
+            rules: number;
+            examples: number;
+            flaws: components["schemas"]["Flaw"][];
+        };
+        /**
+         * PolicyGrants
+         * @description What people have granted, oldest first.
+         */
+        PolicyGrants: {
+            grants: components["schemas"]["Grant"][];
+        };
+        /**
+         * PolicyState
+         * @description A policy file, and what became of it.
+         */
+        PolicyState: {
+            name: string;
+            path: string;
+            in_force: string;
+            /** @default 0 */
+            rules?: number;
+            /** @default 0 */
+            examples?: number;
+            /** @default cli */
+            default?: string;
+            /** @default 0 */
+            since?: number;
+            flaws?: components["schemas"]["Flaw"][];
+        };
+        /**
+         * PolicyText
+         * @description A policy, as its file would have it.
+         */
+        PolicyText: {
+            text: string;
+        };
+        /**
+         * PolicyTrial
+         * @description A policy to be held against the calls of the past.
+         */
+        PolicyTrial: {
+            text: string;
+            /** @default null */
+            since?: number | null;
+            /** @default null */
+            session?: string | null;
+        };
+        /**
+         * PolicyView
+         * @description What is in force.
+         */
+        PolicyView: {
+            files: components["schemas"]["PolicyState"][];
+            names: string[];
+            grants: components["schemas"]["Grant"][];
+            grants_flaw: string | null;
         };
         /**
          * Problem
@@ -1228,10 +1868,12 @@ export interface components {
             ask_timeout?: number | null;
             /** @default false */
             api_billing?: boolean;
+            /** @default false */
+            restart?: boolean;
         };
         /**
          * ProjectBudget
-         * @description What may be spent in a project: in each run and session of it, and in all of them a day.
+         * @description What may be spent in a project: in each run, each session, and in all of them together.
          */
         ProjectBudget: {
             /** @default null */
@@ -1243,9 +1885,9 @@ export interface components {
             /** @default null */
             session_tokens?: number | null;
             /** @default null */
-            day_usd?: number | null;
+            total_usd?: number | null;
             /** @default null */
-            day_tokens?: number | null;
+            total_tokens?: number | null;
         };
         /**
          * ProjectList
@@ -1377,7 +2019,8 @@ export interface components {
          * Recalled
          * @description A message that nobody heard: read from the transcript that the CLI keeps on its own disk.
          *
-         *     `line` is in the form in which the CLI would have said it.
+         *     `line` is in the form in which the CLI would have said it. With the run `IMPORTED` it was said
+         *     before the session was ours: the echo of a prompt is then all that there is of the prompt.
          */
         Recalled: {
             /** @constant */
@@ -1399,6 +2042,20 @@ export interface components {
             name: string;
         };
         /**
+         * Replay
+         * @description What a replay came to.
+         */
+        Replay: {
+            calls: number;
+            same: number;
+            counts: {
+                [key: string]: number;
+            };
+            changes: components["schemas"]["Change"][];
+            /** @default false */
+            truncated?: boolean;
+        };
+        /**
          * ResumeSession
          * @description Start a CLI for it again, where the last one ended.
          */
@@ -1408,6 +2065,17 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
+        };
+        /**
+         * RetentionReport
+         * @description What went, or (`dry_run`) would go.
+         */
+        RetentionReport: {
+            dry_run: boolean;
+            leaving: components["schemas"]["Leaving"][];
+            freed_bytes: number;
+            sessions: number;
+            bytes: number;
         };
         /**
          * RunEnded
@@ -1692,6 +2360,20 @@ export interface components {
             message?: string;
         };
         /**
+         * Snippet
+         * @description A piece of the text around the matches. Plain text: nothing in it is markup.
+         *
+         *     `ranges` are the matches, as pairs of first and last-plus-one, counted in characters (code
+         *     points of Unicode, not in units of UTF-16).
+         */
+        Snippet: {
+            text: string;
+            ranges: [
+                number,
+                number
+            ][];
+        };
+        /**
          * SpecChanged
          * @description What its next run is started with has changed: mode, model, what is auto-approved.
          */
@@ -1733,6 +2415,29 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
+        };
+        /**
+         * Suggestion
+         * @description A rule that people's answers support.
+         */
+        Suggestion: {
+            verdict: string;
+            toml: string;
+            allowed: number;
+            denied: number;
+            people: string[];
+            first: number;
+            last: number;
+            examples: string[];
+            admits: string[];
+            means: string;
+        };
+        /**
+         * SuggestionList
+         * @description Rules that people's answers support, the best supported first.
+         */
+        SuggestionList: {
+            suggestions: components["schemas"]["Suggestion"][];
         };
         /**
          * TurnEnded
@@ -4220,6 +4925,1270 @@ export interface operations {
             };
         };
     };
+    ApiTokensListTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GrantList"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiTokensMakeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeToken"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiTokensGrantIdRevokeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of somebody's access */
+                grant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GrantList"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyShowPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyView"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyCheckCheckPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PolicyText"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyChecked"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyExplainExplainCall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CallQuestion"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Explanation"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyReplayReplayPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PolicyTrial"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Replay"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicySuggestionsSuggestRules: {
+        parameters: {
+            query?: {
+                /** @description In ms since 1970; else the last 30 days */
+                since?: number | null;
+                /** @description Alike answers at least */
+                least?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionList"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyGrantsListGrants: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PolicyGrants"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyGrantsAddGrant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPolicyGrant"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiPolicyGrantsGrantIdRevokeGrant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A grant's id */
+                grant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Grant"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiAuditVerifyVerifyAudit: {
+        parameters: {
+            query?: {
+                /** @description A head that you have kept */
+                head?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Checked"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     ApiUsageGetUsage: {
         parameters: {
             query?: {
@@ -4715,6 +6684,460 @@ export interface operations {
             };
             /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSearchSearch: {
+        parameters: {
+            query: {
+                /** @description Words; "a phrase", a begin*, -without */
+                q: string;
+                session?: string | null;
+                project?: string | null;
+                machine?: string | null;
+                tool?: string | null;
+                /** @description Only these texts */
+                kind?: "prompt" | "answer" | "tool" | null;
+                /** @description In ms since 1970 */
+                since?: number | null;
+                /** @description In ms since 1970 */
+                until?: number | null;
+                /** @description The `next` of the page before */
+                before?: number | null;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Hits"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdExportExportSession: {
+        parameters: {
+            query?: {
+                /** @description As what */
+                format?: "markdown" | "html" | "json";
+            };
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": string;
+                    "text/html": string;
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiImportImportSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewImport"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportReport"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiRetentionApplyRetention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewRetention"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionReport"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };

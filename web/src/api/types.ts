@@ -1,5 +1,5 @@
 // Names for the parts of the hub's schema that the deck speaks of. The schema itself is generated
-// (`make web-types`), and a test fails when it is not what the hub says.
+// (`make types`), and a test fails when it is not what the hub says.
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];

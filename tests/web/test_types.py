@@ -1,0 +1,18 @@
+"""The web deck's types are those that the hub's schema says now."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+SECONDS = 180
+
+
+def test_the_decks_types_are_what_the_hubs_schema_says(tmp_path: Path) -> None:
+    written = tmp_path / "schema.ts"
+    command = [sys.executable, ROOT / "tools" / "write_web_types.py", written]
+    subprocess.run(command, check=True, timeout=SECONDS)
+    kept = ROOT / "web" / "src" / "api" / "schema.ts"
+    assert written.read_text() == kept.read_text(), "the schema has changed: run make types"
