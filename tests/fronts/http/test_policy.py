@@ -1,0 +1,118 @@
+"""Policy over HTTP: who may look, who may grant, and what a wrong body is told."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from quarterdeck.domain.commands import AnswerAsk
+from quarterdeck.domain.events import Decided
+from quarterdeck.fronts.http import Role
+from support.front import Front
+
+pytestmark = pytest.mark.anyio
+
+DENY = '[[rule]]\nname = "no push"\nverdict = "deny"\ncommand = "git push"\n'
+
+
+async def test_a_viewer_may_look_and_try_and_changes_nothing(hub: Front) -> None:
+    async with hub.client(Role.VIEWER) as client:
+        view = (await client.get("/api/policy")).json()
+        assert view["files"] == []
+        assert "careful" in view["names"]
+        checked = (await client.post("/api/policy/check", json={"text": DENY})).json()
+        assert (checked["good"], checked["rules"]) == (True, 1)
+        wrong = (await client.post("/api/policy/check", json={"text": "\nx = 1"})).json()
+        assert wrong["flaws"][0]["line"] == 2
+        question = {"tool": "Bash", "argument": "ls && git push", "text": DENY}
+        told = (await client.post("/api/policy/explain", json=question)).json()
+        assert (told["verdict"], told["rule"]) == ("deny", "no push")
+        assert [part["what"] for part in told["parts"]] == ["ls", "git push"]
+        preset = {"tool": "Bash", "argument": "make", "policy": "read-only"}
+        assert (await client.post("/api/policy/explain", json=preset)).json()["verdict"] == "deny"
+        trial = (await client.post("/api/policy/replay", json={"text": DENY})).json()
+        assert trial["calls"] == 0
+        assert (await client.get("/api/policy/suggestions")).json() == {"suggestions": []}
+        refused = await client.post("/api/policy/grants", json={"rules": ["Bash(ls)"]})
+        assert refused.status_code == 403
+        assert (await client.delete("/api/policy/grants/x")).status_code == 403
+    async with hub.client(None) as client:
+        assert (await client.get("/api/policy")).status_code == 401
+
+
+async def test_a_call_is_explained_as_a_session_would_have_it(hub: Front) -> None:
+    session = await hub.deck.have_session(policy="read-only")
+    async with hub.client(Role.VIEWER) as client:
+        question = {"tool": "Edit", "argument": "/tmp/a", "session": session}
+        told = (await client.post("/api/policy/explain", json=question)).json()
+        assert (told["verdict"], told["rule"]) == ("deny", "no edits")
+        question["session"] = "nobody"
+        assert (await client.post("/api/policy/explain", json=question)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("explain", {"tool": "Strange", "argument": "x"}),
+        ("explain", {"tool": "Bash", "argument": "{"}),
+        ("explain", {"tool": "Bash", "argument": "ls", "text": "x = 1"}),
+        ("explain", {"tool": "Bash", "argumnet": "ls"}),
+        ("explain", {"tool": ""}),
+        ("replay", {"text": "x = 1"}),
+        ("grants", {"rules": []}),
+        ("grants", {"rules": ["Bash("]}),
+        ("grants", {"rules": ["Bash(ls)"], "seconds": -1}),
+        ("grants", {"rules": ["Bash(ls)"], "directory": "here"}),
+    ],
+)
+async def test_what_cannot_be_right_is_refused(hub: Front, path: str, body: object) -> None:
+    async with hub.client() as client:
+        answer = await client.post(f"/api/policy/{path}", json=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["code"] == "bad_request"
+
+
+async def test_an_owner_grants_for_a_time_and_revokes(hub: Front) -> None:
+    async with hub.client() as client:
+        new = {"rules": ["Bash(npm test:*)"], "seconds": 60, "directory": "/srv"}
+        made = (await client.post("/api/policy/grants", json=new)).json()
+        assert made["by"] == "the owner"
+        assert 0 < made["until"] - time.time() * 1000 <= 60_000
+        assert (await client.get("/api/policy/grants")).json()["grants"] == [made]
+        gone = await client.delete(f"/api/policy/grants/{made['id']}")
+        assert gone.json()["id"] == made["id"]
+        assert (await client.delete(f"/api/policy/grants/{made['id']}")).status_code == 404
+
+
+async def test_the_audit_log_is_verified(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    entry = Decided(tool="Bash", title="ls", verdict="allow", by="policy", rule="r", source="p:1")
+    await hub.deck.journal.append(session, [entry])
+    async with hub.client(Role.VIEWER) as client:
+        result = (await client.get("/api/audit/verify")).json()
+        assert (result["entries"], result["flaws"]) == (1, [])
+        head = f"{result['head']['position']}:{result['head']['seal']}"
+        again = await client.get("/api/audit/verify", params={"head": head})
+        assert again.json()["flaws"] == []
+        odd = await client.get("/api/audit/verify", params={"head": "5"})
+        assert odd.status_code == 400
+        (listed,) = (await client.get("/api/audit")).json()["events"]
+        assert (listed["event"]["rule"], listed["event"]["source"]) == ("r", "p:1")
+
+
+async def test_the_role_of_whoever_answers_is_the_servers_knowledge(hub: Front) -> None:
+    session = await hub.deck.have_session()
+    ask = await hub.deck.ask(session)
+    async with hub.stream(Role.OPERATOR) as talk:
+        forged = {
+            "command": "ask.answer",
+            "ask": ask,
+            "answer": {"answer": "allow"},
+            "role": "owner",
+        }
+        await talk.say(t="command", id="1", command=forged)
+        await talk.hear("done", "failed")
+    command = hub.deck.submitted[-1]
+    assert isinstance(command, AnswerAsk)
+    assert (command.by, command.role) == ("the operator", "operator")
