@@ -320,12 +320,12 @@ async def api_seat(
     data, home, work = folder / "data", folder / "home", folder / "work"
     for made in (data, home, work):
         made.mkdir(mode=0o700)
-    _be_at_home(cli, home, model, monkeypatch)
+    be_at_home(cli, home, model, monkeypatch)
     serving = Serving(listen=Listen(port=0))
     async with contextlib.AsyncExitStack() as stack:
         deck = await stack.enter_async_context(running_deck(data, serving))
-        processes.started(await _runner_pid(deck))
-        stack.push_async_callback(_end_runner, data / RUNNER)
+        processes.started(await runner_pid(deck))
+        stack.push_async_callback(stop_runner, data / RUNNER)
         stream = Stream()
         ada, bob = [
             Person(await stack.enter_async_context(_http(deck, name)), stream)
@@ -335,7 +335,7 @@ async def api_seat(
         yield ApiSeat(cli, way, model, deck, folder, ada, bob, stack)
 
 
-def _be_at_home(
+def be_at_home(
     cli: RealCli, home: Path, model: ScriptedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Make the machine one on which this CLI is installed, for what nobody told us how to start.
@@ -355,7 +355,7 @@ def _be_at_home(
     )
 
 
-async def _runner_pid(deck: Deck) -> int:
+async def runner_pid(deck: Deck) -> int:
     with anyio.fail_after(SECONDS):
         while not (there := await deck.hub.machines()):  # noqa: ASYNC110 (nobody tells of it)
             await anyio.sleep(0.02)
@@ -364,7 +364,7 @@ async def _runner_pid(deck: Deck) -> int:
     return machine.pid
 
 
-async def _end_runner(folder: Path) -> None:
+async def stop_runner(folder: Path) -> None:
     with anyio.CancelScope(shield=True):
         assert await anyio.to_thread.run_sync(end_runner, folder)
 

@@ -27,6 +27,13 @@ DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
+_AWAY = (
+    "ERR_CONNECTION",
+    "ERR_EMPTY_RESPONSE",
+    "ERR_INTERNET_DISCONNECTED",
+    "closed before receiving a handshake response",
+)
+
 expect.set_options(timeout=SECONDS * 1000)
 
 
@@ -43,7 +50,7 @@ class Screen:
 
     def _heard(self, message: ConsoleMessage) -> None:
         # That the hub is away is told by the browser itself, and meant by the tests that stop it.
-        if message.type == "error" and "ERR_CONNECTION" not in message.text:
+        if message.type == "error" and not any(sign in message.text for sign in _AWAY):
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
 
     async def login(self, role: Role = Role.OWNER) -> None:

@@ -12,7 +12,7 @@ SECONDS = 180
 
 def test_the_decks_types_are_what_the_hubs_schema_says(tmp_path: Path) -> None:
     written = tmp_path / "schema.ts"
-    command = [sys.executable, ROOT / "tools" / "write_web_types.py", written]
+    command = [sys.executable, str(ROOT / "tools" / "write_web_types.py"), str(written)]
     subprocess.run(command, check=True, timeout=SECONDS)
     kept = ROOT / "web" / "src" / "api" / "schema.ts"
     assert written.read_text() == kept.read_text(), "the schema has changed: run make types"

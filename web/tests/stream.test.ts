@@ -96,7 +96,7 @@ describe("the stream", () => {
     wire().says(events(["s1", 2], ["s1", 3]));
     wire().breaks();
     expect(states.at(-1)).toBe("offline");
-    vi.advanceTimersByTime(20_000);
+    vi.advanceTimersByTime(1000);
     expect(Wire.all).toHaveLength(2);
     wire().says(hello());
     expect(wire().sent[0]).toMatchObject({ sessions: { s1: 3 } });
@@ -123,6 +123,38 @@ describe("the stream", () => {
     expect(wire().sent.at(-1)).toEqual(first);
     wire().says({ t: "done", id: first?.id, outcome: { session: "s", prompt: "p" } });
     await expect(done).resolves.toMatchObject({ prompt: "p" });
+  });
+
+  it("says nothing before it is greeted, and then everything once", () => {
+    wire().says(hello());
+    wire().breaks();
+    vi.advanceTimersByTime(1000);
+    void stream.command({ command: "session.stop", session: "s" });
+    expect(wire().sent).toEqual([]);
+    wire().says(hello());
+    expect(wire().sent.filter((one) => one.t === "command")).toHaveLength(1);
+  });
+
+  it("does not send what was taken back", async () => {
+    wire().says(hello());
+    wire().breaks();
+    const command = { command: "prompt.send", session: "s", prompt: "p", content: "x" };
+    const sending = stream.command(command, "p");
+    stream.withdraw("p");
+    await expect(sending).rejects.toMatchObject({ code: "withdrawn" });
+    vi.advanceTimersByTime(20_000);
+    wire().says(hello());
+    expect(wire().sent.filter((one) => one.t === "command")).toEqual([]);
+  });
+
+  it("does not wait for ever to be greeted, and stays offline until then", () => {
+    wire().says(hello());
+    wire().breaks();
+    vi.advanceTimersByTime(60_000);
+    expect(Wire.all.length).toBeGreaterThan(3);
+    expect(states).toEqual(["connecting", "online", ...states.slice(2).map(() => "offline")]);
+    wire().says(hello());
+    expect(states.at(-1)).toBe("online");
   });
 
   it("tells why a command failed", async () => {

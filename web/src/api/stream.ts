@@ -2,7 +2,7 @@
 //
 // Knows frames and numbers; what events mean is the reducers' business. It hands on each event once
 // and in order: what comes again after a reconnect is left out here.
-import { failureOf } from "./http";
+import { Failure, failureOf } from "./http";
 import type { Delta, Outcome, ServerFrame, Stored } from "./types";
 
 export type Connection = "connecting" | "online" | "offline" | "refused";
@@ -24,10 +24,13 @@ interface Waiting {
   resolve(outcome: Outcome): void;
   reject(error: Error): void;
   frame: string;
+  key: string | undefined;
 }
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 15_000;
+/** A network that swallows everything lets a connection hang for minutes: it is tried anew sooner. */
+const GREETING_WAIT = 10_000;
 
 export class Stream {
   private socket: WebSocket | undefined;
@@ -35,6 +38,8 @@ export class Stream {
   private readonly heads = new Map<string, number>();
   private readonly waiting = new Map<string, Waiting>();
   private epoch: string | undefined;
+  /** Whether this connection's hub has said who it is: before that nothing is said to it. */
+  private greets = false;
   private tries = 0;
   private next = 1;
   private heard = 0;
@@ -75,13 +80,22 @@ export class Stream {
   }
 
   /** Have a command done. Sent again after a reconnect if nobody said what came of it. */
-  command(command: Record<string, unknown>): Promise<Outcome> {
+  command(command: Record<string, unknown>, key?: string): Promise<Outcome> {
     const id = this.id();
     const frame = JSON.stringify({ t: "command", id, command });
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject, frame });
-      if (this.socket?.readyState === WebSocket.OPEN && this.epoch) this.socket.send(frame);
+      this.waiting.set(id, { resolve, reject, frame, key });
+      if (this.socket?.readyState === WebSocket.OPEN && this.greets) this.socket.send(frame);
     });
+  }
+
+  /** Do not send it again: somebody has thought better of it. */
+  withdraw(key: string): void {
+    for (const [id, one] of this.waiting) {
+      if (one.key !== key) continue;
+      this.waiting.delete(id);
+      one.reject(new Failure("withdrawn", "It was taken back.", 0));
+    }
   }
 
   private id(): string {
@@ -94,9 +108,11 @@ export class Stream {
 
   private connect(): void {
     clearTimeout(this.timer);
-    this.to.connection("connecting");
+    // Who was offline stays so until the hub has greeted: what the page says does not flicker.
+    if (this.tries === 0 && this.epoch === undefined) this.to.connection("connecting");
     const socket = this.open(this.url);
     this.socket = socket;
+    this.timer = setTimeout(() => this.giveUp(), GREETING_WAIT);
     socket.onmessage = (message) => {
       if (socket !== this.socket) return;
       this.heard = Date.now();
@@ -107,9 +123,17 @@ export class Stream {
     };
   }
 
+  private giveUp(): void {
+    const socket = this.socket;
+    this.lost(1006);
+    socket?.close();
+  }
+
   private lost(code: number): void {
+    clearTimeout(this.timer);
     clearInterval(this.pulse);
     this.socket = undefined;
+    this.greets = false;
     if (this.ended) return;
     if (code === 4401 || code === 4400) {
       this.to.connection("refused");
@@ -130,13 +154,8 @@ export class Stream {
 
   private checkPulse(): void {
     const silence = Date.now() - this.heard;
-    if (this.heard && silence > this.beat * 3000) {
-      const socket = this.socket;
-      this.lost(1006);
-      socket?.close();
-    } else {
-      this.say({ t: "beat" });
-    }
+    if (this.heard && silence > this.beat * 3000) this.giveUp();
+    else this.say({ t: "beat" });
   }
 
   private take(frame: ServerFrame): void {
@@ -171,6 +190,7 @@ export class Stream {
 
   private greeted(hello: Extract<ServerFrame, { t: "hello" }>): void {
     this.tries = 0;
+    clearTimeout(this.timer);
     this.beat = hello.beat_seconds;
     clearInterval(this.pulse);
     this.pulse = setInterval(() => this.checkPulse(), this.beat * 1000);
@@ -180,6 +200,7 @@ export class Stream {
       this.to.reset();
     }
     this.epoch = hello.epoch;
+    this.greets = true;
     const sessions = Object.fromEntries(this.cursors);
     this.say({ t: "follow", id: this.id(), all: true, epoch: this.epoch, sessions });
     for (const one of this.waiting.values()) this.socket?.send(one.frame);

@@ -21,21 +21,27 @@ export function keptPrompts(): Drafts {
 }
 
 export function keepPrompt(drafts: Drafts, prompt: Unsent): Drafts {
-  return stored({ ...drafts, [prompt.id]: prompt });
+  store({ ...keptPrompts(), [prompt.id]: prompt });
+  return { ...drafts, [prompt.id]: prompt };
 }
 
 export function letGo(drafts: Drafts, id: string): Drafts {
-  const { [id]: _, ...left } = drafts;
-  return stored(left);
+  store(without(keptPrompts(), id));
+  return without(drafts, id);
 }
 
-function stored(drafts: Drafts): Drafts {
+function without(drafts: Drafts, id: string): Drafts {
+  const { [id]: _, ...left } = drafts;
+  return left;
+}
+
+/** Other tabs of this browser keep theirs in the same place: what is there is read first. */
+function store(drafts: Drafts): void {
   try {
     localStorage.setItem(PROMPTS, JSON.stringify(drafts));
   } catch {
     // Too large for the storage (pictures): it is still in memory, and on the screen.
   }
-  return drafts;
 }
 
 /** What stands in a composer, for the next time that it is opened. */

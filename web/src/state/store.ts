@@ -71,6 +71,7 @@ export class Store {
   private readonly early = new Map<string, Stored[]>();
   private deltas: { session: string; delta: Delta; whole: boolean }[] = [];
   private frame: number | undefined;
+  private readonly underway = new Set<string>();
   private readonly stream: Stream;
 
   constructor(url: string) {
@@ -115,17 +116,23 @@ export class Store {
 
   /** Send a prompt. It is kept here until the hub has it, whatever happens in between. */
   async prompt(session: string, id: string, content: unknown): Promise<void> {
+    if (this.underway.has(id)) return; // the stream sends it again by itself
+    this.underway.add(id);
     this.set({ unsent: keepPrompt(this.deck.unsent, { session, id, content }) });
     try {
-      await this.command("prompt.send", { session, prompt: id, content });
+      await this.stream.command({ command: "prompt.send", session, prompt: id, content }, id);
       this.set({ unsent: letGo(this.deck.unsent, id) });
     } catch (error) {
+      if (error instanceof Failure && error.code === "withdrawn") return;
       const told = error instanceof Error ? error.message : String(error);
       this.set({ unsent: keepPrompt(this.deck.unsent, { session, id, content, error: told }) });
+    } finally {
+      this.underway.delete(id);
     }
   }
 
   dropPrompt(id: string): void {
+    this.stream.withdraw(id);
     this.set({ unsent: letGo(this.deck.unsent, id) });
   }
 
@@ -294,6 +301,7 @@ export class Store {
 
   private async list(): Promise<void> {
     try {
+      if (!this.deck.me) this.set({ me: await get<Me>("/api/whoami") });
       for (const archived of [false, true]) {
         let after: string | undefined;
         do {
