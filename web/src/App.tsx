@@ -1,5 +1,6 @@
 import { lazy, Suspense, useEffect } from "react";
 import { Route, Switch, useLocation } from "wouter";
+import { Keys } from "./asks/Keys";
 import { Sidebar } from "./fleet/Sidebar";
 import { SessionPage } from "./session/SessionPage";
 import { store, useDeck } from "./state/store";
@@ -23,6 +24,7 @@ export function App() {
     <>
       <Offline />
       <Notices />
+      <Keys />
       <div className="frame" data-place={location === "/" ? "home" : "page"}>
         <Sidebar />
         <main>

@@ -5,12 +5,13 @@ import type { AskOpened } from "../src/api/types";
 import { fieldsOf } from "../src/asks/ElicitationForm";
 import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
-import { suggestionsOf } from "../src/asks/request";
+import { alwaysRulesOf, sessionRulesOf } from "../src/asks/request";
+import { answerersOf } from "../src/asks/Why";
 import { pieces } from "../src/panels/Search";
-import { rowsOf } from "../src/session/Diff";
+import { madeRows, rowsOf } from "../src/session/Diff";
 import { Markdown } from "../src/session/Markdown";
 import { matching, wordAt } from "../src/session/menu";
-import { titleOf } from "../src/state/tools";
+import { foundBy, madeEdits, titleOf } from "../src/state/tools";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
 
@@ -92,19 +93,54 @@ describe("answers to questions", () => {
 });
 
 describe("small parts", () => {
-  it("show the rules that «always» would add", () => {
-    const request = {
-      permission_suggestions: [
-        {
-          type: "addRules",
-          behavior: "allow",
-          destination: "localSettings",
-          rules: [{ toolName: "Bash", ruleContent: "ls:*" }],
-        },
-      ],
+  const asked = (tool: string, ...permission_suggestions: unknown[]): AskOpened =>
+    ({ tool, request: { permission_suggestions } }) as unknown as AskOpened;
+  const rule = {
+    type: "addRules",
+    behavior: "allow",
+    destination: "localSettings",
+    rules: [{ toolName: "Bash", ruleContent: "ls:*" }],
+  };
+  const mode = { type: "setMode", mode: "acceptEdits", destination: "session" };
+
+  it("show the rules that an allowance would add", () => {
+    expect(alwaysRulesOf(asked("Bash", rule, mode))).toEqual(["allow Bash(ls:*)"]);
+    expect(sessionRulesOf(asked("Bash", rule, mode))).toEqual([
+      "allow Bash(ls:*)",
+      "mode acceptEdits",
+    ]);
+    expect(alwaysRulesOf(asked("Edit", mode))).toEqual(["mode acceptEdits"]);
+    expect(alwaysRulesOf(asked("Bash"))).toEqual(["allow exactly this call"]);
+    expect(sessionRulesOf(asked("Bash"))).toEqual(["allow Bash"]);
+  });
+
+  it("say who may answer", () => {
+    expect(answerersOf([["ada", "role:owner"], ["bob"]])).toBe(
+      "To be answered by ada or any owner, and by bob.",
+    );
+    expect(answerersOf([])).toBe("");
+  });
+
+  it("list what a web search found, and nothing else", () => {
+    const found = [{ title: "One", url: "https://one.example/a" }];
+    expect(foundBy({ results: [{ content: found }, "so"] }, "")).toEqual(found);
+    expect(foundBy(undefined, `Results\n\nLinks: ${JSON.stringify(found)}\n`)).toEqual(found);
+    const hostile = [{ title: "x", url: "javascript:alert(1)" }, { url: "https://[" }, 7];
+    expect(foundBy({ results: [{ content: hostile }] }, "")).toEqual([]);
+    expect(foundBy(undefined, "Links: [broken]")).toEqual([]);
+  });
+
+  it("show an edit that was made at its place in the file", () => {
+    const structured = {
+      structuredPatch: [{ newStart: 7, lines: [" a", "-b", "+c", "\\ No newline"] }],
     };
-    expect(suggestionsOf({ request } as unknown as AskOpened)).toEqual([
-      "allow Bash(ls:*) (localSettings)",
+    const [edit] = madeEdits("Edit", { file_path: "/f", old_string: "b" }, structured);
+    expect(madeRows(edit?.hunks ?? []).map((row) => `${row.sign}${row.text}`)).toEqual([
+      "…line 7",
+      " a",
+      "-b",
+      "+c",
+      "  No newline",
     ]);
   });
 

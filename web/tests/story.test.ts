@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../src/api/types";
 import { editedFiles } from "../src/panels/Files";
+import { heard, SILENT } from "../src/state/live";
 import { BLANK, type Entry, type Story, type ToolEntry, tell } from "../src/state/story";
 import recorded from "./recordings/session.json";
 
@@ -62,7 +63,9 @@ describe("the story of a recorded session", () => {
     const files = [...editedFiles(whole)];
     expect(files).toHaveLength(1);
     expect(files[0]?.[0]).toMatch(/app\.py$/);
-    expect(files[0]?.[1]).toEqual([{ path: files[0]?.[0], before: "helo", after: "hello" }]);
+    expect(files[0]?.[1]).toMatchObject([
+      { before: "helo", after: "hello", hunks: [{ start: 1 }] },
+    ]);
   });
 
   it("knows the CLI's commands, its model and its mode", () => {
@@ -154,6 +157,87 @@ describe("a story", () => {
     expect([...story.tasks.values()]).toMatchObject([
       { id: "b1", title: "build", status: "completed", detail: "built" },
     ]);
+  });
+
+  it("ties a task to the call that it was, and keeps its title", () => {
+    const task = { type: "system", task_id: "b1" };
+    const story = told(
+      said({
+        type: "assistant",
+        message: { content: [{ type: "tool_use", id: "t1", name: "Bash", input: {} }] },
+      }),
+      said({ ...task, subtype: "task_started", tool_use_id: "t1", description: "build" }),
+      said({
+        ...task,
+        subtype: "task_progress",
+        tool_use_id: "t1",
+        description: "Running make",
+        usage: { total_tokens: 12, tool_uses: 2 },
+      }),
+      said({ ...task, subtype: "task_updated", patch: { status: "completed" } }),
+    );
+    expect(last(story)).toMatchObject({
+      task: { title: "build", detail: "Running make", steps: 2, tokens: 12, status: "completed" },
+    });
+  });
+
+  it("tells of attempts in one note, with the time of the next", () => {
+    const retry = (attempt: number): Stored =>
+      said({
+        type: "system",
+        subtype: "api_retry",
+        attempt,
+        max_retries: 10,
+        retry_delay_ms: 500,
+        error_status: 429,
+        error: "rate_limit",
+      });
+    const [one, two] = [retry(1), retry(2)];
+    const story = told(one, two);
+    expect(story.entries).toMatchObject([
+      { text: "The model's API failed (429, rate limit), attempt 2 of 10.", until: two.at + 500 },
+    ]);
+    expect(tell(told(one), [two])).toEqual(story);
+  });
+
+  it("shows a plan or questions as their card alone, whichever comes first", () => {
+    const call = said({
+      type: "assistant",
+      message: { content: [{ type: "tool_use", id: "t1", name: "ExitPlanMode", input: {} }] },
+    });
+    const ask = (seq: number): Stored => ({
+      ...stored({ kind: "ask.opened", ask: "a", run: "r", ask_kind: "plan", tool_use_id: "t1" }),
+      seq,
+    });
+    expect(kinds(told(call, ask(call.seq + 1)))).toEqual(["ask"]);
+    expect(kinds(told(ask(call.seq - 1), call))).toEqual(["ask"]);
+  });
+
+  it("knows how long a question waited, and what was answered", () => {
+    const opened = stored({ kind: "ask.opened", ask: "a", run: "r", ask_kind: "tool" });
+    const answer = { answer: "allow", scope: "session" };
+    const answered = stored({ kind: "ask.answered", ask: "a", by: "ada", allowed: true, answer });
+    expect(last(told(opened, { ...answered, at: opened.at + 4000 }))).toMatchObject({
+      settled: { by: "ada", waited: 4000, answer },
+    });
+  });
+
+  it("keeps the key that a block had while it was made", () => {
+    const line = (content: unknown): Stored =>
+      said({ type: "assistant", message: { id: "m1", content: [content] } });
+    const live = heard(
+      SILENT,
+      [
+        { session: "s", message: "m1", text: "hm", thinking: true },
+        { session: "s", message: "m1", text: "so", block: 1 },
+      ],
+      false,
+    );
+    const story = told(
+      line({ type: "thinking", thinking: "hm" }),
+      line({ type: "text", text: "so" }),
+    );
+    expect(story.entries.map((entry) => entry.key)).toEqual(live.map((block) => block.key));
   });
 
   it("shows a limit with the time of its end, and where the conversation was compacted", () => {

@@ -1,13 +1,15 @@
 import { memo, type ReactNode, useEffect, useRef } from "react";
 import type { Answer, AskOpened } from "../api/types";
+import { isObject, text } from "../state/lines";
 import { store, useDeck } from "../state/store";
-import type { AskEntry } from "../state/story";
-import { ago, moment } from "../ui/format";
+import type { Settled } from "../state/story";
+import { ago, duration, moment } from "../ui/format";
 import { useNow } from "../ui/useNow";
 import { ElicitationForm } from "./ElicitationForm";
 import { PermissionForm } from "./PermissionForm";
 import { PlanForm } from "./PlanForm";
 import { QuestionsForm } from "./QuestionsForm";
+import { Why } from "./Why";
 
 export interface FormProps {
   opened: AskOpened;
@@ -28,7 +30,7 @@ const WORDS: Record<AskOpened["ask_kind"], string> = {
 export const AskCard = memo(function AskCard(props: {
   opened: AskOpened;
   at: number;
-  settled?: AskEntry["settled"] | undefined;
+  settled?: Settled | undefined;
   compact?: boolean;
 }) {
   const { opened } = props;
@@ -37,11 +39,13 @@ export const AskCard = memo(function AskCard(props: {
   const told = useDeck((deck) => deck.settled.get(opened.ask));
   const mayAnswer = useDeck((deck) => deck.me?.rights.includes("steer") ?? true);
   const now = useNow();
-  const settled = props.settled ?? (told !== undefined && !open ? { how: told } : undefined);
+  const settled: Settled | undefined =
+    props.settled ?? (told !== undefined && !open ? { how: told } : undefined);
   if (settled && !isStalePlan(opened, settled)) {
     return (
       <Card opened={opened} state="settled">
         <p className="settled">{settledWords(settled)}</p>
+        <Given opened={opened} answer={settled.answer} />
       </Card>
     );
   }
@@ -65,6 +69,7 @@ export const AskCard = memo(function AskCard(props: {
         </p>
       )}
       <Form {...form} />
+      {!form.compact && <Why opened={opened} at={props.at} />}
       <p className="sent" role="status">
         {sending?.state === "sending" && "Sending …"}
         {sending?.state === "failed" && <span className="error">{sending.error}</span>}
@@ -120,12 +125,46 @@ function Form(props: FormProps) {
 }
 
 /** A plan whose agent is gone can still be answered: the session is resumed with the answer. */
-function isStalePlan(opened: AskOpened, settled: NonNullable<AskEntry["settled"]>): boolean {
+function isStalePlan(opened: AskOpened, settled: Settled): boolean {
   return opened.ask_kind !== "tool" && settled.how === "the agent has ended";
 }
 
-function settledWords(settled: NonNullable<AskEntry["settled"]>): string {
-  if (settled.by === undefined)
-    return `${settled.how[0]?.toUpperCase() ?? ""}${settled.how.slice(1)}.`;
-  return `${settled.allowed ? "Allowed" : "Denied"} by ${settled.by}.`;
+function settledWords({ how, by, allowed, waited, answer }: Settled): string {
+  if (by === undefined) return `${how[0]?.toUpperCase() ?? ""}${how.slice(1)}.`;
+  const given = isObject(answer) ? answer : {};
+  const scope = SCOPES[text(given.scope)] ?? "";
+  const edited = given.input !== undefined && given.input !== null ? ", changed," : "";
+  const word = WAYS[text(given.choice)] ?? ANSWERS[text(given.answer)];
+  const done = word ?? (allowed ? "Allowed" : "Denied");
+  const after = waited !== undefined && waited >= 1000 ? ` after ${duration(waited)}` : "";
+  return `${done}${edited}${scope} by ${by}${after}.`;
+}
+
+const SCOPES: Record<string, string> = { session: " for the session", always: " for always" };
+const ANSWERS: Record<string, string> = { questions: "Answered", skip: "Skipped" };
+const WAYS: Record<string, string> = {
+  auto: "Approved, edits accepted,",
+  manual: "Approved, every call asked about,",
+  fresh: "Approved for a new conversation",
+  revise: "Sent back",
+  reject: "Rejected",
+};
+
+/** What was answered: the words for the agent, or the choices. */
+function Given({ opened, answer }: { opened: AskOpened; answer: unknown }) {
+  if (!isObject(answer)) return null;
+  const words = text(answer.message) || text(answer.feedback);
+  if (words) return <blockquote className="given">{words}</blockquote>;
+  const answers = isObject(answer.answers) ? Object.entries(answer.answers) : [];
+  if (opened.ask_kind !== "questions" || !answers.length) return null;
+  return (
+    <dl className="given">
+      {answers.map(([question, given]) => (
+        <div key={question}>
+          <dt>{question}</dt>
+          <dd>{Array.isArray(given) ? given.map(text).join(", ") : text(given)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }

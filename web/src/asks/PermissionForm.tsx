@@ -5,7 +5,7 @@ import { Diff } from "../session/Diff";
 import { text } from "../state/lines";
 import { editsOf } from "../state/tools";
 import type { FormProps } from "./AskCard";
-import { inputOf, reasonsOf, suggestionsOf } from "./request";
+import { alwaysRulesOf, inputOf, sessionRulesOf } from "./request";
 
 type Scope = "once" | "session" | "always";
 type Open = "edit" | "deny" | undefined;
@@ -17,8 +17,8 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   const [draft, setDraft] = useState(() => JSON.stringify(input, null, 2));
   const [wrong, setWrong] = useState("");
   const [reason, setReason] = useState("");
-  const rules = suggestionsOf(opened);
-  const reasons = reasonsOf(opened);
+  const always = alwaysRulesOf(opened);
+  const session = sessionRulesOf(opened);
   const allow = (scope: Scope): void => answer({ answer: "allow", scope } as Answer);
   const allowEdited = (): void => {
     try {
@@ -30,13 +30,6 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   return (
     <>
       <What tool={opened.tool} title={opened.title} input={input} compact={compact} />
-      {reasons.length > 0 && (
-        <ul className="reasons">
-          {reasons.map((one) => (
-            <li key={one}>{one}</li>
-          ))}
-        </ul>
-      )}
       {open === "edit" && (
         <div className="edit">
           <label>
@@ -102,7 +95,7 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
           <button
             type="button"
             data-key="s"
-            title="Key: s"
+            title={`Key: s. Adds for the session: ${session.join(", ")}`}
             disabled={busy}
             onClick={() => allow("session")}
           >
@@ -111,7 +104,7 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
           <button
             type="button"
             data-key="a"
-            title={rules.length ? `Key: a. Adds: ${rules.join(", ")}` : "Key: a"}
+            title={`Key: a. Adds for always: ${always.join(", ")}`}
             disabled={busy}
             onClick={() => allow("always")}
           >
@@ -138,15 +131,27 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
           </button>
         </div>
       )}
-      {rules.length > 0 && open === undefined && !compact && (
-        <p className="hint">
-          «Always» adds:{" "}
-          {rules.map((rule) => (
-            <code key={rule}>{rule}</code>
-          ))}
-        </p>
+      {open === undefined && !compact && (
+        <dl className="adds">
+          <Adds words="For the session" rules={session} />
+          <Adds words="Always" rules={always} />
+        </dl>
       )}
     </>
+  );
+}
+
+/** What a button would add to what nobody is asked about. */
+function Adds({ words, rules }: { words: string; rules: string[] }) {
+  return (
+    <div>
+      <dt>«{words}» adds</dt>
+      <dd>
+        {rules.map((rule) => (
+          <code key={rule}>{rule}</code>
+        ))}
+      </dd>
+    </div>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Markdown } from "../session/Markdown";
+import { plural } from "../ui/format";
 import type { FormProps } from "./AskCard";
 
 interface Comment {
@@ -74,10 +75,14 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
           ))}
         </div>
       )}
-      <label className="edit">
-        What should be different?
-        <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
-      </label>
+      {compact ? (
+        <p className="what">{opened.title || "A plan"}</p>
+      ) : (
+        <label className="edit">
+          What should be different?
+          <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
+        </label>
+      )}
       <div className="buttons">
         <button
           type="button"
@@ -107,15 +112,19 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         >
           Do it in a fresh session
         </button>
-        <button
-          type="button"
-          data-key="4"
-          title="Key: 4"
-          disabled={busy || !feedback}
-          onClick={() => choose("revise")}
-        >
-          Keep planning
-        </button>
+        {!compact && (
+          <button
+            type="button"
+            data-key="4"
+            title="Key: 4. Sends your comments back"
+            disabled={busy || !feedback}
+            onClick={() => choose("revise")}
+          >
+            {given.length
+              ? `Keep planning, with ${plural(given.length, "comment")}`
+              : "Keep planning"}
+          </button>
+        )}
         <button
           type="button"
           className="danger"

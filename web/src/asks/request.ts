@@ -33,21 +33,36 @@ export function reasonsOf(opened: AskOpened): string[] {
     .filter(Boolean);
 }
 
-/** The rules that «always» would add, each in a line. */
-export function suggestionsOf(opened: AskOpened): string[] {
+/** What an allowance for the session adds to what the CLI asks nobody about, each in a line. */
+export function sessionRulesOf(opened: AskOpened): string[] {
+  const added = suggestionsOf(opened).map(([, words]) => words);
+  return added.length ? added : [`allow ${opened.tool}`];
+}
+
+/** What an allowance for always adds: rules of the hub's own, or for edits another mode. */
+export function alwaysRulesOf(opened: AskOpened): string[] {
+  const added = suggestionsOf(opened);
+  const rules = added.filter(([kind]) => kind === "allow").map(([, words]) => words);
+  if (rules.length) return rules;
+  const others = added.filter(([kind]) => kind === "other").map(([, words]) => words);
+  return opened.tool !== "Bash" && others.length ? others : ["allow exactly this call"];
+}
+
+/** What the CLI suggests, in words. The hub makes rules of its own of the rules that allow. */
+function suggestionsOf(opened: AskOpened): ["allow" | "other" | "none", string][] {
   const request = isObject(opened.request) ? opened.request : {};
   const given = Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];
-  return given.filter(isObject).flatMap((one) => {
-    const where = text(one.destination);
-    const behind = where ? ` (${where})` : "";
-    if (one.type === "setMode") return [`mode ${text(one.mode)}${behind}`];
+  return given.filter(isObject).flatMap((one): ["allow" | "other" | "none", string][] => {
+    if (one.type === "setMode") return [["other", `mode ${text(one.mode)}`]];
     if (Array.isArray(one.directories)) {
-      return one.directories.map((folder) => `folder ${text(folder)}${behind}`);
+      return one.directories.map((folder) => ["other", `folder ${text(folder)}`]);
     }
     if (!Array.isArray(one.rules)) return [];
+    const behavior = text(one.behavior) || "allow";
     return one.rules.filter(isObject).map((rule) => {
       const content = text(rule.ruleContent);
-      return `${text(one.behavior) || "allow"} ${text(rule.toolName)}${content ? `(${content})` : ""}${behind}`;
+      const words = `${behavior} ${text(rule.toolName)}${content ? `(${content})` : ""}`;
+      return [behavior === "allow" && one.type === "addRules" ? "allow" : "none", words];
     });
   });
 }

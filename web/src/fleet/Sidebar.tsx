@@ -78,11 +78,7 @@ export function Sidebar() {
                   <Link href={`/s/${encodeURIComponent(ask.session)}`} className="from">
                     {session ? nameOf(session) : ask.session}
                   </Link>
-                  {ask.opened.ask_kind === "tool" ? (
-                    <AskCard opened={ask.opened} at={ask.at} compact />
-                  ) : (
-                    <p className="what">{ask.opened.title || ask.opened.tool}</p>
-                  )}
+                  <AskCard opened={ask.opened} at={ask.at} compact />
                 </div>
               );
             })}
@@ -90,7 +86,7 @@ export function Sidebar() {
         )}
         {groups.map(([place, sessions]) => (
           <section key={place}>
-            <h2 title={place}>{place}</h2>
+            <Place place={place} />
             <ul>
               {sessions.map((session) => (
                 <Row
@@ -134,6 +130,24 @@ function Places() {
         </Link>
       ))}
     </nav>
+  );
+}
+
+/** Where sessions work: the folder's name first, since that is what one looks for. */
+function Place({ place }: { place: string }) {
+  const [, machine, path] = /^([^/]+: )?(.*)$/.exec(place) ?? [];
+  const parts = (path ?? place).split("/").filter(Boolean);
+  const name = parts.pop() ?? place;
+  return (
+    <h2 title={place}>
+      {machine && <span className="machine">{machine.slice(0, -2)}</span>}
+      <strong>{name}</strong>
+      {parts.length > 0 && (
+        <span className="path">
+          <bdi>/{parts.join("/")}</bdi>
+        </span>
+      )}
+    </h2>
   );
 }
 

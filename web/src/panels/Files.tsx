@@ -4,7 +4,7 @@ import { Diff } from "../session/Diff";
 import { Terminal } from "../session/Terminal";
 import { useRights } from "../state/store";
 import type { Entry, Story } from "../state/story";
-import { editsOf, type FileEdit } from "../state/tools";
+import { type FileEdit, madeEdits } from "../state/tools";
 import { plural } from "../ui/format";
 import { useHub } from "../ui/useHub";
 import type { PanelProps } from "./Panel";
@@ -15,7 +15,7 @@ export function editedFiles(story: Story): Map<string, FileEdit[]> {
   const look = (entries: readonly Entry[]): void => {
     for (const entry of entries) {
       if (entry.kind !== "tool" || entry.failed || entry.ended === undefined) continue;
-      for (const edit of editsOf(entry.name, entry.input)) {
+      for (const edit of madeEdits(entry.name, entry.input, entry.structured)) {
         files.set(edit.path, [...(files.get(edit.path) ?? []), edit]);
       }
     }

@@ -1,6 +1,5 @@
-import { Todos } from "../session/ToolRow";
+import { TaskLine, Todos } from "../session/ToolRow";
 import { store, useRights } from "../state/store";
-import { clock } from "../ui/format";
 import type { PanelProps } from "./Panel";
 
 /** What is to be done, and what runs in the background. */
@@ -22,9 +21,7 @@ export function Tasks({ session, opened }: PanelProps) {
         {[...tasks.values()].map((task) => (
           <li key={task.id}>
             <strong>{task.title}</strong>
-            <span className="why">
-              {task.status} · {clock(task.at)} {task.detail}
-            </span>
+            <TaskLine task={task} />
             {task.status === "running" && rights.includes("manage") && (
               <button type="button" className="small" onClick={() => stop(task.id)}>
                 Stop

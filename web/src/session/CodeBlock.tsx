@@ -43,7 +43,9 @@ export const CodeBlock = memo(function CodeBlock(props: {
   return (
     <figure className="code">
       <figcaption>
-        <span>{props.language ?? "text"}</span>
+        <span className="path">
+          <bdi>{props.language ?? "text"}</bdi>
+        </span>
         <button type="button" className="ghost small" onClick={() => void copy()}>
           {copied ? "Copied" : "Copy"}
         </button>

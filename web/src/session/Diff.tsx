@@ -1,18 +1,26 @@
 import { diffLines } from "diff";
 import { memo, useMemo } from "react";
-import type { FileEdit } from "../state/tools";
+import type { FileEdit, Hunk } from "../state/tools";
 
 const CONTEXT = 3;
 const MOST = 2000;
 
+const HARDEST = 4000;
+
+type Sign = " " | "+" | "-" | "…";
 interface Row {
-  sign: " " | "+" | "-" | "…";
+  sign: Sign;
   text: string;
 }
 
 /** The lines of a change, with a little of what is around it. */
 export function rowsOf(before: string, after: string): Row[] {
-  const rows = diffLines(before, after).flatMap((part): Row[] => {
+  // Two texts that have next to nothing in common would take for ever: then one replaces the other.
+  const parts = diffLines(before, after, { maxEditLength: HARDEST }) ?? [
+    { value: before, removed: true, added: false },
+    { value: after, added: true, removed: false },
+  ];
+  const rows = parts.flatMap((part): Row[] => {
     const lines = part.value.replace(/\n$/, "").split("\n");
     const sign = part.added ? "+" : part.removed ? "-" : " ";
     return lines.map((text) => ({ sign, text }));
@@ -29,15 +37,33 @@ export function rowsOf(before: string, after: string): Row[] {
   return shown;
 }
 
+/** The lines of a change that was made, at their places in the file. */
+export function madeRows(hunks: readonly Hunk[]): Row[] {
+  const rows = hunks.flatMap((hunk): Row[] => [
+    { sign: "…", text: `line ${hunk.start}` },
+    ...hunk.lines.map((line): Row => {
+      const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
+      return { sign, text: line.slice(1) };
+    }),
+  ]);
+  return rows.slice(0, MOST);
+}
+
 /** A change to a file. */
 export const Diff = memo(function Diff({ edit }: { edit: FileEdit }) {
-  const rows = useMemo(() => rowsOf(edit.before, edit.after), [edit.before, edit.after]);
+  const { before, after, hunks } = edit;
+  const rows = useMemo(
+    () => (hunks ? madeRows(hunks) : rowsOf(before, after)),
+    [before, after, hunks],
+  );
   const added = rows.filter((row) => row.sign === "+").length;
   const removed = rows.filter((row) => row.sign === "-").length;
   return (
     <figure className="diff">
       <figcaption>
-        <span className="path">{edit.path}</span>
+        <span className="path">
+          <bdi>{edit.path}</bdi>
+        </span>
         <span className="plus">+{added}</span>
         <span className="minus">−{removed}</span>
       </figcaption>

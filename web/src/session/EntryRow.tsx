@@ -1,7 +1,7 @@
-import { memo } from "react";
+import { memo, useState } from "react";
 import { AskCard } from "../asks/AskCard";
-import type { Entry, NoteEntry, PromptEntry, TurnEntry } from "../state/story";
-import { clock, cost, duration, moment, plural, tokens } from "../ui/format";
+import type { Entry, NoteEntry, PromptEntry, ThinkingEntry, TurnEntry } from "../state/story";
+import { clock, cost, duration, moment, tokens } from "../ui/format";
 import { useNow } from "../ui/useNow";
 import { Markdown } from "./Markdown";
 import { ToolRow } from "./ToolRow";
@@ -16,14 +16,9 @@ export const EntryRow = memo(function EntryRow(props: {
     case "prompt":
       return <Prompt entry={entry} />;
     case "text":
-      return <Markdown text={entry.text} />;
+      return <Markdown text={entry.text} live={entry.live ?? false} />;
     case "thinking":
-      return (
-        <details className="thinking">
-          <summary>Thinking</summary>
-          <Markdown text={entry.text} />
-        </details>
-      );
+      return <Thinking entry={entry} />;
     case "tool":
       return <ToolRow entry={entry} threads={props.threads} />;
     case "note":
@@ -40,6 +35,21 @@ export const EntryRow = memo(function EntryRow(props: {
       return <AskCard opened={entry.opened} settled={entry.settled} at={entry.at} />;
   }
 });
+
+/** Folded, also while it is made: a row that folds by itself would move what is read. */
+function Thinking({ entry }: { entry: ThinkingEntry }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details
+      className="thinking"
+      open={open}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
+      <summary>{entry.live ? "Thinking …" : "Thinking"}</summary>
+      {open && <Markdown text={entry.text} live={entry.live ?? false} />}
+    </details>
+  );
+}
 
 function Prompt({ entry }: { entry: PromptEntry }) {
   return (
@@ -64,16 +74,21 @@ function Note({ entry }: { entry: NoteEntry }) {
   return (
     <p className="note" data-tone={entry.tone}>
       {entry.text}
-      {entry.until !== undefined && <Countdown until={entry.until} />}
+      {entry.until !== undefined && <Countdown until={entry.until} words={entry.next ?? ""} />}
     </p>
   );
 }
 
-/** How long something still lasts. */
-export function Countdown({ until }: { until: number }) {
+/** How long it still takes until something happens; nothing once it has. */
+export function Countdown({ until, words }: { until: number; words: string }) {
   const left = until - useNow(1);
-  if (left <= 0) return <span className="countdown"> It has been reset.</span>;
-  return <span className="countdown"> It is reset in {duration(left)}.</span>;
+  if (left <= 0) return null;
+  return (
+    <span className="countdown" role="timer">
+      {" "}
+      {words} in {duration(Math.ceil(left / 1000) * 1000)}.
+    </span>
+  );
 }
 
 function Turn({ entry }: { entry: TurnEntry }) {
@@ -81,7 +96,7 @@ function Turn({ entry }: { entry: TurnEntry }) {
     entry.failed ? entry.outcome.replaceAll("_", " ") : "done",
     entry.duration !== undefined && duration(entry.duration),
     entry.cost > 0 && cost(entry.cost),
-    entry.tokens > 0 && `${tokens(entry.tokens)} ${plural(2, "token").slice(2)}`,
+    entry.tokens > 0 && `${tokens(entry.tokens)} tokens`,
   ];
   return (
     <footer className="turn" data-failed={entry.failed || undefined}>

@@ -5,11 +5,11 @@ import type { Story } from "../state/story";
 
 const MODES = ["default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"];
 const THINKING: [string, number | null][] = [
-  ["Thinking as the model has it", null],
-  ["No thinking", 0],
-  ["Think, 4k", 4000],
-  ["Think, 16k", 16_000],
-  ["Think, 32k", 32_000],
+  ["thinks freely", null],
+  ["no thinking", 0],
+  ["thinks, 4k", 4000],
+  ["thinks, 16k", 16_000],
+  ["thinks, 32k", 32_000],
 ];
 
 /** Model, mode and thinking of a session that runs. */

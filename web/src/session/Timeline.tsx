@@ -1,25 +1,34 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { LiveBlock } from "../state/live";
 import type { Opened } from "../state/store";
 import { store } from "../state/store";
+import type { Entry } from "../state/story";
 import { EntryRow } from "./EntryRow";
-import { Markdown } from "./Markdown";
+import { reached, useJump } from "./jump";
 
 const NEAR_TOP = 600;
 const NEAR_END = 80;
+
+/** A block that is being made is the entry that it will be, so that its row stays where it is. */
+function entryOf({ key, text, thinking }: LiveBlock): Entry {
+  return thinking
+    ? { kind: "thinking", key, at: 0, text, live: true }
+    : { kind: "text", key, at: 0, text, uuid: "", live: true };
+}
 
 /** A session's story, from its end; older parts are loaded as one scrolls up. */
 export function Timeline({ session, opened }: { session: string; opened: Opened }) {
   const { story, live } = opened;
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
-  const count = story.entries.length + live.length;
+  const entries = useMemo(() => [...story.entries, ...live.map(entryOf)], [story.entries, live]);
+  const count = entries.length;
   const rows = useVirtualizer({
     count,
     getScrollElement: () => place.current,
     estimateSize: () => 64,
-    getItemKey: (index) =>
-      story.entries[index]?.key ?? live[index - story.entries.length]?.key ?? index,
+    getItemKey: (index) => entries[index]?.key ?? index,
     overscan: 8,
     anchorTo: "end",
     followOnAppend: true,
@@ -35,6 +44,21 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     if (count > 0) rows.scrollToIndex(count - 1, { align: "end" });
   }, [session, count > 0]);
 
+  const wanted = useJump();
+  useEffect(() => {
+    const index = wanted ? entries.findIndex((entry) => entry.key === `ask:${wanted}`) : -1;
+    if (!wanted || index < 0) return;
+    rows.scrollToIndex(index, { align: "center" });
+    // The row is drawn by then; a card that is long is shown from its top by the focus.
+    const timer = setTimeout(() => {
+      const card = place.current?.querySelector<HTMLElement>(`[data-ask="${CSS.escape(wanted)}"]`);
+      if (!card) return;
+      card.focus();
+      reached(wanted);
+    }, 50);
+    return () => clearTimeout(timer);
+  }, [wanted, entries, rows]);
+
   const scrolled = (): void => {
     const box = place.current;
     if (!box) return;
@@ -42,7 +66,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     if (box.scrollTop < NEAR_TOP) void store.older(session);
   };
 
-  if (!count && !opened.loading) {
+  if (!count && !opened.loading && !opened.error) {
     return (
       <div className="timeline empty-state">
         <p>Nothing has been said yet. Write what is to be done below.</p>
@@ -59,10 +83,12 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
         aria-label="What was said"
         tabIndex={0}
       >
+        {opened.older && (
+          <p className="older">{opened.loading ? "Loading what came before …" : ""}</p>
+        )}
         <div className="rows" style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
-            const entry = story.entries[item.index];
-            const block = live[item.index - story.entries.length];
+            const entry = entries[item.index];
             return (
               <div
                 key={item.key}
@@ -72,13 +98,6 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
                 style={{ transform: `translateY(${item.start}px)` }}
               >
                 {entry && <EntryRow entry={entry} threads={story.threads} />}
-                {block && !block.thinking && <Markdown text={block.text} live />}
-                {block?.thinking && (
-                  <details className="thinking" open>
-                    <summary>Thinking …</summary>
-                    <Markdown text={block.text} live />
-                  </details>
-                )}
               </div>
             );
           })}

@@ -1,11 +1,12 @@
 import { memo, useState } from "react";
 import { imagesOf, isObject, plainText, text } from "../state/lines";
-import type { Entry, Todo, ToolEntry } from "../state/story";
-import { editsOf, kindOf, titleOf } from "../state/tools";
-import { duration } from "../ui/format";
+import type { Entry, Task, Todo, ToolEntry } from "../state/story";
+import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf } from "../state/tools";
+import { duration, plural, tokens } from "../ui/format";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
+import { Markdown } from "./Markdown";
 import { Terminal } from "./Terminal";
 
 const OPEN_BY_ITSELF = new Set(["edit", "todo"]);
@@ -18,65 +19,132 @@ export const ToolRow = memo(function ToolRow(props: {
   const { entry } = props;
   const kind = kindOf(entry.name);
   const thread = props.threads.get(entry.id);
-  const [open, setOpen] = useState(OPEN_BY_ITSELF.has(kind) || entry.failed === true);
-  const running = entry.ended === undefined;
-  const state = running ? "running" : entry.failed ? "failed" : "done";
+  const [open, setOpen] = useState(OPEN_BY_ITSELF.has(kind));
+  const state = stateOf(entry);
+  const refused = entry.verdict && entry.verdict.verdict !== "allow" ? entry.verdict : undefined;
   return (
     <div className="tool" data-kind={kind} data-state={state}>
       <button type="button" className="head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span className="kind">{entry.name}</span>
         <span className="title">{titleOf(entry.name, entry.input)}</span>
-        {entry.verdict && entry.verdict.verdict !== "allow" && (
+        {refused && (
           <span className="verdict">
-            {entry.verdict.verdict} by {entry.verdict.by}
+            {WORDS[refused.verdict] ?? refused.verdict} by {refused.by}
           </span>
         )}
         <span className="when">
-          {running ? (entry.progress ?? "…") : duration((entry.ended ?? entry.at) - entry.at)}
-          <span className="visually-hidden">, {state}</span>
+          {state === "failed" && <span className="failed">failed</span>} {whenOf(entry)}
+          {state !== "failed" && <span className="visually-hidden">, {state}</span>}
         </span>
       </button>
+      {entry.task && <TaskLine task={entry.task} />}
       {open && (
         <div className="body">
           <Body entry={entry} />
           {entry.verdict && (
             <p className="why">
-              {entry.verdict.verdict} by {entry.verdict.by}
+              {WORDS[entry.verdict.verdict] ?? entry.verdict.verdict} by {entry.verdict.by}
               {entry.verdict.reasons.length > 0 && `: ${entry.verdict.reasons.join("; ")}`}
             </p>
           )}
         </div>
       )}
-      {thread && thread.length > 0 && (
-        <details className="thread" open={running}>
-          <summary>{thread.length} steps of the subagent</summary>
-          {thread.map((one) => (
-            <EntryRow key={one.key} entry={one} threads={props.threads} />
-          ))}
-        </details>
-      )}
+      {thread && thread.length > 0 && <Thread entries={thread} threads={props.threads} />}
     </div>
   );
 });
 
+const WORDS: Record<string, string> = { allow: "allowed", deny: "denied", ask: "asked about" };
+const OVER = new Set(["completed", "failed", "stopped", "killed"]);
+
+function stateOf(entry: ToolEntry): "running" | "failed" | "done" {
+  if (entry.task && !OVER.has(entry.task.status)) return "running";
+  if (entry.ended === undefined) return "running";
+  return entry.failed || entry.task?.status === "failed" ? "failed" : "done";
+}
+
+function whenOf(entry: ToolEntry): string {
+  if (entry.task && entry.task.at > (entry.ended ?? 0)) return "";
+  if (entry.ended === undefined) return entry.progress ?? "…";
+  return duration(entry.ended - entry.at);
+}
+
+/** What became of a task, or what it does. */
+export function TaskLine({ task }: { task: Task }) {
+  const over = OVER.has(task.status);
+  const parts = [
+    over ? task.status : "runs in the background",
+    duration(task.at - task.began),
+    task.steps !== undefined && plural(task.steps, "call"),
+    task.tokens !== undefined && `${tokens(task.tokens)} tokens`,
+    task.detail,
+  ];
+  return (
+    <p className="task-line" data-over={over || undefined}>
+      {parts.filter(Boolean).join(" · ")}
+    </p>
+  );
+}
+
+/** What a subagent does. Most of it is drawn only when somebody looks. */
+function Thread(props: {
+  entries: readonly Entry[];
+  threads: ReadonlyMap<string, readonly Entry[]>;
+}) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="thread" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>{plural(props.entries.length, "step")} of the subagent</summary>
+      {open &&
+        props.entries.map((one) => <EntryRow key={one.key} entry={one} threads={props.threads} />)}
+    </details>
+  );
+}
+
 function Body({ entry }: { entry: ToolEntry }) {
-  const edits = editsOf(entry.name, entry.input);
+  const edits = madeEdits(entry.name, entry.input, entry.structured);
   const result = plainText(entry.result);
   const images = imagesOf(entry.result);
+  const read = kindOf(entry.name) === "read" ? readBy(entry.structured) : undefined;
+  const found = entry.name === "WebSearch" ? foundBy(entry.structured, result) : [];
   if (entry.name === "TodoWrite") return <Todos raw={entry.input.todos} />;
   return (
     <>
       {edits.map((edit, index) => (
         <Diff key={index} edit={edit} />
       ))}
-      {!edits.length && <Input entry={entry} />}
-      {result && (!edits.length || entry.failed) && (
-        <Terminal text={result} failed={entry.failed ?? false} />
+      {!edits.length && !read && <Input entry={entry} />}
+      {read && <CodeBlock code={read.content} language={text(entry.input.file_path)} />}
+      {found.length > 0 && <Links found={found} />}
+      {result && !read && !found.length && (!edits.length || entry.failed) && (
+        <Result entry={entry} text={result} />
       )}
       {images.map((image) => (
         <img key={image.slice(-64)} className="picture" src={image} alt="what the tool gave" />
       ))}
     </>
+  );
+}
+
+function Result({ entry, text: said }: { entry: ToolEntry; text: string }) {
+  const kind = kindOf(entry.name);
+  if ((kind === "agent" || kind === "web") && !entry.failed) return <Markdown text={said} />;
+  return <Terminal text={said} failed={entry.failed ?? false} />;
+}
+
+/** What a search in the web found. */
+function Links({ found }: { found: Found[] }) {
+  return (
+    <ol className="links">
+      {found.map((one) => (
+        <li key={one.url}>
+          <a href={one.url} target="_blank" rel="noopener noreferrer nofollow" title={one.url}>
+            {one.title}
+          </a>{" "}
+          <span className="why">{new URL(one.url).host}</span>
+        </li>
+      ))}
+    </ol>
   );
 }
 
@@ -89,7 +157,10 @@ function Input({ entry }: { entry: ToolEntry }) {
       </>
     );
   }
-  if (!Object.keys(entry.input).length) return null;
+  if (kindOf(entry.name) === "agent" && text(entry.input.prompt)) {
+    return <Markdown text={text(entry.input.prompt)} />;
+  }
+  if (entry.name === "WebSearch" || !Object.keys(entry.input).length) return null;
   return <CodeBlock code={JSON.stringify(entry.input, null, 2)} language="json" />;
 }
 

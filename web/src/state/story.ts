@@ -3,87 +3,22 @@
 // `tell` takes events in their order and gives another story; what was given before is never
 // changed. Entries keep their identity when nothing about them changes, so that a row is drawn again
 // only if it must be.
-import type { AskOpened, EventOf, HubEvent, Stored } from "../api/types";
+import type { EventOf, HubEvent, Stored } from "../api/types";
+import type {
+  AskEntry,
+  Base,
+  Entry,
+  NoteEntry,
+  PromptEntry,
+  Settled,
+  Task,
+  Todo,
+  ToolEntry,
+} from "./entries";
 import { blocksOf, imagesOf, isObject, number, type Obj, plainText, text } from "./lines";
+import { compactionOf, retryOf, taskOf, todosOf } from "./told";
 
-interface Base {
-  key: string;
-  at: number;
-}
-export interface PromptEntry extends Base {
-  kind: "prompt";
-  id: string;
-  text: string;
-  images: string[];
-  by: string;
-  stage: "queued" | "sent" | "taken" | "cancelled";
-}
-export interface TextEntry extends Base {
-  kind: "text";
-  text: string;
-  uuid: string;
-}
-export interface ThinkingEntry extends Base {
-  kind: "thinking";
-  text: string;
-}
-export interface ToolEntry extends Base {
-  kind: "tool";
-  id: string;
-  name: string;
-  input: Obj;
-  ended?: number;
-  failed?: boolean;
-  result?: unknown;
-  structured?: unknown;
-  progress?: string;
-  verdict?: { verdict: string; by: string; reasons: string[] };
-}
-export interface NoteEntry extends Base {
-  kind: "note";
-  tone: "plain" | "good" | "warn" | "bad";
-  text: string;
-  until?: number;
-}
-export interface MarkEntry extends Base {
-  kind: "mark";
-  text: string;
-}
-export interface TurnEntry extends Base {
-  kind: "turn";
-  failed: boolean;
-  outcome: string;
-  cost: number;
-  duration: number | undefined;
-  tokens: number;
-  text: string;
-}
-export interface AskEntry extends Base {
-  kind: "ask";
-  opened: AskOpened;
-  settled?: { how: string; by?: string; allowed?: boolean };
-}
-export type Entry =
-  | PromptEntry
-  | TextEntry
-  | ThinkingEntry
-  | ToolEntry
-  | NoteEntry
-  | MarkEntry
-  | TurnEntry
-  | AskEntry;
-
-export interface Todo {
-  content: string;
-  status: string;
-}
-export interface Task {
-  id: string;
-  title: string;
-  status: string;
-  detail: string;
-  at: number;
-}
+export * from "./entries";
 
 export interface Story {
   /** The numbers of the first and of the last event that it is made of. */
@@ -92,6 +27,8 @@ export interface Story {
   entries: readonly Entry[];
   /** What subagents do, by the tool call that they work for. */
   threads: ReadonlyMap<string, readonly Entry[]>;
+  /** How many blocks of each message were said: a block's number is its key, also while it is made. */
+  blocks: ReadonlyMap<string, number>;
   tasks: ReadonlyMap<string, Task>;
   todos: readonly Todo[];
   commands: readonly { name: string; description: string }[];
@@ -108,6 +45,7 @@ export const BLANK: Story = {
   last: 0,
   entries: [],
   threads: new Map(),
+  blocks: new Map(),
   tasks: new Map(),
   todos: [],
   commands: [],
@@ -131,6 +69,7 @@ export function tell(story: Story, events: readonly Stored[]): Story {
 type Draft = { -readonly [K in keyof Story]: Story[K] } & {
   entries: Entry[];
   threads: Map<string, readonly Entry[]>;
+  blocks: Map<string, number>;
   tasks: Map<string, Task>;
 };
 
@@ -147,6 +86,7 @@ class Teller {
       ...from,
       entries: [...from.entries],
       threads: new Map(from.threads),
+      blocks: new Map(from.blocks),
       tasks: new Map(from.tasks),
     };
   }
@@ -197,9 +137,14 @@ class Teller {
       case "turn.ended":
         return this.turn(event);
       case "ask.opened":
-        return this.add({ kind: "ask", ...this.base(`ask:${event.ask}`), opened: event });
+        return this.asked(event);
       case "ask.answered":
-        return this.settle(event.ask, { how: "answered", by: event.by, allowed: event.allowed });
+        return this.settle(event.ask, {
+          how: "answered",
+          by: event.by,
+          allowed: event.allowed,
+          answer: event.answer,
+        });
       case "ask.withdrawn":
         return this.settle(event.ask, { how: event.reason });
       case "decided":
@@ -208,7 +153,7 @@ class Teller {
         this.to.limit = event;
         if (event.status === "rejected") {
           const until = event.resets_at ?? undefined;
-          this.note("warn", "The account's rate limit is reached.", until);
+          this.note("warn", "The account's rate limit is reached.", until, "It is reset");
         }
         return;
       case "budget.reached":
@@ -235,11 +180,8 @@ class Teller {
           event.lost ? "bad" : "good",
           event.lost ? "It is there again; something that it said is lost." : "It is there again.",
         );
-      case "run.state":
-        if (event.state === "retrying") {
-          this.note("warn", `The model's API is asked again. ${event.detail ?? ""}`.trim());
-        }
-        return;
+      case "worktree.settled":
+        return this.note("plain", event.text || `${event.branch}: ${event.action} by ${event.by}.`);
       case "session.renamed":
         return this.mark(`renamed to «${event.name}» by ${event.by}`);
       case "noted":
@@ -282,11 +224,14 @@ class Teller {
     const model = text(message.model);
     if (model && model !== "<synthetic>" && !parent) this.to.model = model;
     for (const block of blocksOf(message.content)) {
+      const place = this.place(text(message.id), parent);
       if (block.type === "text" && block.text.trim()) {
-        this.add({ kind: "text", ...this.base(), text: block.text, uuid: text(line.uuid) }, parent);
+        const uuid = text(line.uuid);
+        this.add({ kind: "text", ...this.base(place), text: block.text, uuid }, parent);
       } else if (block.type === "thinking" && block.thinking.trim()) {
-        this.add({ kind: "thinking", ...this.base(), text: block.thinking }, parent);
-      } else if ("id" in block && block.id) {
+        const key = place && `${place}t`;
+        this.add({ kind: "thinking", ...this.base(key), text: block.thinking }, parent);
+      } else if ("id" in block && block.id && !this.isCard(block.id)) {
         this.add(
           {
             kind: "tool",
@@ -300,6 +245,14 @@ class Teller {
         if (block.name === "TodoWrite" && !parent) this.to.todos = todosOf(block.input.todos);
       }
     }
+  }
+
+  /** The key of the next block of a message: the one that it had while it was made. */
+  private place(message: string, parent: string): string | undefined {
+    if (!message || parent) return undefined;
+    const count = this.to.blocks.get(message) ?? 0;
+    this.to.blocks.set(message, count + 1);
+    return `${message}/${count}/`;
   }
 
   private user(line: Obj): void {
@@ -333,7 +286,9 @@ class Teller {
         if (text(line.permissionMode)) this.to.mode = text(line.permissionMode);
         return;
       case "compact_boundary":
-        return this.mark("the conversation was compacted here");
+        return this.mark(compactionOf(line));
+      case "api_retry":
+        return this.retries(line);
       case "task_started":
       case "task_progress":
       case "task_updated":
@@ -362,18 +317,32 @@ class Teller {
     }
   }
 
+  /** One note for a row of attempts, which tells of the last. */
+  private retries(line: Obj): void {
+    const entry: NoteEntry = { kind: "note", ...this.base(), ...retryOf(line, this.at) };
+    const before = this.to.entries.at(-1);
+    if (before?.kind === "note" && before.next === entry.next) {
+      this.to.entries[this.to.entries.length - 1] = { ...entry, key: before.key };
+    } else {
+      this.add(entry);
+    }
+  }
+
   private task(line: Obj): void {
     const id = text(line.task_id);
     if (!id) return;
-    const before = this.to.tasks.get(id);
-    const patch = isObject(line.patch) ? line.patch : line;
-    this.to.tasks.set(id, {
-      id,
-      title: text(line.description) || before?.title || id,
-      status: text(patch.status) || before?.status || "running",
-      detail: text(line.summary) || text(line.last_tool_name) || before?.detail || "",
-      at: this.at,
-    });
+    const task = taskOf(line, this.to.tasks.get(id), this.at);
+    this.to.tasks.set(id, task);
+    const call = text(line.tool_use_id) || this.callOf(id);
+    if (call) this.tool(call, { task });
+  }
+
+  /** The call that has become a task, for news that do not name it. */
+  private callOf(task: string): string {
+    const call = this.to.entries.findLast(
+      (entry): entry is ToolEntry => entry.kind === "tool" && entry.task?.id === task,
+    );
+    return call?.id ?? "";
   }
 
   // --- entries -------------------------------------------------------------------------------
@@ -399,9 +368,9 @@ class Teller {
     return thread;
   }
 
-  private note(tone: NoteEntry["tone"], said: string, until?: number): void {
+  private note(tone: NoteEntry["tone"], said: string, until?: number, next = ""): void {
     const entry: NoteEntry = { kind: "note", ...this.base(), tone, text: said };
-    this.add(until === undefined ? entry : { ...entry, until });
+    this.add(until === undefined ? entry : { ...entry, until, next });
   }
 
   private mark(said: string): void {
@@ -429,8 +398,34 @@ class Teller {
     this.replace(this.to.entries, `prompt:${id}`, change);
   }
 
-  private settle(ask: string, settled: NonNullable<AskEntry["settled"]>): void {
-    this.replace(this.to.entries, `ask:${ask}`, { settled });
+  /** A plan or a question is its card: the call that brought it says nothing more. */
+  private asked(event: EventOf<"ask.opened">): void {
+    if (event.ask_kind !== "tool" && event.tool_use_id) {
+      const key = `tool:${event.tool_use_id}`;
+      const index = this.to.entries.findLastIndex((entry) => entry.key === key);
+      if (index >= 0) this.to.entries.splice(index, 1);
+    }
+    this.add({ kind: "ask", ...this.base(`ask:${event.ask}`), opened: event });
+  }
+
+  private isCard(call: string): boolean {
+    return this.to.entries
+      .slice(-20)
+      .some(
+        (entry) =>
+          entry.kind === "ask" &&
+          entry.opened.ask_kind !== "tool" &&
+          entry.opened.tool_use_id === call,
+      );
+  }
+
+  private settle(ask: string, settled: Settled): void {
+    const key = `ask:${ask}`;
+    const entry = this.to.entries.findLast((one): one is AskEntry => one.key === key);
+    const waited = entry && this.at - entry.at;
+    this.replace(this.to.entries, key, {
+      settled: waited === undefined ? settled : { ...settled, waited },
+    });
   }
 
   private close(run: string): void {
@@ -467,12 +462,4 @@ class Teller {
     entries[index] = { ...entry, ...change } as Entry;
     return true;
   }
-}
-
-function todosOf(raw: unknown): Todo[] {
-  if (!Array.isArray(raw)) return [];
-  return raw
-    .filter(isObject)
-    .map((todo) => ({ content: text(todo.content), status: text(todo.status) }))
-    .filter((todo) => todo.content);
 }

@@ -1,6 +1,6 @@
 // How a tool call is named to people: its kind and a title, as the hub's own cards have them.
 import type { Obj } from "./lines";
-import { isObject, text } from "./lines";
+import { isObject, number, text } from "./lines";
 
 export type Kind =
   | "command"
@@ -55,6 +55,13 @@ export interface FileEdit {
   path: string;
   before: string;
   after: string;
+  /** The change with its place in the file, once the tool has made it. */
+  hunks?: Hunk[];
+}
+export interface Hunk {
+  start: number;
+  /** Each with its sign before it: a blank, «+» or «-». */
+  lines: string[];
 }
 
 /** What a call would change in files, as far as its input tells. */
@@ -76,4 +83,56 @@ export function editsOf(name: string, input: Obj): FileEdit[] {
     default:
       return [];
   }
+}
+
+/** The edits of a call that was made: with the lines where they were made, if the tool told. */
+export function madeEdits(name: string, input: Obj, structured: unknown): FileEdit[] {
+  const edits = editsOf(name, input);
+  const hunks = hunksOf(structured);
+  const first = edits[0];
+  if (!first || !hunks.length) return edits;
+  return [{ ...first, hunks }];
+}
+
+function hunksOf(structured: unknown): Hunk[] {
+  const patch = isObject(structured) ? structured.structuredPatch : undefined;
+  return (Array.isArray(patch) ? patch : []).filter(isObject).map((hunk) => ({
+    start: number(hunk.newStart) ?? 1,
+    lines: Array.isArray(hunk.lines) ? hunk.lines.map(text) : [],
+  }));
+}
+
+export interface Found {
+  title: string;
+  url: string;
+}
+
+/** What a web search found: from its structured result, or else from its text. */
+export function foundBy(structured: unknown, result: string): Found[] {
+  const rows = isObject(structured) && Array.isArray(structured.results) ? structured.results : [];
+  const found = rows
+    .filter(isObject)
+    .flatMap((row) => (Array.isArray(row.content) ? row.content : []))
+    .concat(rows.length ? [] : linksIn(result));
+  return found
+    .filter(isObject)
+    .map((one) => ({ title: text(one.title) || text(one.url), url: text(one.url) }))
+    .filter((one) => /^https?:\/\//i.test(one.url) && URL.canParse(one.url));
+}
+
+function linksIn(result: string): unknown[] {
+  const [, list] = /^Links: (\[.*\])$/m.exec(result) ?? [];
+  try {
+    const links: unknown = JSON.parse(list ?? "[]");
+    return Array.isArray(links) ? links : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The text of a file that was read, and the number of its first line. */
+export function readBy(structured: unknown): { content: string; start: number } | undefined {
+  const file = isObject(structured) && isObject(structured.file) ? structured.file : undefined;
+  if (!file || typeof file.content !== "string") return undefined;
+  return { content: file.content, start: number(file.startLine) ?? 1 };
 }

@@ -1,0 +1,101 @@
+// The entries of a story: what a person reads, one after the other.
+import type { AskOpened } from "../api/types";
+import type { Obj } from "./lines";
+
+export interface Base {
+  key: string;
+  at: number;
+}
+export interface PromptEntry extends Base {
+  kind: "prompt";
+  id: string;
+  text: string;
+  images: string[];
+  by: string;
+  stage: "queued" | "sent" | "taken" | "cancelled";
+}
+export interface TextEntry extends Base {
+  kind: "text";
+  text: string;
+  uuid: string;
+  /** It is still being made. */
+  live?: boolean;
+}
+export interface ThinkingEntry extends Base {
+  kind: "thinking";
+  text: string;
+  live?: boolean;
+}
+export interface ToolEntry extends Base {
+  kind: "tool";
+  id: string;
+  name: string;
+  input: Obj;
+  ended?: number;
+  failed?: boolean;
+  result?: unknown;
+  structured?: unknown;
+  progress?: string;
+  /** The background task that the call has become. */
+  task?: Task;
+  verdict?: { verdict: string; by: string; reasons: string[] };
+}
+export interface NoteEntry extends Base {
+  kind: "note";
+  tone: "plain" | "good" | "warn" | "bad";
+  text: string;
+  /** When it is over, and what is then. */
+  until?: number;
+  next?: string;
+}
+export interface MarkEntry extends Base {
+  kind: "mark";
+  text: string;
+}
+export interface TurnEntry extends Base {
+  kind: "turn";
+  failed: boolean;
+  outcome: string;
+  cost: number;
+  duration: number | undefined;
+  tokens: number;
+  text: string;
+}
+/** How a question was settled; `waited` is in ms, `answer` is what was submitted. */
+export interface Settled {
+  how: string;
+  by?: string;
+  allowed?: boolean;
+  answer?: unknown;
+  waited?: number;
+}
+export interface AskEntry extends Base {
+  kind: "ask";
+  opened: AskOpened;
+  settled?: Settled;
+}
+export type Entry =
+  | PromptEntry
+  | TextEntry
+  | ThinkingEntry
+  | ToolEntry
+  | NoteEntry
+  | MarkEntry
+  | TurnEntry
+  | AskEntry;
+
+export interface Todo {
+  content: string;
+  status: string;
+}
+export interface Task {
+  id: string;
+  title: string;
+  status: string;
+  detail: string;
+  at: number;
+  began: number;
+  /** How many tool calls it has made, and how many tokens it has used, if the CLI tells. */
+  steps?: number;
+  tokens?: number;
+}
