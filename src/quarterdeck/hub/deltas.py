@@ -6,9 +6,40 @@ deltas is `live`'s business.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.wire.messages import StreamEvent
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
+
+
+class _Text(msgspec.Struct, tag="text_delta"):
+    text: str
+
+
+class _Thinking(msgspec.Struct, tag="thinking_delta"):
+    thinking: str
+
+
+class _Input(msgspec.Struct, tag="input_json_delta"):
+    pass
+
+
+class _Piece(msgspec.Struct, tag="content_block_delta"):
+    index: int
+    delta: _Text | _Thinking | _Input
+
+
+class _Line(msgspec.Struct, tag="stream_event"):
+    event: _Piece
+    parent_tool_use_id: None
+
+
+_lines: msgspec.json.Decoder[_Line] = msgspec.json.Decoder(_Line)
+_BEGINNING = b'{"type":"stream_event"'
 
 
 class DeltaReader:
@@ -31,6 +62,30 @@ class DeltaReader:
                 pass
         return ()
 
+    def read_piece(self, line: bytes) -> tuple[Deltas, ...] | None:
+        """The text of a line that is a piece of the main conversation; None if it is no such line.
+
+        Most lines of a CLI are this, and nothing else can be in them: one look is enough.
+        """
+        if not line.startswith(_BEGINNING):
+            return None
+        try:
+            event = _lines.decode(line).event
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        match event.delta:
+            case _Text(text=text):
+                return (self._piece(event.index, text),)
+            case _Thinking(thinking=text):
+                return (self._piece(event.index, text, thinking=True),)
+            case _:
+                return ()
+
+    def _piece(self, block: int, text: str, *, thinking: bool = False) -> Deltas:
+        return Deltas(
+            session=self._session, message=self._message, text=text, block=block, thinking=thinking
+        )
+
     def _delta(
         self, message: StreamEvent, block: int, text: str, *, thinking: bool = False
     ) -> Deltas:
@@ -41,3 +96,21 @@ class DeltaReader:
             block=block,
             thinking=thinking,
         )
+
+
+def merged(pieces: Iterable[Deltas]) -> list[Deltas]:
+    """Neighbours of one block as one piece."""
+    made: list[Deltas] = []
+    texts: list[str] = []
+    last: tuple[str, str, int, bool] | None = None
+    for piece in pieces:
+        block = (piece.session, piece.message, piece.block, piece.thinking)
+        if block != last:
+            if len(texts) > 1:
+                made[-1] = replace(made[-1], text="".join(texts))
+            made.append(piece)
+            texts, last = [], block
+        texts.append(piece.text)
+    if len(texts) > 1:
+        made[-1] = replace(made[-1], text="".join(texts))
+    return made

@@ -29,6 +29,7 @@ from quarterdeck.domain.sessions import Origin
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.core import SessionCore
 from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.deltas import merged
 from quarterdeck.hub.guard import Guard, Orders
 from quarterdeck.hub.kept import uuid_of
 from quarterdeck.hub.live import Live
@@ -132,6 +133,9 @@ class SessionLife(SessionCore):
             endings: list[tuple[str, Ending]] = []
             now = self._guard.now
             for number, line in enumerate(lines, first):
+                if (pieces := mine.hear_piece(number, line, now)) is not None:
+                    deltas += pieces
+                    continue
                 heard = mine.hear(number, line, now)
                 if heard.whole:
                     deltas.clear()
@@ -141,7 +145,7 @@ class SessionLife(SessionCore):
                 endings += heard.endings
             if events:
                 await self._append(events)
-            for delta in deltas:
+            for delta in merged(deltas):
                 self._live.add(delta)
             if self._port is not None:
                 self._port.have(mine.said)

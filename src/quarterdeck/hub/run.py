@@ -217,6 +217,20 @@ class Run:
 
     # --- what comes ----------------------------------------------------------------------------
 
+    def hear_piece(self, number: int, line: bytes, at: int) -> tuple[Deltas, ...] | None:
+        """Take a line that is a piece of text in the midst of a turn; None if it is to be heard.
+
+        Such a line changes nothing but the screen, and there are a hundred for each other one.
+        """
+        peer = self._peer
+        if self._repeats or number <= self.said or peer.state is not State.WORKING:
+            return None
+        if not peer.turns.in_turn or (deltas := self._reader.read_piece(line)) is None:
+            return None
+        self.said = number
+        self.watch.lives(at)
+        return deltas
+
     def hear(self, number: int, line: bytes, at: int) -> Heard:
         """Take a line of the CLI, at a time in ms. One that came before is nothing."""
         if number <= self.said:

@@ -134,8 +134,7 @@ class Watch:
 
     def hear(self, message: Message, at: int) -> None:
         """Take note of a message, at a time in ms. The CLI lives."""
-        self._last = max(self._last, at)
-        self._answer = None
+        self.lives(at)
         self._hear_task(message)
         match message:
             case Assistant():
@@ -162,6 +161,11 @@ class Watch:
                     self._explained = max(self._explained, int(info.resets_at) * 1000)
             case _:
                 pass
+
+    def lives(self, at: int) -> None:
+        """It has said something, at a time in ms, and be it a piece of text."""
+        self._last = max(self._last, at)
+        self._answer = None
 
     def asked_to(self, subtype: str) -> None:
         """Somebody asks something of the CLI; what they break off need not come to anything."""

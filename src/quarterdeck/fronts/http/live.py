@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 
-from msgspec.structs import replace
-
 from quarterdeck.fronts.http.words import Live
 from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.deltas import merged
 
 MOST_CHARACTERS = 64 * 1024
 """What waits for one client: some seconds of several agents that write."""
@@ -54,21 +53,4 @@ class LiveText:
         pieces, self._pieces, self._size = self._pieces, [], 0
         self._wholes.clear()
         frames = [Live(deltas=wholes, whole=True)] if wholes else []
-        return [*frames, Live(deltas=_merged(pieces))] if pieces else frames
-
-
-def _merged(pieces: list[Deltas]) -> tuple[Deltas, ...]:
-    """Neighbours of one block as one piece."""
-    made: list[Deltas] = []
-    texts: list[str] = []
-    for piece in pieces:
-        if made and replace(piece, text="") == made[-1]:
-            texts.append(piece.text)
-            continue
-        if made:
-            made[-1] = replace(made[-1], text="".join(texts))
-        made.append(replace(piece, text=""))
-        texts = [piece.text]
-    if made:
-        made[-1] = replace(made[-1], text="".join(texts))
-    return tuple(made)
+        return [*frames, Live(deltas=tuple(merged(pieces)))] if pieces else frames
