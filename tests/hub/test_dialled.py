@@ -11,6 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 from msgspec import Raw
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.errors import LinkClosed
@@ -185,3 +187,25 @@ async def test_a_wrong_token_opens_nothing(
             with anyio.fail_after(20), pytest.raises(LinkClosed):
                 await process.receive()  # 2.1.120 gives up at once, and says nothing
     assert await hub.sessions() == []
+
+
+async def test_one_that_was_sent_away_does_not_take_the_place_of_the_next() -> None:
+    """2.1.37 comes back whatever it is told; it would be given the next one's prompts."""
+    hub = Hub(MemoryJournal(), lambda token: None, cli_secret=SECRET)
+    session = new_id()
+    token = {"Authorization": f"Bearer {cli_token(SECRET, session)}"}
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        url = f"ws://127.0.0.1:{port}/v1/ws/{session}"
+        async with connect(url, additional_headers=token) as first:
+            await first.send('{"type":"system","subtype":"status","uuid":"last-words"}\n')
+            await until(hub, session, lambda view: view.said == 1)
+            await hub.submit(wish.StopSession(session=session))
+            await until(hub, session, lambda view: view.state is SessionState.ENDED)
+        async with connect(url, additional_headers=token) as second:
+            again = {**token, "X-Last-Request-Id": "last-words"}
+            with pytest.raises(InvalidStatus, match="401"):
+                await connect(url, additional_headers=again)
+            view = await until(hub, session, lambda view: view.run is not None)
+            await second.send('{"type":"system","subtype":"status","uuid":"mine"}\n')
+            view = await until(hub, session, lambda view: view.said == 1)
+            assert view.link_lost is None

@@ -13,13 +13,16 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import JournalError, LinkClosed
 from quarterdeck.domain.ids import is_id, new_id
+from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
@@ -62,6 +65,8 @@ class _Port:
         self.stopped = False
         self.root = False
         """Whether it dialled `/`."""
+        self.last: str | None = None
+        """The uuid of the last message that it said."""
         self._lines: list[bytes] = []
         self._wake = anyio.Event()
 
@@ -97,6 +102,18 @@ class _Port:
             pass  # the reader hears of it too
 
 
+class _Away(Fact):
+    """A CLI that was sent away, and may come back until then all the same."""
+
+    session: str
+    last: str | None
+    until: float
+
+
+class _Message(Fact):
+    uuid: str | None = None
+
+
 class Dialled:
     """All CLIs that dial. `owner` gives a session; `adopt` begins one, or its next run."""
 
@@ -110,7 +127,7 @@ class Dialled:
         self._owner = owner
         self._adopt = adopt
         self._ports: dict[str, _Port] = {}
-        self._sent_away: list[float] = []
+        self._sent_away: list[_Away] = []
         self._endpoint = CliEndpoint(self._door)
         self._tasks: TaskGroup | None = None
 
@@ -152,13 +169,15 @@ class Dialled:
             if not self._bears(scope, "/"):
                 return scope
             back = self._back(scope)
-            if back is None and _has_been_here(scope) and self._was_sent_away():
+            if back is None and _has_been_here(scope) and self._away():
                 return scope
             session = back or new_id()
         elif path.startswith(OWN_PATH) and is_id(path.removeprefix(OWN_PATH)):
             session = path.removeprefix(OWN_PATH)
             if not self._bears(scope, session):
                 return scope
+            if self._is_sent_away(scope, session):
+                return {**scope, "path": OWN_PATH, "raw_path": OWN_PATH.encode()}  # nobody's
         else:
             return scope
         if session not in self._ports:
@@ -185,11 +204,23 @@ class Dialled:
         away = (p.session for p in self._ports.values() if not p.link.connected and not p.link.over)
         return next(away, None)
 
-    def _was_sent_away(self) -> bool:
-        """Whether this may be one that was; which one it is nobody can tell."""
+    def _away(self) -> list[_Away]:
+        """Those that were sent away and may come back; at `/` nobody can tell which one it is."""
         now = time.monotonic()
-        self._sent_away = [until for until in self._sent_away if until > now]
-        return bool(self._sent_away)
+        self._sent_away = [away for away in self._sent_away if away.until > now]
+        return self._sent_away
+
+    def _is_sent_away(self, scope: Scope, session: str) -> bool:
+        """Whether a CLI that was sent away comes back where the session's next one is already.
+
+        It says what it said last. Were it let in, it would be given what is meant for the other.
+        """
+        last = header(scope, b"x-last-request-id")
+        away = [one.last for one in self._away() if one.session == session]
+        if last is None or not away:
+            return False
+        port = self._ports.get(session)
+        return last in away or (port is not None and port.link.connected)
 
     def _bears(self, scope: Scope, session: str) -> bool:
         kind, _, token = (header(scope, b"authorization") or "").partition(" ")
@@ -232,7 +263,8 @@ class Dialled:
                 await _tell(partial(owner.run_ended, port.run, ending))
         finally:
             if port.stopped:
-                self._sent_away.append(time.monotonic() + SENT_AWAY_SECONDS)
+                until = time.monotonic() + SENT_AWAY_SECONDS
+                self._sent_away.append(_Away(session=port.session, last=port.last, until=until))
             if self._ports.get(port.session) is port:
                 del self._ports[port.session]
 
@@ -247,6 +279,7 @@ class Dialled:
             case bytes() as data:
                 lines = [_line(line) for line in reader.feed(data)]
                 if lines:
+                    port.last = _last_uuid(lines) or port.last
                     first, port.said = port.said + 1, port.said + len(lines)
                     await _tell(partial(owner.run_said, port.run, first, lines))
 
@@ -259,6 +292,15 @@ async def _tell(tell: Callable[[], Awaitable[None]]) -> None:
         except JournalError as error:
             log.error("what a CLI did is not journalled yet: %s", error)
         await anyio.sleep(RETRY_SECONDS)
+
+
+def _last_uuid(lines: list[bytes]) -> str | None:
+    """The uuid of the last of these messages that has one."""
+    for line in reversed(lines):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            if uuid := msgspec.json.decode(line, type=_Message).uuid:
+                return uuid
+    return None
 
 
 def _has_been_here(scope: Scope) -> bool:
