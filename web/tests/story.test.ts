@@ -266,6 +266,13 @@ describe("a story", () => {
     expect(story.entries[0]).toMatchObject({ settled: { how: "the agent has ended" } });
   });
 
+  it("has the prompts of a session that was taken in", () => {
+    const line = { type: "user", message: { content: "fix it" } };
+    const story = told(stored({ kind: "said.recalled", run: "import", uuid: "u", line }));
+    expect(story.entries).toMatchObject([{ kind: "prompt", text: "fix it", stage: "taken" }]);
+    expect(told(stored({ kind: "said.recalled", run: "r", uuid: "u", line })).entries).toEqual([]);
+  });
+
   it("lives through lines that are anything", () => {
     const odd = [
       null,

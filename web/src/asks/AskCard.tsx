@@ -1,5 +1,6 @@
 import { memo, type ReactNode, useEffect, useRef } from "react";
 import type { Answer, AskOpened } from "../api/types";
+import { useShort } from "../session/folder";
 import { isObject, text } from "../state/lines";
 import { store, useDeck } from "../state/store";
 import type { Settled } from "../state/story";
@@ -82,6 +83,7 @@ export const AskCard = memo(function AskCard(props: {
 function Card(props: { opened: AskOpened; state: string; children: ReactNode }) {
   const place = useRef<HTMLElement>(null);
   const { opened } = props;
+  const title = useShort(opened.title);
   // Keys go to the card that a person is in; a card that opens takes no focus from anybody.
   useEffect(() => {
     const card = place.current;
@@ -105,7 +107,7 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       aria-label={`Question: ${opened.title}`}
       tabIndex={-1}
     >
-      {props.state === "settled" && <h3>{opened.title || opened.tool}</h3>}
+      {props.state === "settled" && <h3>{title || opened.tool}</h3>}
       {props.children}
     </section>
   );

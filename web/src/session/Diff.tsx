@@ -1,6 +1,7 @@
 import { diffLines } from "diff";
 import { memo, useMemo } from "react";
 import type { FileEdit, Hunk } from "../state/tools";
+import { useShort } from "./folder";
 
 const CONTEXT = 3;
 const MOST = 2000;
@@ -52,6 +53,7 @@ export function madeRows(hunks: readonly Hunk[]): Row[] {
 /** A change to a file. */
 export const Diff = memo(function Diff({ edit }: { edit: FileEdit }) {
   const { before, after, hunks } = edit;
+  const path = useShort(edit.path);
   const rows = useMemo(
     () => (hunks ? madeRows(hunks) : rowsOf(before, after)),
     [before, after, hunks],
@@ -61,8 +63,8 @@ export const Diff = memo(function Diff({ edit }: { edit: FileEdit }) {
   return (
     <figure className="diff">
       <figcaption>
-        <span className="path">
-          <bdi>{edit.path}</bdi>
+        <span className="path" title={edit.path}>
+          <bdi>{path}</bdi>
         </span>
         <span className="plus">+{added}</span>
         <span className="minus">−{removed}</span>

@@ -7,6 +7,7 @@ import { store, useDeck, useRights } from "../state/store";
 import { cost } from "../ui/format";
 import { StateBadge } from "../ui/StateBadge";
 import { Composer } from "./Composer";
+import { Folder } from "./folder";
 import { Timeline } from "./Timeline";
 
 const Panel = lazy(() => import("../panels/Panel"));
@@ -30,23 +31,25 @@ export function SessionPage({ id }: { id: string }) {
     );
   }
   return (
-    <div className="session-page" data-panel={panel || undefined}>
-      <div className="column">
-        <Head session={session} panel={panel} onPanel={() => setPanel(!panel)} />
-        {opened?.error && (
-          <p className="note" data-tone="bad" role="alert">
-            {opened.error}
-          </p>
+    <Folder value={folderOf(session)}>
+      <div className="session-page" data-panel={panel || undefined}>
+        <div className="column">
+          <Head session={session} panel={panel} onPanel={() => setPanel(!panel)} />
+          {opened?.error && (
+            <p className="note" data-tone="bad" role="alert">
+              {opened.error}
+            </p>
+          )}
+          {opened && <Timeline key={id} session={id} opened={opened} />}
+          {opened && <Composer key={`composer:${id}`} session={session} opened={opened} />}
+        </div>
+        {panel && opened && (
+          <Suspense fallback={<div className="panel" />}>
+            <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
+          </Suspense>
         )}
-        {opened && <Timeline key={id} session={id} opened={opened} />}
-        {opened && <Composer key={`composer:${id}`} session={session} opened={opened} />}
       </div>
-      {panel && opened && (
-        <Suspense fallback={<div className="panel" />}>
-          <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
-        </Suspense>
-      )}
-    </div>
+    </Folder>
   );
 }
 

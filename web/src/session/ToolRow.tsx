@@ -6,6 +6,7 @@ import { duration, plural, tokens } from "../ui/format";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
+import { useShort } from "./folder";
 import { Markdown } from "./Markdown";
 import { Terminal } from "./Terminal";
 
@@ -20,13 +21,14 @@ export const ToolRow = memo(function ToolRow(props: {
   const kind = kindOf(entry.name);
   const thread = props.threads.get(entry.id);
   const [open, setOpen] = useState(OPEN_BY_ITSELF.has(kind));
+  const title = useShort(titleOf(entry.name, entry.input));
   const state = stateOf(entry);
   const refused = entry.verdict && entry.verdict.verdict !== "allow" ? entry.verdict : undefined;
   return (
     <div className="tool" data-kind={kind} data-state={state}>
       <button type="button" className="head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span className="kind">{entry.name}</span>
-        <span className="title">{titleOf(entry.name, entry.input)}</span>
+        <span className="title">{title}</span>
         {refused && (
           <span className="verdict">
             {WORDS[refused.verdict] ?? refused.verdict} by {refused.by}

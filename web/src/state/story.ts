@@ -73,6 +73,9 @@ type Draft = { -readonly [K in keyof Story]: Story[K] } & {
   tasks: Map<string, Task>;
 };
 
+/** The run of what was said before the session was ours. */
+const IMPORTED = "import";
+
 /** Works on copies of its own, and gives them away when it is done. */
 class Teller {
   private readonly to: Draft;
@@ -107,8 +110,11 @@ class Teller {
 
   private event(event: HubEvent): void {
     switch (event.kind) {
-      case "said":
       case "said.recalled":
+        if (event.run === IMPORTED) this.imported(event.line);
+        if (isObject(event.line)) this.line(event.line);
+        return;
+      case "said":
         if (isObject(event.line)) this.line(event.line);
         return;
       case "said.broken":
@@ -245,6 +251,18 @@ class Teller {
         if (block.name === "TodoWrite" && !parent) this.to.todos = todosOf(block.input.todos);
       }
     }
+  }
+
+  /** Of a prompt from before the session was ours there is nothing but its echo. */
+  private imported(line: unknown): void {
+    if (!isObject(line) || line.type !== "user" || line.isSynthetic || line.parent_tool_use_id) {
+      return;
+    }
+    const { content } = isObject(line.message) ? line.message : {};
+    const [said, images] = [plainText(content), imagesOf(content)];
+    if (!said && !images.length) return;
+    const base = this.base();
+    this.add({ kind: "prompt", ...base, id: base.key, text: said, images, by: "", stage: "taken" });
   }
 
   /** The key of the next block of a message: the one that it had while it was made. */
