@@ -65,6 +65,9 @@ from quarterdeck.runner.home import LOG
 
 RUNNER_SECONDS = 30.0
 """A runner first ends what an earlier one left behind."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread works on while another waits. Each event passes from the loop to the journal's
+thread and back; with Python's own 5 ms a busy loop would delay each of these steps by as much."""
 STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
@@ -94,6 +97,7 @@ def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
     """Serve until a signal comes; gives the exit code."""
     logs = Logs()
     logs.change(configuration.loaded.settings.log)
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         anyio.run(_serve, configuration, logs, runner)
     finally:
