@@ -1,7 +1,106 @@
+import { useCallback, useState } from "react";
+import { get } from "../api/http";
+import type { components } from "../api/schema";
+import { moment, plural } from "../ui/format";
+import { useHub } from "../ui/useHub";
+import { Audit } from "./policy/Audit";
+import { Explain } from "./policy/Explain";
+import { Grants, Suggestions } from "./policy/Grants";
+import { Replay } from "./policy/Replay";
+
+type View = components["schemas"]["PolicyView"];
+type File = View["files"][number];
+
+const PARTS = ["Rules", "Explain", "Audit log", "Replay", "Suggestions"] as const;
+type Part = (typeof PARTS)[number];
+
+/** What agents may do without a question, why, and what was decided. */
 export default function Policy() {
+  const [part, setPart] = useState<Part>("Rules");
+  const view = useHub(useCallback(() => get<View>("/api/policy"), []));
   return (
     <div className="page">
       <h1>Policy</h1>
+      <div role="tablist" className="tabs" aria-label="Parts of the policy">
+        {PARTS.map((one) => (
+          <button
+            key={one}
+            type="button"
+            role="tab"
+            id={`policy-${one}`}
+            aria-selected={one === part}
+            aria-controls="policy-part"
+            onClick={() => setPart(one)}
+          >
+            {one}
+          </button>
+        ))}
+      </div>
+      <div
+        role="tabpanel"
+        id="policy-part"
+        className="policy-part"
+        aria-labelledby={`policy-${part}`}
+      >
+        {view.error && (
+          <p className="error" role="alert">
+            {view.error}
+          </p>
+        )}
+        {part === "Rules" && view.value && <Rules view={view.value} again={view.again} />}
+        {part === "Explain" && <Explain names={view.value?.names ?? []} />}
+        {part === "Audit log" && <Audit />}
+        {part === "Replay" && <Replay />}
+        {part === "Suggestions" && <Suggestions />}
+      </div>
     </div>
+  );
+}
+
+function Rules({ view, again }: { view: View; again: () => void }) {
+  return (
+    <>
+      {view.files.map((file) => (
+        <Source key={file.path} file={file} />
+      ))}
+      {!view.files.length && (
+        <p className="why">
+          No policy is written down: the CLI's own settings decide, and it asks about the rest. A
+          file is begun with <code>quarterdeck policy init</code>
+        </p>
+      )}
+      <p className="why">
+        A session may name one of these:{" "}
+        {view.names.map((name) => `«${name}»`).join(", ") || "none"}
+      </p>
+      <Grants grants={view.grants} flaw={view.grants_flaw} again={again} />
+    </>
+  );
+}
+
+function Source({ file }: { file: File }) {
+  return (
+    <section className="card" aria-label={file.name}>
+      <div className="buttons">
+        <h2>{file.name}</h2>
+        <span className="badge" data-tone={file.flaws?.length ? "bad" : "idle"}>
+          <span className="dot" aria-hidden="true" />
+          {file.in_force}
+        </span>
+      </div>
+      <p className="why">
+        <code>{file.path}</code>
+      </p>
+      <p>
+        {plural(file.rules ?? 0, "rule")}, {plural(file.examples ?? 0, "example")}
+        {file.default && <> · what no rule is about: {file.default}</>}
+        {file.since ? <> · since {moment(file.since)}</> : null}
+      </p>
+      {file.flaws?.map((flaw) => (
+        <p key={`${flaw.line}:${flaw.text}`} className="error">
+          line {flaw.line}: {flaw.text}
+        </p>
+      ))}
+    </section>
   );
 }

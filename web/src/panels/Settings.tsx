@@ -105,7 +105,7 @@ function Tokens() {
     <section className="card">
       <h2>Access</h2>
       {(found.error || error) && <p className="error">{found.error || error}</p>}
-      <div className="table-wrap">
+      <div className="table-wrap" tabIndex={0}>
         <table>
           <thead>
             <tr>

@@ -60,7 +60,7 @@ export default function Usage() {
       {rows.length > 0 && by === "day" && (
         <Chart rows={rows} value={value} most={most} measure={measure} />
       )}
-      <div className="table-wrap">
+      <div className="table-wrap" tabIndex={0}>
         <table className="usage">
           <thead>
             <tr>

@@ -1,0 +1,163 @@
+import { useCallback, useEffect, useState } from "react";
+import { Link } from "wouter";
+import { get } from "../../api/http";
+import type { components } from "../../api/schema";
+import type { EventOf, Stored } from "../../api/types";
+import { nameOf } from "../../state/fleet";
+import { useDeck } from "../../state/store";
+import { moment, plural } from "../../ui/format";
+import { Verdict } from "./Verdict";
+
+type Checked = components["schemas"]["Checked"];
+type Entry = Omit<Stored, "event"> & { event: EventOf<"decided"> };
+interface Page {
+  events: Stored[];
+  next: number | null;
+}
+
+const WANTED = 50;
+const LIMIT = 500;
+
+/** The entries up to a position, newest first, at least so many; and where they begin. */
+export async function entriesBefore(
+  end: number,
+  ask: (after: number) => Promise<Page>,
+  wanted = WANTED,
+): Promise<[Entry[], number]> {
+  let begin = end;
+  let width = LIMIT;
+  let found: Entry[] = [];
+  // The log is read forwards only, and its entries lie far apart: ever larger steps back.
+  while (begin > 0 && found.length < wanted) {
+    const from = Math.max(0, begin - width);
+    const piece: Entry[] = [];
+    for (let after: number | null = from; after !== null && after < begin; ) {
+      const page: Page = await ask(after);
+      for (const stored of page.events) {
+        if (stored.position <= begin && stored.event.kind === "decided") {
+          piece.push(stored as Entry);
+        }
+      }
+      after = page.next;
+    }
+    found = [...found, ...piece.reverse()];
+    begin = from;
+    width *= 4;
+  }
+  return [found, begin];
+}
+
+/** Who or what let each call pass, newest first. */
+export function Audit() {
+  const fleet = useDeck((deck) => deck.fleet);
+  const [session, setSession] = useState("");
+  const [checked, setChecked] = useState<Checked>();
+  const [entries, setEntries] = useState<Entry[]>([]);
+  const [begin, setBegin] = useState(0);
+  const [error, setError] = useState("");
+  const load = useCallback(async (of: string, end?: number): Promise<void> => {
+    setError("");
+    try {
+      let upto = end;
+      if (upto === undefined) {
+        const now = await get<Checked>("/api/audit/verify");
+        setChecked(now);
+        upto = now.head.position;
+      }
+      const ask = (after: number): Promise<Page> =>
+        get("/api/audit", { after, limit: LIMIT, session: of || undefined });
+      const [found, from] = await entriesBefore(upto, ask);
+      setEntries((before) => (end === undefined ? found : [...before, ...found]));
+      setBegin(from);
+    } catch (failure) {
+      setError(failure instanceof Error ? failure.message : String(failure));
+    }
+  }, []);
+  useEffect(() => void load(session), [load, session]);
+  return (
+    <>
+      <div className="buttons">
+        <select
+          aria-label="Of which session"
+          value={session}
+          onChange={(event) => setSession(event.target.value)}
+        >
+          <option value="">all sessions</option>
+          {[...fleet.values()].map((one) => (
+            <option key={one.session} value={one.session}>
+              {nameOf(one)}
+            </option>
+          ))}
+        </select>
+        <button type="button" onClick={() => void load(session)}>
+          Verify and read anew
+        </button>
+      </div>
+      {checked && <Chain checked={checked} />}
+      {error && (
+        <p className="error" role="alert">
+          {error}
+        </p>
+      )}
+      <div className="table-wrap" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th>when</th>
+              <th>verdict</th>
+              <th>call</th>
+              <th>by</th>
+              <th>why</th>
+            </tr>
+          </thead>
+          <tbody>
+            {entries.map(({ position, session: of, at, event }) => (
+              <tr key={position}>
+                <td className="when">{moment(at)}</td>
+                <td>
+                  <Verdict word={event.verdict} />
+                </td>
+                <td>
+                  <Link href={`/s/${encodeURIComponent(of)}`}>{event.tool}</Link>{" "}
+                  <code>{event.title}</code>
+                  {event.rewritten && <span className="why"> (changed)</span>}
+                </td>
+                <td>{event.by}</td>
+                <td className="why">
+                  {event.rule ? `${event.rule} (${event.source ?? ""})` : event.reasons?.join("; ")}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {checked && !entries.length && <p className="why">Nothing was decided yet.</p>}
+      {begin > 0 && entries.length > 0 && (
+        <button type="button" onClick={() => void load(session, begin)}>
+          Earlier
+        </button>
+      )}
+    </>
+  );
+}
+
+function Chain({ checked }: { checked: Checked }) {
+  const flaws = checked.flaws ?? [];
+  return (
+    <div className="note" data-tone={flaws.length ? "bad" : "good"} role="status">
+      {flaws.length
+        ? `${plural(flaws.length, "entry was", "entries were")} changed or taken out:`
+        : `${plural(checked.entries, "entry", "entries")}, none changed. To prove it later, keep this head: `}
+      {!flaws.length && (
+        <code className="secret">
+          {checked.head.position}:{checked.head.seal}
+        </code>
+      )}
+      {flaws.slice(0, 20).map((flaw) => (
+        <p key={flaw.position}>
+          {flaw.position}: {flaw.text}
+        </p>
+      ))}
+    </div>
+  );
+}
