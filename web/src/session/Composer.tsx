@@ -75,7 +75,9 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
         return;
       }
       const item = items[chosen % items.length];
-      if (item && (event.key === "Tab" || event.key === "Enter") && !event.shiftKey) {
+      // A command that is written whole is sent with Enter, and not chosen first.
+      const takes = event.key === "Tab" || (event.key === "Enter" && item?.name !== word?.text);
+      if (item && takes && !event.shiftKey) {
         event.preventDefault();
         take(item);
         setChosen(0);

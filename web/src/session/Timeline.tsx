@@ -22,7 +22,11 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
   const { story, live } = opened;
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
-  const entries = useMemo(() => [...story.entries, ...live.map(entryOf)], [story.entries, live]);
+  const entries = useMemo(() => {
+    // What was loaded may be ahead of the stream: a block that is complete is not being made.
+    const made = live.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
+    return [...story.entries, ...made.map(entryOf)];
+  }, [story, live]);
   const count = entries.length;
   const rows = useVirtualizer({
     count,

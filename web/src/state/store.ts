@@ -69,6 +69,8 @@ export class Store {
   private readonly listeners = new Set<() => void>();
   private readonly events = new Map<string, Stored[]>();
   private readonly early = new Map<string, Stored[]>();
+  /** What is being said, also where nobody looks: a session that is opened shows it from its start. */
+  private readonly lives = new Map<string, Live>();
   private deltas: { session: string; delta: Delta; whole: boolean }[] = [];
   private frame: number | undefined;
   private readonly underway = new Set<string>();
@@ -205,7 +207,8 @@ export class Store {
       const events = await this.page(session, Math.max(0, head - PAGE), head);
       this.events.set(session, events);
       const story = tell(BLANK, events);
-      this.setOpened(session, { ...FRESH, story, older: story.first > 1, loading: false });
+      const live = this.lives.get(session) ?? SILENT;
+      this.setOpened(session, { ...FRESH, story, live, older: story.first > 1, loading: false });
       this.stream.track(session, story.last);
       this.join(session, this.early.get(session) ?? []);
       this.early.delete(session);
@@ -273,7 +276,7 @@ export class Store {
     this.events.get(session)?.push(...fresh);
     const story = tell(opened.story, fresh);
     this.stream.track(session, story.last);
-    this.setOpened(session, { ...opened, story, live: superseded(opened.live, fresh) });
+    this.setOpened(session, { ...opened, story, live: this.lives.get(session) ?? SILENT });
   }
 
   private async fill(session: string, upto: number, then: Stored[]): Promise<void> {
@@ -335,14 +338,11 @@ export class Store {
     const [fleet, unknown] = happened(this.deck.fleet, events);
     this.set({ fleet, ...this.asked(events) });
     for (const session of unknown) void this.learn(session);
+    this.flush();
     for (const session of new Set(events.map((stored) => stored.session))) {
-      if (this.deck.opened.has(session)) {
-        this.flush();
-        this.join(
-          session,
-          events.filter((stored) => stored.session === session),
-        );
-      }
+      const ours = events.filter((stored) => stored.session === session);
+      this.lives.set(session, superseded(this.lives.get(session) ?? SILENT, ours));
+      this.join(session, ours);
     }
   }
 
@@ -382,6 +382,7 @@ export class Store {
     const open = [...this.deck.opened.keys()];
     for (const session of open) this.close(session);
     this.set({ fleet: EMPTY, asks: new Map(), seen: {} });
+    this.lives.clear();
     for (const session of open) this.open(session);
   }
 
@@ -399,8 +400,10 @@ export class Store {
     if (!waiting.length) return;
     const next = new Map(this.deck.opened);
     for (const { session, delta, whole } of waiting) {
+      const live = heard(this.lives.get(session) ?? SILENT, [delta], whole);
+      this.lives.set(session, live);
       const opened = next.get(session);
-      if (opened) next.set(session, { ...opened, live: heard(opened.live, [delta], whole) });
+      if (opened) next.set(session, { ...opened, live });
     }
     this.set({ opened: next });
   }
