@@ -239,7 +239,7 @@ def test_what_cannot_be_read_is_not_allowed_by_a_rule_about_commands(command: st
 def test_what_cannot_be_read_is_asked_about_where_a_rule_would_stop_a_command() -> None:
     everything = '[[rule]]\nverdict = "allow"\ntool = "Bash"\n'
     long = "echo " + "x" * 20_000
-    assert word(judged(bash(long), everything)) == "allow"
+    assert word(judged(bash(long), everything)) == "ask"
     assert word(judged(bash(long), everything + DENY_PUSH)) == "ask"
     assert word(judged(bash(long), everything, '[claude]\ndeny = ["Bash(rm:*)"]\n')) == "ask"
 
@@ -339,3 +339,22 @@ def test_a_command_inside_quotes_that_cannot_be_rewritten_is_asked_about() -> No
     everything = '[claude]\nallow = ["Bash"]'
     verdict = judged(bash("bash -c 'git push \"--force\"'"), LEASE, everything)
     assert word(verdict) == "ask" or "--force-with-lease" in command_of(verdict)
+
+
+@pytest.mark.parametrize(
+    "command", ["echo 'open", "$cmd --all", 'eval "$x"', "ls \u00a0-la", "echo " + "x" * 20_000]
+)
+def test_what_cannot_be_read_is_asked_about_even_where_all_of_the_tool_is_allowed(
+    command: str,
+) -> None:
+    ours = '[[rule]]\nname = "all"\nverdict = "allow"\ntool = "Bash"\n'
+    theirs = '[claude]\nallow = ["Bash"]\n'
+    for text in (ours, theirs):
+        assert word(judged(bash("make all"), text)) == "allow"
+        verdict = judged(bash(command), text)
+        assert word(verdict) == "ask"
+        assert "nobody can tell what it does" in verdict.reasons[0]
+
+
+def test_a_rule_that_names_a_command_letter_by_letter_may_allow_what_nobody_can_read() -> None:
+    assert word(judged(bash("$cmd --all"), '[claude]\nallow = ["Bash($cmd --all)"]\n')) == "allow"

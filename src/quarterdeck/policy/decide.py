@@ -21,7 +21,7 @@ from quarterdeck.policy.asking import Asking, together
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
-from quarterdeck.policy.parity import Outcome, Placed
+from quarterdeck.policy.parity import Outcome, Placed, names_exactly
 from quarterdeck.policy.policy import STRICTNESS, Policy
 from quarterdeck.policy.rewrite import CannotRewrite, Edited, rewritten
 from quarterdeck.policy.rules import FAMILY, Hit, Rule, Verb
@@ -143,6 +143,8 @@ def _not_stopped(call: Call, rules: Rules, found: _Found) -> Verdict:
     if call.tool in FOR_PEOPLE:
         reason = f"{call.tool} is a question to a person"
         return Verdict(behavior=Behavior.ASK, reasons=(reason,), matched=found.all)
+    if not found.open and found.allowing and found.unread:
+        return found.unreadable()
     if not found.open and found.allowing:
         return found.verdict(Behavior.ALLOW, found.allowing)
     if call.tool in rules.auto_approve:
@@ -215,13 +217,15 @@ class _Found:
         self._policies = rules.policies
         self._rules: dict[tuple[str, str], Rule] = {}
         covered: set[int] = set()
+        self.unread = [need for need in request.needs if need.kind is NeedKind.UNKNOWN]
+        """What nobody can read: no rule for all of a tool allows it, only one that names it."""
         for policy in rules.policies:
             for hit in policy.hits(request, call.context, call.facts):
-                self._add(hit, covered)
+                self._add(hit, request, covered)
             outcome = policy.weigh(request, call.context)
             if outcome is not None:
                 self._add_claude(policy, outcome, request, covered)
-        if any(need.kind is NeedKind.UNKNOWN for need in request.needs):
+        if self.unread:
             self._add_hidden(request)
         self.open = [n for n in request.needs if id(n) not in covered and not n.free]
 
@@ -231,11 +235,13 @@ class _Found:
         rewriting = [_matched(hit) for hit in self.rewriting]
         return (*self.denied, *self.asked, *rewriting, *self.allowing)
 
-    def _add(self, hit: Hit, covered: set[int]) -> None:
+    def _add(self, hit: Hit, request: Request, covered: set[int]) -> None:
         matched = _matched(hit, sure=hit.sure)
         self._rules[matched.rule, matched.source] = hit.rule
         match hit.rule.verb:
             case Verb.ALLOW:
+                if any(names_exactly(rule, request) for rule in hit.rule.what.claude):
+                    self.unread = []
                 self.allowing.append(matched)
                 covered.update(id(need) for need in hit.needs)
             case _ if not hit.sure:
@@ -256,6 +262,8 @@ class _Found:
             Behavior.ALLOW: self.allowing,
         }
         for placed, match in outcome.decided:
+            if names_exactly(placed.rule, request):
+                self.unread = []
             parts = tuple(need.what for need in match.needs)
             where[placed.behavior].append(_claude(policy, placed, parts))
         if outcome.behavior in {None, Behavior.ALLOW}:
@@ -270,10 +278,8 @@ class _Found:
                 )
 
     def _add_hidden(self, request: Request) -> None:
-        """What cannot be read may hide what a rule would stop: even a rule for all of the tool
-        does not allow it then.
-        """
-        hidden = tuple(need.what for need in request.needs if need.kind is NeedKind.UNKNOWN)
+        """What cannot be read may hide what a rule would stop: that rule asks then."""
+        hidden = tuple(need.what for need in self.unread)
         for policy in self._policies:
             for placed in policy.stopping:
                 if placed.rule.specifier is not None and placed.rule.tool in {
@@ -294,6 +300,13 @@ class _Found:
         whole = together([*own, *general])
         # Only a rule can say `allow`; what holds for every question does not change that.
         return replace(whole, then="allow" if own and together(own).then == "allow" else "deny")
+
+    def unreadable(self) -> Verdict:
+        """The verdict on a call that rules would allow, if anybody could tell what it does."""
+        whys = ", ".join(dict.fromkeys(need.why for need in self.unread if need.why))
+        reason = f"nobody can tell what it does ({whys}), and no rule names exactly it"
+        asked = self.verdict(Behavior.ASK, self.allowing)
+        return replace(asked, reasons=(reason,), rule="unreadable", source="policy")
 
     def verdict(self, behavior: Behavior, deciding: list[Matched]) -> Verdict:
         """The verdict that these rules make."""

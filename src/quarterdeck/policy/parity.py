@@ -87,7 +87,12 @@ class RuleSet:
         if self._stopping.intersection((request.tool, "Read", "Edit")):
             # What cannot be read may hide what a rule would stop: a rule for all is no answer then.
             covered -= {id(need) for need in request.needs if need.kind is NeedKind.UNKNOWN}
-            covered |= {id(need) for _, hit in hits if _exact(hit, request) for need in hit.needs}
+            covered |= {
+                id(need)
+                for _, hit in hits
+                if names_exactly(hit.rule, request)
+                for need in hit.needs
+            }
         left = tuple(need for need in request.needs if not need.free and id(need) not in covered)
         if left or not hits:
             return Outcome(behavior=None, open=left)
@@ -110,8 +115,9 @@ class RuleSet:
         return tuple(found)
 
 
-def _exact(hit: Match, request: Request) -> bool:
-    command = hit.rule.command
+def names_exactly(rule: Rule, request: Request) -> bool:
+    """Whether a rule names this command, letter by letter."""
+    command = rule.command
     return (
         command is not None
         and request.command is not None
