@@ -33,6 +33,10 @@ log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 3600.0
 """How often the retention rule is kept to. It looks at every event."""
+GATHER_SECONDS = 0.2
+"""What happens within this time is indexed together: one by one it would cost each event as much
+time as all that the hub does for it. Whoever searches does not miss it."""
+
 TRY_AGAIN_SECONDS = 5.0
 """After the index could not be written."""
 PAUSE_SECONDS = 0.01
@@ -119,8 +123,8 @@ class Past:
             try:
                 async for batch in self._journal.follow(after=self._index.position):
                     await to_thread.run_sync(self._index.add, batch, limiter=self._filling)
-                    if self._journal.position - self._index.position > len(batch):
-                        await anyio.sleep(PAUSE_SECONDS)
+                    behind = self._journal.position - self._index.position > len(batch)
+                    await anyio.sleep(PAUSE_SECONDS if behind else GATHER_SECONDS)
                 return  # the journal was closed
             except JournalError as error:
                 log.error("the search index lags behind: %s", error)
