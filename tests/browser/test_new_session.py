@@ -56,7 +56,7 @@ async def test_a_session_is_begun_in_a_worktree_with_a_picture_and_a_budget(
     dot = FilePayload(name="dot.png", mimeType="image/png", buffer=DOT)
     await dialog.get_by_label("Picture", exact=True).set_input_files([dot])
     await dialog.get_by_label("Name").fill("the first")
-    await dialog.get_by_label("Branch").fill("try-it")
+    await dialog.get_by_label("Worktree").fill("try-it")
     await dialog.get_by_label("Model").fill("haiku")
     await dialog.get_by_role("combobox", name="Mode", exact=True).select_option("acceptEdits")
     await dialog.get_by_role("combobox", name="Effort", exact=True).select_option("low")

@@ -2,6 +2,7 @@ import { lazy, Suspense, useEffect } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { Keys } from "./asks/Keys";
 import { Sidebar } from "./fleet/Sidebar";
+import { Tabs } from "./fleet/Tabs";
 import { SessionPage } from "./session/SessionPage";
 import { store, useDeck } from "./state/store";
 import { Notices } from "./ui/Notices";
@@ -28,6 +29,7 @@ export function App() {
       <div className="frame" data-place={location === "/" ? "home" : "page"}>
         <Sidebar />
         <main>
+          <Tabs />
           <Suspense fallback={null}>
             <Switch>
               <Route path="/s/:id">{({ id }) => <SessionPage id={decodeURIComponent(id)} />}</Route>

@@ -171,8 +171,8 @@ export function NewSession({ onClose }: { onClose: () => void }) {
             <input name="name" placeholder="the folder's" />
           </label>
           <label className="field">
-            <span>Branch, in a worktree of its own</span>
-            <input name="worktree" placeholder="none: in the folder itself" spellCheck={false} />
+            <span>Worktree for branch</span>
+            <input name="worktree" placeholder="none" spellCheck={false} />
           </label>
           <label className="field">
             <span>Model</span>

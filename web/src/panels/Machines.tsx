@@ -2,6 +2,7 @@ import { useCallback } from "react";
 import { get } from "../api/http";
 import type { Machine } from "../api/types";
 import { moment, plural } from "../ui/format";
+import { PageHead } from "../ui/PageHead";
 import { useHub } from "../ui/useHub";
 
 /** The machines that run agents. */
@@ -10,7 +11,7 @@ export default function Machines() {
   const machines = found.value?.machines ?? [];
   return (
     <div className="page">
-      <h1>Machines</h1>
+      <PageHead title="Machines" />
       {found.error && <p className="error">{found.error}</p>}
       {machines.map((machine) => (
         <section key={machine.name} className="card">

@@ -2,6 +2,7 @@ import { useCallback, useState } from "react";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
 import { moment, plural } from "../ui/format";
+import { PageHead } from "../ui/PageHead";
 import { useHub } from "../ui/useHub";
 import { Audit } from "./policy/Audit";
 import { Explain } from "./policy/Explain";
@@ -20,7 +21,7 @@ export default function Policy() {
   const view = useHub(useCallback(() => get<View>("/api/policy"), []));
   return (
     <div className="page">
-      <h1>Policy</h1>
+      <PageHead title="Policy" />
       <div role="tablist" className="tabs" aria-label="Parts of the policy">
         {PARTS.map((one) => (
           <button
@@ -65,8 +66,8 @@ function Rules({ view, again }: { view: View; again: () => void }) {
       ))}
       {!view.files.length && (
         <p className="why">
-          No policy is written down: the CLI's own settings decide, and it asks about the rest. A
-          file is begun with <code>quarterdeck policy init</code>
+          No policy is written down: the CLI's own settings decide, and it asks about the rest.
+          Write rules into a file, and try it with <code>quarterdeck policy check FILE</code>
         </p>
       )}
       <p className="why">

@@ -4,6 +4,7 @@ import { get } from "../api/http";
 import { nameOf } from "../state/fleet";
 import { useDeck } from "../state/store";
 import { moment } from "../ui/format";
+import { PageHead } from "../ui/PageHead";
 
 interface Hit {
   session: string;
@@ -65,7 +66,7 @@ export default function Search() {
   };
   return (
     <div className="page">
-      <h1>Search</h1>
+      <PageHead title="Search" />
       <form className="search" onSubmit={submit}>
         <input
           name="q"

@@ -2,6 +2,7 @@ import { useCallback, useState } from "react";
 import { get, post, remove } from "../api/http";
 import { useDeck } from "../state/store";
 import { moment } from "../ui/format";
+import { PageHead } from "../ui/PageHead";
 import { useHub } from "../ui/useHub";
 import { choose, setTheme, type Theme, theme, type Wish, wanted } from "../ui/wishes";
 
@@ -25,7 +26,7 @@ export default function Settings() {
   const [shown, setShown] = useState(theme());
   return (
     <div className="page">
-      <h1>Settings</h1>
+      <PageHead title="Settings" />
       <section className="card">
         <h2>This browser</h2>
         <label className="field">

@@ -4,6 +4,7 @@ import type { components } from "../api/schema";
 import { nameOf } from "../state/fleet";
 import { useDeck } from "../state/store";
 import { cost, duration, tokens } from "../ui/format";
+import { PageHead } from "../ui/PageHead";
 import { useHub } from "../ui/useHub";
 
 type Report = components["schemas"]["UsageReport"];
@@ -11,6 +12,8 @@ type Row = Report["rows"][number];
 
 const BY = ["day", "project", "model", "machine", "session"] as const;
 const SINCE: Record<string, number> = { "7 days": 7, "30 days": 30, "a year": 365 };
+const DAY = 86_400_000;
+const today = (): string => new Date().toISOString().slice(0, 10);
 const all = ({ used }: Row): number =>
   (used.input ?? 0) + (used.output ?? 0) + (used.cache_read ?? 0) + (used.cache_write ?? 0);
 
@@ -20,7 +23,7 @@ export default function Usage() {
   const [days, setDays] = useState("30 days");
   const [measure, setMeasure] = useState<"cost" | "tokens">("cost");
   const fleet = useDeck((deck) => deck.fleet);
-  const since = new Date(Date.now() - (SINCE[days] ?? 30) * 86_400_000).toISOString().slice(0, 10);
+  const since = new Date(Date.now() - (SINCE[days] ?? 30) * DAY).toISOString().slice(0, 10);
   const report = useHub(useCallback(() => get<Report>("/api/usage", { by, since }), [by, since]));
   const rows = report.value?.rows ?? [];
   const value = (row: Row): number => (measure === "cost" ? (row.used.cost_usd ?? 0) : all(row));
@@ -31,7 +34,7 @@ export default function Usage() {
   };
   return (
     <div className="page">
-      <h1>Usage</h1>
+      <PageHead title="Usage" />
       <div className="buttons">
         <select
           aria-label="By"
@@ -58,7 +61,7 @@ export default function Usage() {
       </div>
       {report.error && <p className="error">{report.error}</p>}
       {rows.length > 0 && by === "day" && (
-        <Chart rows={rows} value={value} most={most} measure={measure} />
+        <Chart rows={rows} since={since} value={value} most={most} measure={measure} />
       )}
       <div className="table-wrap" tabIndex={0}>
         <table className="usage">
@@ -100,32 +103,60 @@ export default function Usage() {
   );
 }
 
+/** Every day from the first to the last, those too on which nothing was used. */
+export function eachDay(first: string, last: string): string[] {
+  const days: string[] = [];
+  for (let at = Date.parse(first); at <= Date.parse(last); at += DAY) {
+    days.push(new Date(at).toISOString().slice(0, 10));
+  }
+  return days;
+}
+
 /** A column for each day. */
-function Chart(props: { rows: Row[]; value: (row: Row) => number; most: number; measure: string }) {
-  const rows = [...props.rows].sort((a, b) => a.key.localeCompare(b.key)).slice(-60);
-  const width = 100 / rows.length;
+function Chart(props: {
+  rows: Row[];
+  since: string;
+  value: (row: Row) => number;
+  most: number;
+  measure: "cost" | "tokens";
+}) {
+  const told = props.measure === "cost" ? cost : tokens;
+  const byDay = new Map(props.rows.map((row) => [row.key, props.value(row)]));
+  const last = [today(), ...byDay.keys()].sort().at(-1) ?? today();
+  const days = eachDay([props.since, ...byDay.keys()].sort()[0] ?? props.since, last);
+  const width = 100 / days.length;
   return (
-    <svg
-      className="chart"
-      viewBox="0 0 100 40"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`${props.measure} by day; the table has the numbers`}
-    >
-      {rows.map((row, index) => {
-        const height = (props.value(row) / props.most) * 38;
-        return (
-          <rect
-            key={row.key}
-            x={index * width + width * 0.1}
-            y={40 - height}
-            width={width * 0.8}
-            height={height}
-          >
-            <title>{`${row.key}: ${props.measure === "cost" ? cost(props.value(row)) : tokens(props.value(row))}`}</title>
-          </rect>
-        );
-      })}
-    </svg>
+    <figure className="chart">
+      <figcaption>
+        <span>{told(props.most)}</span>
+        <span>most in a day</span>
+      </figcaption>
+      <svg
+        viewBox="0 0 100 40"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${props.measure} by day; the table has the numbers`}
+      >
+        {days.map((day, index) => {
+          const value = byDay.get(day) ?? 0;
+          const height = value ? Math.max(0.5, (value / props.most) * 40) : 0;
+          return (
+            <rect
+              key={day}
+              x={index * width + width * 0.12}
+              y={40 - height}
+              width={width * 0.76}
+              height={height}
+            >
+              <title>{`${day}: ${told(value)}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <p className="axis">
+        <span>{days[0]}</span>
+        <span>{days.at(-1)}</span>
+      </p>
+    </figure>
   );
 }

@@ -1,0 +1,13 @@
+import { Link } from "wouter";
+
+/** A page's name; on a small screen with the way back to the sessions. */
+export function PageHead({ title }: { title: string }) {
+  return (
+    <header className="page-head">
+      <Link href="/" className="back" aria-label="To the sessions">
+        ‹
+      </Link>
+      <h1>{title}</h1>
+    </header>
+  );
+}

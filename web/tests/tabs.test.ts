@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import type { Session } from "../src/api/types";
+import { closed, opened, rotated } from "../src/state/tabs";
+
+const session = (id: string, more: Partial<Session> = {}): Session =>
+  ({
+    session: id,
+    machine: "local",
+    directory: "/work",
+    spec: { directory: "/work" },
+    state: "idle",
+    turns: 1,
+    cli_session: `cli-${id}`,
+    ...more,
+  }) as Session;
+const fleet = (...sessions: Session[]) => new Map(sessions.map((one) => [one.session, one]));
+
+describe("tabs", () => {
+  it("has one for each session that was opened, and the neighbour is shown when one is closed", () => {
+    const tabs = opened(opened(opened([], "a"), "b"), "a");
+    expect(tabs).toEqual(["a", "b"]);
+    expect(closed(["a", "b", "c"], "b")).toEqual([["a", "c"], "c"]);
+    expect(closed(["a", "b"], "b")).toEqual([["a"], "a"]);
+    expect(closed(["a"], "a")).toEqual([[], undefined]);
+  });
+
+  it("gives a CLI that came again under another id a tab beside the one that is over", () => {
+    const over = session("a", { state: "ended" });
+    const fresh = session("n", { turns: 0, state: "idle" });
+    const known = fleet(over, session("b", { directory: "/else" }), fresh);
+    expect(rotated(["a", "b"], known, fresh)).toEqual([["a", "n", "b"], undefined]);
+  });
+
+  it("has a tab in which nothing happened taken by the CLI that comes", () => {
+    const placeholder = session("p", { turns: 0, cli_session: null, state: "starting" });
+    const fresh = session("n", { turns: 0 });
+    expect(rotated(["a", "p"], fleet(session("a"), placeholder, fresh), fresh)).toEqual([
+      ["a", "n"],
+      "p",
+    ]);
+  });
+
+  it("opens nothing for a session beside one that works, or on another machine", () => {
+    const fresh = session("n");
+    expect(rotated(["a"], fleet(session("a"), fresh), fresh)).toEqual([["a"], undefined]);
+    const far = session("a", { state: "ended", machine: "far" });
+    expect(rotated(["a"], fleet(far, fresh), fresh)).toEqual([["a"], undefined]);
+  });
+});
