@@ -45,6 +45,14 @@ describe("text that is being made", () => {
     expect(superseded(live, [said(line)]).map((block) => block.text)).toEqual(["so"]);
   });
 
+  it("loses only the block that is complete", () => {
+    const live = heard(SILENT, [delta("one"), delta("tw", { block: 1 })], false);
+    const line = (words: string): Stored =>
+      said({ type: "assistant", message: { id: "m1", content: [{ type: "text", text: words }] } });
+    expect(superseded(live, [line("one")]).map((block) => block.text)).toEqual(["tw"]);
+    expect(superseded(live, [line("one"), line("two")])).toEqual([]);
+  });
+
   it("goes with the turn", () => {
     const live = heard(SILENT, [delta("one")], false);
     const ended = {

@@ -1,6 +1,6 @@
 // Text that is still being made: delivered as it comes, and dropped when the whole message is there.
 import type { Delta, Stored } from "../api/types";
-import { isObject, text } from "./lines";
+import { type Block, blocksOf, isObject, text } from "./lines";
 
 export interface LiveBlock {
   key: string;
@@ -46,14 +46,19 @@ export function superseded(live: Live, events: readonly Stored[]): Live {
     if (event.kind === "turn.ended" || event.kind === "run.ended") return SILENT;
     if (event.kind !== "said" || !isObject(event.line) || event.line.type !== "assistant") continue;
     const message = isObject(event.line.message) ? event.line.message : {};
-    const names = new Set([text(message.id), text(event.line.parent_tool_use_id)]);
-    const kinds = new Set(
-      (Array.isArray(message.content) ? message.content : [])
-        .filter(isObject)
-        .map((block) => block.type === "thinking"),
-    );
-    // The CLI says each block of a message as soon as that block is complete.
-    left = left.filter((block) => !(names.has(block.message) && kinds.has(block.thinking)));
+    const names = [text(message.id), text(event.line.parent_tool_use_id)];
+    for (const block of blocksOf(message.content)) left = without(left, names, block);
   }
   return left.length === live.length ? live : left;
+}
+
+/** The CLI says each block of a message when it is complete: what was heard of it is its beginning. */
+function without(live: Live, names: readonly string[], block: Block): Live {
+  const thinking = block.type === "thinking";
+  if (block.type !== "text" && !thinking) return live;
+  const said = block.type === "text" ? block.text : block.thinking;
+  const gone = live.find(
+    (one) => names.includes(one.message) && one.thinking === thinking && said.startsWith(one.text),
+  );
+  return gone ? live.filter((one) => one !== gone) : live;
 }

@@ -1,0 +1,210 @@
+"""A session as a person follows it: what was said and done, as it happens and afterwards."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+
+import pytest
+from playwright.async_api import expect
+
+from quarterdeck.testing import ApiError, Text, Thinking, ToolUse, play, reply
+from support.api_client import ApiSeat
+from support.browser import Screen
+from support.scenes import bash, read
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+PROSE = """# What I found
+
+A *short* list, and `code` in a line:
+
+- one
+- two
+
+| File | Lines |
+|---|---|
+| a.py | 12 |
+
+```python
+def greet(name: str) -> str:
+    return f"hello {name}"
+```
+"""
+HOSTILE = """<script>window.hurt = 1</script> <img src=x onerror="window.hurt = 2">
+
+[run](javascript:window.hurt=3) ![pixel](https://evil.example/pixel.png)
+<iframe src="https://evil.example/"></iframe> <style>body { display: none }</style>
+<svg onload="window.hurt=4"></svg> [data](data:text/html,<script>window.hurt=5</script>)
+
+```html
+<script>window.hurt = 6</script>
+```
+
+[out](https://evil.example/page) that was all
+"""
+
+
+def png(side: int = 40) -> bytes:
+    """A small picture: one colour, and a valid file."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    rows = (b"\0" + b"\x0a\x62\x85" * side) * side
+    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    (seat.work / "colours.txt").write_text("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m\n")
+    (seat.work / "app.py").write_text("def greet():\n    return 'helo'\n")
+    (seat.work / "dot.png").write_bytes(png())
+    edit = {
+        "file_path": str(seat.work / "app.py"),
+        "old_string": "helo",
+        "new_string": "hello",
+    }
+    session = await seat.create(
+        reply(Thinking("I think about it"), PROSE, bash("cat colours.txt")),
+        reply(read(seat.work / "app.py"), read(seat.work / "dot.png")),
+        ToolUse("Edit", edit),
+        bash("cat missing.txt"),
+        "all done",
+    )
+    await screen.open(session)
+    await seat.answer(await seat.ask(session), "allow")
+    await screen.hears("all done")
+    story = screen.story
+    await expect(story.locator(".turn").last).to_contain_text("done")
+    await screen.shot("session-end")
+
+    diff = story.locator(".diff").first
+    await expect(diff).to_contain_text("return 'hello'")
+    await expect(diff).to_contain_text("line 1")
+    missing = story.locator(".tool", has_text="cat missing.txt")
+    await expect(missing).to_contain_text("failed")
+    await missing.get_by_role("button").first.click()
+    await expect(missing.locator(".terminal[data-failed]")).to_contain_text("No such file")
+
+    await story.evaluate("log => log.scrollTo(0, 0)")
+    await expect(story.get_by_role("heading", name="What I found")).to_be_visible()
+    await expect(story.locator(".prose .code .hue").first).to_be_visible()
+    thinking = story.locator(".thinking")
+    await expect(thinking).not_to_contain_text("I think about it")
+    await thinking.locator("summary").click()
+    await expect(thinking).to_contain_text("I think about it")
+    colours = story.locator(".tool", has_text="cat colours.txt")
+    await colours.get_by_role("button").first.click()
+    await expect(colours.locator(".ansi-red")).to_have_text("red")
+    picture = story.locator(".tool", has_text="dot.png")
+    await picture.get_by_role("button").first.click()
+    await expect(picture.get_by_role("img")).to_be_visible()
+    await screen.shot("session-begin")
+    await screen.check_access()
+    await screen.page.emulate_media(color_scheme="dark")
+    await screen.check_access()
+    await screen.shot("session-dark")
+    await seat.stop(session)
+
+
+async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_reads_above(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    lines = Text("One line of many that are said.\n\n", times=120, delay=0.04)
+    session = await seat.create(lines)
+    await screen.open(session)
+    live = screen.story.locator(".prose[data-live]")
+    await expect(live).to_contain_text("One line of many")
+    await screen.shot("session-streaming")
+    box = await live.element_handle()
+    to_end = screen.page.get_by_role("button", name="To the end")
+    far = "log => log.scrollHeight - log.scrollTop - log.clientHeight"
+    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 30")
+    assert await screen.story.evaluate(far) < 80
+
+    await screen.story.hover()
+    await screen.page.mouse.wheel(0, -400)
+    await expect(to_end).to_be_visible()
+    place = await screen.story.evaluate("log => log.scrollTop")
+    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 60")
+    assert await screen.story.evaluate("log => log.scrollTop") == place
+    await to_end.click()
+    await expect(to_end).to_have_count(0)
+    await expect(screen.story.locator(".turn")).to_be_visible()
+    await expect(live).to_have_count(0)
+    # The row that streamed is the row that stays: nothing was drawn anew, nothing has moved.
+    assert await box.evaluate("row => row.isConnected")
+    assert await screen.story.evaluate(far) < 80
+    await seat.stop(session)
+
+
+async def test_subagents_tasks_attempts_and_compaction_have_their_places(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    inner = play(bash("cat inner.txt"), "the subagent is done")
+    (seat.work / "inner.txt").write_text("from within\n")
+    session = await seat.create(
+        ToolUse(
+            "Task",
+            {
+                "description": "look inside",
+                "prompt": inner,
+                "subagent_type": "general-purpose",
+                "run_in_background": False,
+            },
+        ),
+        ToolUse(
+            "Bash",
+            {"command": "sleep 1; touch slept", "description": "nap", "run_in_background": True},
+        ),
+        "the rest goes on",
+    )
+    await screen.open(session)
+    await screen.card.get_by_role("button", name="Allow once").click()
+    await screen.hears("the rest goes on")
+    agent = screen.story.locator(".tool", has_text="look inside").first
+    await agent.get_by_text("of the subagent").click()
+    await expect(agent.locator(".thread")).to_contain_text("cat inner.txt")
+    nap = screen.story.locator(".tool", has_text="sleep 1")
+    await expect(nap.locator(".task-line[data-over]")).to_contain_text("completed")
+    await screen.shot("session-subagent")
+    await screen.page.get_by_role("button", name="Panels").click()
+    await screen.page.get_by_role("tab", name="Tasks").click()
+    await expect(screen.page.get_by_role("tabpanel")).to_contain_text("nap")
+    await screen.shot("panel-tasks")
+    await screen.page.get_by_role("button", name="Close the panel").click()
+
+    await screen.say(play(reply(ApiError(529, times=2), "there again")))
+    note = screen.story.locator(".note", has_text="The model's API failed")
+    await expect(note).to_contain_text("attempt")
+    await screen.shot("session-retry")
+    await screen.hears("there again")
+    await screen.say("/compact")
+    await expect(screen.story).to_contain_text("the conversation was compacted here")
+    await screen.shot("session-compacted")
+    await seat.stop(session)
+
+
+async def test_hostile_text_does_nothing_and_asks_nobody(seat: ApiSeat, screen: Screen) -> None:
+    asked: list[str] = []
+    screen.page.on("request", lambda request: asked.append(request.url))
+    session = await seat.create(reply(HOSTILE, bash(f"cat '{'<img src=x onerror=1>'}'")), HOSTILE)
+    await screen.open(session)
+    await expect(screen.story.locator(".prose").last).to_contain_text("that was all")
+    await expect(screen.story.locator(".turn")).to_be_visible()
+    await screen.shot("session-hostile")
+    assert await screen.page.evaluate("window.hurt") is None
+    found = screen.story.locator(".prose").locator("script, iframe, style, svg, img, [onerror]")
+    assert await found.count() == 0
+    link = screen.story.get_by_role("link", name="out").last
+    await expect(link).to_have_attribute("target", "_blank")
+    await expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
+    own = (seat.deck.address, "data:", "blob:")
+    assert not [url for url in asked if not url.startswith(own)]
+    await seat.stop(session)
