@@ -64,11 +64,12 @@ def encode(event: Event) -> Encoded:
         raise UsageError(f"{type(event).__name__} cannot be stored: {error}") from error
 
 
-def decode(data: bytes, where: str) -> AnyEvent:
-    """The event in these bytes. Raises `JournalError` that says `where` it cannot be read."""
+def decode(data: bytes, path: object, session: str, seq: int) -> AnyEvent:
+    """The event in these bytes. Raises `JournalError` that says where it cannot be read."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        where = f"event {seq} of session {session} in {path}"
         raise JournalError(f"{where} is damaged: {error}", code="damaged") from error
 
 

@@ -198,6 +198,21 @@ def only_counts(event: Event) -> bool:
     return isinstance(event, Said | SaidBroken | Recalled | Sent | Decided | Noted)
 
 
+def outdone(view: SessionView | None, event: Event, following: Event) -> bool:
+    """Whether the event behind this one makes the same view, with or without this one.
+
+    So it is in the midst of what a run says, which is nearly all there is: of such a row it is
+    enough to fold the last.
+    """
+    return (
+        type(event) is Said
+        and type(following) is Said
+        and view is not None
+        and view.run == event.run == following.run
+        and event.number <= following.number
+    )
+
+
 def ask_view(stored: Stored, opened: AskOpened) -> AskView:
     """The card of a question."""
     return AskView(session=stored.session, seq=stored.seq, at=stored.at, opened=opened)

@@ -7,6 +7,7 @@ Above are the routes and the stream.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -17,11 +18,15 @@ FRAME_BYTES = 256 * 1024
 """A frame is closed when it has this much. A single event may be larger, and is a frame alone."""
 
 
+@lru_cache(maxsize=1024)
+def _name(session: str) -> bytes:
+    return msgspec.json.encode(session)
+
+
 def envelope(stored: Stored) -> bytes:
     """An event in its place, as JSON: what `EventShape` describes."""
-    head = msgspec.json.encode(stored.session)
     return b'{"session":%b,"seq":%d,"position":%d,"at":%d,"event":%b}' % (
-        head,
+        _name(stored.session),
         stored.seq,
         stored.position,
         stored.at,

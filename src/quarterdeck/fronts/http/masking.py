@@ -30,13 +30,12 @@ def masked_spec(spec: SessionSpec) -> SessionSpec:
 
 def masked_json(stored: Stored) -> bytes:
     """The JSON of an event: its stored bytes, unless there is something to mask."""
-    match stored.event:
-        case SessionCreated(spec=spec) | SpecChanged(spec=spec) if spec.env or spec.mcp_servers:
-            return msgspec.json.encode(
-                msgspec.structs.replace(stored.event, spec=masked_spec(spec))
-            )
-        case _:
-            return stored.json
+    event = stored.event
+    if isinstance(event, SessionCreated | SpecChanged):
+        spec = event.spec
+        if spec.env or spec.mcp_servers:
+            return msgspec.json.encode(msgspec.structs.replace(event, spec=masked_spec(spec)))
+    return stored.json
 
 
 def _masked_server(server: Raw) -> Raw:

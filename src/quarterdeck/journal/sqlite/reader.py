@@ -20,7 +20,7 @@ from quarterdeck.journal.base import AskRecord
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.sqlite.usage import read_limits, read_usage
-from quarterdeck.journal.stored import Stored, decode, page, stored_size
+from quarterdeck.journal.stored import PAGE_BYTES, Stored, decode, page, stored_size
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView, ask_view
 
@@ -40,12 +40,26 @@ class Reader:
 
     def session(self, session: str, after: int, limit: int) -> list[Stored]:
         """A page of a session's events."""
-        return self._events(
-            "sessions s JOIN events e ON e.session = s.number"
-            " WHERE s.session = ? AND e.seq > ? ORDER BY e.seq LIMIT ?",
+        # Long sessions are read whole: one name for all rows, and no step more than there must be.
+        found: list[Stored] = []
+        size = 0
+        rows = self._connection.execute(
+            "SELECT seq, position, at, json FROM events WHERE session ="
+            " (SELECT number FROM sessions WHERE session = ?) AND seq > ? ORDER BY seq LIMIT ?",
             (session, after, limit),
-            limit,
         )
+        with closing(rows):
+            for seq, position, at, json in rows:
+                event = decode(json, self._path, session, seq)
+                found.append(
+                    Stored(
+                        session=session, seq=seq, position=position, at=at, event=event, json=json
+                    )
+                )
+                size += len(json)
+                if size >= PAGE_BYTES:
+                    break
+        return found
 
     def everything(self, after: int, limit: int) -> list[Stored]:
         """A page of all events."""
@@ -177,7 +191,7 @@ class Reader:
 
     def _stored(self, rows: Iterable[tuple[str, int, int, int, bytes]]) -> Iterator[Stored]:
         for session, seq, position, at, json in rows:
-            event = decode(json, f"event {seq} of session {session} in {self._path}")
+            event = decode(json, self._path, session, seq)
             yield Stored(session=session, seq=seq, position=position, at=at, event=event, json=json)
 
     def _card(self, stored: Stored) -> AskView:

@@ -15,6 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,7 @@ from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored
-from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts
+from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, outdone
 
 log = logging.getLogger(__name__)
 
@@ -244,7 +245,8 @@ class Writer:
             self._flush(group)
             group.forgotten.append((known.number,))
         stored: list[Stored] = []
-        for event in job.events:
+        for event, following in pairwise((*job.events, None)):
+            assert event is not None
             group.position += 1
             each = Stored(
                 session=job.session,
@@ -255,7 +257,10 @@ class Writer:
                 json=event.json,
             )
             stored.append(each)
-            view = self._stage_event(group, known.number, view, each)
+            if following is not None and outdone(view, event.event, following.event):
+                group.events.append((each.position, known.number, each.seq, each.at, each.json))
+            else:
+                view = self._stage_event(group, known.number, view, each)
         group.sessions[job.session] = _Known(
             known.number, stored[-1].seq, deleted=job.forget, view=view
         )
