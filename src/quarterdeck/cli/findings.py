@@ -91,9 +91,10 @@ def _cli(claude: str | None, environ: Mapping[str, str]) -> tuple[Cli | None, li
     try:
         command = find_claude(claude, environ=environ)
     except LaunchError as error:
-        head, _, rest = str(error).partition("\n")
-        advice = rest.strip().splitlines()[-1].strip() if rest else ""
-        return None, [Finding("claude", Level.PROBLEM, head, advice)]
+        head, *rest = (line.strip() for line in str(error).strip().splitlines())
+        places, advice = rest[:-1], rest[-1] if rest else ""
+        said = " ".join((head, ", ".join(places))).strip()
+        return None, [Finding("claude", Level.PROBLEM, said, advice)]
     found = Finding("claude", Level.OK, " ".join(command))
     return Cli(command, cli_version(command)), [found]
 
