@@ -81,8 +81,8 @@ docs: setup clis ## write the pages that are generated
 	@$(BIN)/python tools/draw_states.py
 	@QUARTERDECK_WRITE_DOCS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/real_cli
 
-bench: setup ## measure, side by side with the peers
-	@$(BIN)/python -m bench
+bench: setup ## measure, side by side with the peers; ROW=4 is one row of the table
+	@$(BIN)/python -m bench $(ROW)
 
 # --- now and then ------------------------------------------------------------------------------
 

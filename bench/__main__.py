@@ -1,148 +1,156 @@
-"""Run the benchmarks and print them: `make bench`, or `python -m bench [--rounds N] [CASE …]`.
+"""Run the benchmarks and print them: `make bench`, or `python -m bench [--row N …] [CASE …]`.
 
-Each round measures every peer once, in a fresh process and in changing order, on the same lines
-from the same program. What counts is the ratio of two peers within one round, and of those ratios
-the median: the machines that this runs on are shared, and their speed changes from one minute to
-the next.
+Twelve rows make one table, `bench/results.json` and the page about performance. Other cases have no
+row there and are run by name. The exit code is 1 when a bar that is a ratio is not reached.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
-import statistics
-import subprocess
+import asyncio
+import datetime
+import importlib.metadata
+import inspect
+import os
+import platform
 import sys
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
-from bench import lines
-from bench.policy import run_policy
-from bench.search import run_search
+import msgspec
 
-STREAM, MIX = 200_000, 100_000
-LONG = 10_000_000
-ROUNDS = 5
+from bench import docs, growth, journals, piped, policy, search, through, weight
+from bench.rounds import ROUNDS
+from bench.table import Machine, Measure, Results, exit_code, plain
 
+RESULTS = Path(__file__).with_name("results.json")
+Row = Callable[[Path, int], list[Measure] | Coroutine[None, None, list[Measure]]]
 
-class Case:
-    """Some lines, who is measured on them, and how much faster we mean to be."""
-
-    def __init__(
-        self, title: str, make: Callable[[], list[str]], peers: tuple[str, ...], goal: float
-    ) -> None:
-        self.title = title
-        self.make = make
-        self.peers = peers
-        self.goal = goal
-
-
-CASES = {
-    "stream": Case(
-        f"{STREAM:,} stream events",
-        lambda: lines.stream_lines(STREAM),
-        ("ours", "ours_typed", "official"),
-        8.0,
-    ),
-    "mix": Case(
-        f"{MIX:,} lines of a busy session, 85 % stream events",
-        lambda: lines.mixed_lines(MIX),
-        ("ours", "ours_typed", "official"),
-        4.0,
-    ),
-    "long": Case(
-        "one line of 10 MB",
-        lambda: lines.long_line(LONG),
-        ("ours", "official"),
-        2.0,
-    ),
+ROWS: dict[int, Row] = {
+    1: piped.stream,
+    2: piped.mix,
+    3: piped.long,
+    4: through.burst,
+    5: through.fan_out,
+    6: through.paced,
+    7: through.permission,
+    8: journals.append,
+    9: journals.reopen,
+    10: weight.memory,
+    11: weight.starting,
+    12: growth.growth,
 }
 
-
-def measure(peer: str, file: Path) -> float:
-    """Seconds that a peer takes for a file, in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.worker", peer, str(file)],
-        check=True,
-        capture_output=True,
-        timeout=300,
-    )
-    seconds, messages = json.loads(done.stdout)
-    if messages < 2:
-        raise RuntimeError(f"{peer} saw {messages} messages only; what it measured means nothing")
-    return float(seconds)
-
-
-def rounds_of(files: dict[str, tuple[str, Path]], rounds: int) -> dict[str, list[float]]:
-    """Measure each entry (a name → who, and which file) once a round, in changing order."""
-    seconds: dict[str, list[float]] = {name: [] for name in files}
-    order = list(files)
-    for number in range(rounds):
-        random.Random(number).shuffle(order)
-        for name in order:
-            peer, file = files[name]
-            seconds[name].append(measure(peer, file))
-    return seconds
-
-
-def ratios(slow: list[float], fast: list[float]) -> str:
-    """The median of the paired ratios, and their range."""
-    found = [a / b for a, b in zip(slow, fast, strict=True)]
-    return f"{statistics.median(found):5.1f} × ({min(found):.1f} to {max(found):.1f})"
-
-
-def run_case(case: Case, folder: Path, rounds: int) -> None:
-    """Measure and print one case."""
-    file = folder / "lines.ndjson"
-    lines.write(case.make(), file)
-    seconds = rounds_of({peer: (peer, file) for peer in case.peers}, rounds)
-    print(f"\n{case.title}: {file.stat().st_size / 1e6:.0f} MB, {rounds} rounds")
-    for peer in case.peers:
-        print(f"  {NAMES[peer]:42} {statistics.median(seconds[peer]):8.3f} s")
-    for peer in case.peers[:-1]:
-        goal = f", wanted {case.goal:g} ×" if peer == "ours" else ""
-        print(f"  {NAMES[peer]} is faster by {ratios(seconds['official'], seconds[peer])}{goal}")
-
-
-def run_linear(folder: Path, rounds: int) -> None:
-    """Show that a line costs in proportion to its size."""
-    sizes = (1, 2, 4)
-    files = {}
-    for times in sizes:
-        file = folder / f"long-{times}.ndjson"
-        lines.write(lines.long_line(times * LONG), file)
-        files[str(times)] = ("ours", file)
-    seconds = rounds_of(files, rounds)
-    print(f"\none line of 10, 20 and 40 MB, {rounds} rounds (linear is 2 × and 4 ×)")
-    for times in sizes[1:]:
-        print(f"  {times * 10} MB takes {ratios(seconds[str(times)], seconds['1'])} of 10 MB")
-
-
-OTHERS = {"linear": run_linear, "search": run_search, "policy": run_policy}
-"""What is not measured against a peer."""
-
-NAMES = {
-    "ours": "Quarterdeck",
-    "ours_typed": "Quarterdeck, every body decoded",
-    "official": "claude-agent-sdk",
+CASES: dict[str, Callable[[Path, int], None]] = {
+    "search": search.run_search,
+    "policy": policy.run_policy,
 }
+"""What has no row: it prints for itself. The web deck in a browser belongs here too."""
 
 
-def main() -> None:
-    """Run what was asked for, or all."""
-    parser = argparse.ArgumentParser(prog="python -m bench")
-    parser.add_argument("cases", nargs="*", choices=[*CASES, *OTHERS, []])
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    chosen = parser.parse_args()
-    wanted = chosen.cases or [*CASES, *OTHERS]
+def chosen_rows(wanted: Sequence[str]) -> list[int]:
+    """The rows for `4`, `4,6` or `1-3`. Raises `ValueError`."""
+    found: list[int] = []
+    for part in ",".join(wanted).split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    if unknown := set(found) - set(ROWS):
+        raise ValueError(f"there is no row {', '.join(map(str, sorted(unknown)))}")
+    return sorted(set(found))
+
+
+def run_row(row: int, rounds: int) -> list[Measure]:
+    """Measure one row."""
     with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as place:
-        for name in wanted:
-            if name in OTHERS:
-                OTHERS[name](Path(place), chosen.rounds)
-            else:
-                run_case(CASES[name], Path(place), chosen.rounds)
+        found = ROWS[row](Path(place), rounds)
+        return asyncio.run(found) if inspect.iscoroutine(found) else list(_given(found))
 
 
-main()
+def _given(found: object) -> list[Measure]:
+    assert isinstance(found, list)
+    return found
+
+
+def run_rows(rows: Sequence[int], rounds: int) -> Results:
+    """Measure rows, and print each as soon as it is there."""
+    before, start = os.getloadavg()[0], time.monotonic()
+    measures: list[Measure] = []
+    for row in rows:
+        found = run_row(row, rounds)
+        measures += found
+        print(plain(found), flush=True)
+    return Results(
+        machine=_machine(before),
+        rounds=rounds,
+        seconds=round(time.monotonic() - start, 1),
+        measures=tuple(measures),
+    )
+
+
+def _machine(load_before: float) -> Machine:
+    names = ("claude-agent-sdk", "msgspec", "uvicorn", "websockets")
+    return Machine(
+        when=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        python=platform.python_version(),
+        processors=weight.processors(),
+        load_before=round(load_before, 2),
+        load_after=round(os.getloadavg()[0], 2),
+        versions={name: importlib.metadata.version(name) for name in names},
+    )
+
+
+def merged(old: Results | None, new: Results) -> Results:
+    """A run of some rows takes the place of these rows in what is kept."""
+    if old is None:
+        return new
+    rows = {measure.row for measure in new.measures}
+    kept = [measure for measure in old.measures if measure.row not in rows]
+    together = sorted([*kept, *new.measures], key=lambda measure: measure.row)
+    return msgspec.structs.replace(new, measures=tuple(together))
+
+
+def read_results(path: Path) -> Results | None:
+    """What an earlier run kept."""
+    return msgspec.json.decode(path.read_bytes(), type=Results) if path.exists() else None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what was asked for, or all rows; gives the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"one of {', '.join(CASES)}")
+    parser.add_argument("--row", action="append", default=[], help="4, or 4,6, or 1-3")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--docs", action="store_true", help="write the page, and measure nothing")
+    parser.add_argument("--profile", action="store_true", help="show where the hub's time goes")
+    chosen = parser.parse_args(arguments)
+    if chosen.docs:
+        docs.write(read_results(chosen.results))
+        return 0
+    if chosen.profile:
+        from bench import profiles
+
+        profiles.write()
+        return 0
+    named = [case for case in chosen.cases if case in CASES]
+    rows = [case for case in chosen.cases if case not in CASES] + chosen.row
+    try:
+        wanted = chosen_rows(rows) if rows else ([] if named else list(ROWS))
+    except ValueError as error:
+        parser.error(str(error))
+    for name in named:
+        with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as place:
+            CASES[name](Path(place), chosen.rounds)
+    if not wanted:
+        return 0
+    results = run_rows(wanted, chosen.rounds)
+    kept = merged(read_results(chosen.results), results)
+    chosen.results.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+    print(f"\n{results.seconds:.0f} s, {results.rounds} rounds, load {results.machine.load_before}")
+    return exit_code(results.measures)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

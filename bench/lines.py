@@ -134,3 +134,55 @@ def _task_progress(dice: random.Random) -> str:
     usage = {"total_tokens": 1200, "tool_uses": 3, "duration_ms": 4000}
     more = {"task_id": "b1", "description": _words(dice, 4), "usage": usage}
     return _line("system", None, subtype="task_progress", **more)
+
+
+def talk_lines(events: int, message_events: int = 500) -> list[str]:
+    """A model that speaks: stream events, and after each few hundred of them the whole message."""
+    dice = random.Random(5)
+    found: list[str] = []
+    for number in range(events // message_events):
+        found += _spoken(dice, f"msg_{number:08d}", message_events)
+    return found
+
+
+def _spoken(dice: random.Random, name: str, events: int) -> list[str]:
+    start = {
+        "id": name,
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-6",
+        "content": [],
+        "usage": {"input_tokens": 3, "output_tokens": 1},
+    }
+    block = {"type": "text", "text": ""}
+    texts = [
+        "".join(dice.choices("abcdefghij      ", k=dice.randint(4, 24))) for _ in range(events - 5)
+    ]
+    shown: list[dict[str, Any]] = [
+        {"type": "message_start", "message": start},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+    ]
+    for text in texts:
+        delta = {"type": "text_delta", "text": text}
+        shown.append({"type": "content_block_delta", "index": 0, "delta": delta})
+    stop = {"stop_reason": "end_turn", "stop_sequence": None}
+    shown += [
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": stop, "usage": {"output_tokens": events}},
+        {"type": "message_stop"},
+    ]
+    said = [_line("stream_event", None, event=each, parent_tool_use_id=None) for each in shown]
+    whole = {
+        **start,
+        "content": [{"type": "text", "text": "".join(texts)}],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+    # The real CLI says the whole message when its block is complete, before the message's end.
+    return [*said[:-2], _line("assistant", whole, parent_tool_use_id=None), *said[-2:]]
+
+
+def progress_lines(count: int) -> list[str]:
+    """Durable lines of about 300 bytes."""
+    dice = random.Random(6)
+    return [_task_progress(dice) for _ in range(count)]

@@ -67,6 +67,42 @@ async def official(file: str) -> tuple[float, int]:
     return seconds, count
 
 
+async def newlines(file: str) -> tuple[float, int]:
+    """The limit: the same emitter and pipe, and nothing done but to count the lines."""
+    import asyncio
+    import fcntl
+
+    class Counter(asyncio.SubprocessProtocol):
+        def __init__(self) -> None:
+            self.count = 0
+            self.done = asyncio.get_running_loop().create_future()
+            self.tail = b""
+
+        def pipe_data_received(self, _: int, data: bytes) -> None:
+            self.count += data.count(b"\n")
+            self.tail = (self.tail + data[-200:])[-400:]
+            # The result of the turn is the last line.
+            if data.endswith(b"\n") and b"permission_denials" in self.tail:
+                self.done.set_result(None)
+
+    transport, counter = await asyncio.get_running_loop().subprocess_exec(
+        Counter, sys.executable, "-S", str(EMITTER), env={"BENCH_FILE": file}, stderr=None
+    )
+    pipe = transport.get_pipe_transport(1)
+    if pipe is not None and hasattr(fcntl, "F_SETPIPE_SZ"):
+        fcntl.fcntl(pipe.get_extra_info("pipe"), fcntl.F_SETPIPE_SZ, 1 << 20)
+    prompt = transport.get_pipe_transport(0)
+    assert isinstance(prompt, asyncio.WriteTransport)
+    gc.collect()
+    start = time.perf_counter()
+    prompt.write(b'{"type":"user"}\n')
+    await counter.done
+    seconds = time.perf_counter() - start
+    prompt.close()
+    transport.close()
+    return seconds, counter.count + 1
+
+
 def _executable(file: str) -> str:
     """The SDK wants one path: a script that starts the same emitter."""
     path = Path(file).with_suffix(".sh")
@@ -75,7 +111,7 @@ def _executable(file: str) -> str:
     return str(path)
 
 
-PEERS = {"ours": ours, "ours_typed": ours_typed, "official": official}
+PEERS = {"ours": ours, "ours_typed": ours_typed, "official": official, "newlines": newlines}
 
 if __name__ == "__main__":
     seconds, messages = anyio.run(PEERS[sys.argv[1]], sys.argv[2])
