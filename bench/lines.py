@@ -17,10 +17,10 @@ def stream_lines(count: int) -> list[str]:
 
 
 def mixed_lines(count: int) -> list[str]:
-    """What a busy session sends: 85 % stream events; whole messages and tool results between."""
+    """What a busy session sends: 85 % stream events, 10 % messages of 1 to 50 kB, 5 % others."""
     dice = random.Random(2)
-    makers = (_delta, _text, _tool_use, _tool_result, _task_progress)
-    weights = (85, 4, 4, 5, 2)
+    makers = (_delta, _text, _tool_result, _tool_use, _task_progress)
+    weights = (85, 5, 5, 3, 2)
     return [maker(dice) for maker in dice.choices(makers, weights, k=count)]
 
 
@@ -95,6 +95,12 @@ def _words(dice: random.Random, count: int) -> str:
     )
 
 
+def _long_text(dice: random.Random) -> str:
+    """From 1 to 50 kB, short ones more often."""
+    size = int(1000 * 50 ** dice.random())
+    return _words(dice, size // 5)[:size]
+
+
 def text_line(text: str) -> str:
     """An answer of the model."""
     return _assistant({"type": "text", "text": text})
@@ -112,7 +118,7 @@ def result_line(output: str) -> str:
 
 
 def _text(dice: random.Random) -> str:
-    return text_line(_words(dice, dice.randint(20, 400)))
+    return text_line(_long_text(dice))
 
 
 def _tool_use(dice: random.Random) -> str:
@@ -125,9 +131,7 @@ def _result_message(tool_use_id: str, output: str) -> dict[str, Any]:
 
 
 def _tool_result(dice: random.Random) -> str:
-    output = _words(dice, dice.randint(50, 3000))
-    more = {"tool_use_result": {"stdout": output, "stderr": "", "interrupted": False}}
-    return _line("user", _result_message("toolu_01", output), parent_tool_use_id=None, **more)
+    return result_line(_long_text(dice))
 
 
 def _task_progress(dice: random.Random) -> str:

@@ -18,7 +18,7 @@ from bench import lines
 from bench.rounds import interleaved
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
 
-STREAM, MIX = 200_000, 100_000
+STREAM, MIX = 200_000, 50_000
 LONG = 10_000_000
 LONG_LINES = 20
 SDK = "claude-agent-sdk"
