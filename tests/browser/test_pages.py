@@ -33,7 +33,10 @@ async def visit(screen: Screen, name: str) -> Locator:
 async def look(screen: Screen, name: str) -> None:
     """Keep a picture of the page, and have axe look at it, in light and in dark."""
     for theme in ("light", "dark"):
-        await screen.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        await screen.page.emulate_media(
+            color_scheme="dark" if theme == "dark" else "light",
+            reduced_motion="reduce",  # a picture half way from light to dark tells nothing
+        )
         await screen.shot(f"{name}-{theme}")
         await screen.check_access()
     await screen.page.emulate_media(color_scheme="light")

@@ -14,7 +14,7 @@ export function Tabs() {
   const seen = useDeck((deck) => deck.seen);
   const [location, go] = useLocation();
   const [tabs, setTabs] = useState(keptTabs);
-  const heard = useRef<ReadonlySet<string> | undefined>(undefined);
+  const heard = useRef<Set<string> | undefined>(undefined);
   const here = location.startsWith("/s/") ? decodeURIComponent(location.slice(3)) : undefined;
 
   useEffect(() => keepTabs(tabs), [tabs]);
@@ -23,12 +23,15 @@ export function Tabs() {
   }, [here]);
   useEffect(() => {
     if (!known) return;
-    const before = heard.current;
-    heard.current = new Set(fleet.keys());
-    if (!before) return; // what was there when the page was opened is in the list
+    if (!heard.current) {
+      heard.current = new Set(fleet.keys()); // what was there before is in the list
+      return;
+    }
     let next = tabs;
     for (const session of fleet.values()) {
-      if (before.has(session.session)) continue;
+      // Where a CLI works is known when it has started, and not before.
+      if (heard.current.has(session.session) || session.directory === null) continue;
+      heard.current.add(session.session);
       const [with_, taken] = rotated(next, fleet, session);
       next = with_;
       if (taken !== undefined && taken === here) go(pathOf(session.session), { replace: true });

@@ -1,0 +1,215 @@
+"""Measures the web deck in a browser: `python -m bench deck`.
+
+A session of 10,000 events is in the journal of a hub that runs no agents, and Chromium opens it:
+how long until it is painted, how long frames take while one scrolls up through it, how much memory
+it has then. After that text streams in, put into the page's own connection at 200 deltas a second,
+and the tasks are measured that keep the page from answering.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import statistics
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+from playwright.async_api import Page, WebSocketRoute, async_playwright
+
+from bench import lines
+from quarterdeck.cli.deck.serve import Deck, Serving, running_deck
+from quarterdeck.domain.events import (
+    AnyEvent,
+    PromptQueued,
+    PromptSent,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Said,
+    SessionCreated,
+    TurnEnded,
+)
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.fronts.http import Listen, Role, login_link
+from quarterdeck.journal.sqlite import SqliteJournal
+
+EVENTS = 10_000
+SESSION = "long"
+DELTAS, SECONDS = 200, 10
+FRAMES = 600
+GOAL_PAINT_MS = 1000
+GOAL_TASK_MS = 100
+PROGRAMS = ("chromium", "chromium-browser")
+
+TEXT = """## Step {number}
+
+The parser keeps *two* kinds of state, and `fold` must see both:
+
+- the lines that were read, of which there are {number}
+- what they **mean**, which [the page](https://example.org) says
+
+```python
+def step(number: int) -> int:
+    return number * {number}
+```
+"""
+
+PAINTED = """
+(() => {
+  window.painted = new Promise((done) => {
+    const look = () => {
+      if (!document.querySelector('[role=log] .row')) return requestAnimationFrame(look);
+      requestAnimationFrame(() => done(performance.now()));
+    };
+    requestAnimationFrame(look);
+  });
+  window.tasks = [];
+  new PerformanceObserver((list) => {
+    for (const task of list.getEntries()) tasks.push(task.duration);
+  }).observe({ type: 'longtask' });
+})();
+"""
+SCROLL = """
+(frames) => new Promise((done) => {
+  const box = document.querySelector('[role=log]');
+  const times = [];
+  let last = performance.now();
+  const step = (now) => {
+    times.push(now - last);
+    last = now;
+    box.scrollTop -= 240;
+    if (times.length < frames) requestAnimationFrame(step);
+    else done(times.slice(1));
+  };
+  requestAnimationFrame(step);
+})
+"""
+
+
+def run_deck(folder: Path, rounds: int) -> None:
+    """Measure it, and print what it took."""
+    asyncio.run(_run(folder, rounds))
+
+
+async def _run(folder: Path, rounds: int) -> None:
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    journal = await SqliteJournal.open(data / "journal.db")
+    try:
+        await journal.append(SESSION, list(_events()))
+    finally:
+        await journal.close()
+    serving = Serving(listen=Listen(port=0), runner=False)
+    async with running_deck(data, serving) as deck, _browser(folder, deck) as page:
+        paints = [await _opened(page, deck) for _ in range(rounds)]
+        frames = await page.evaluate(SCROLL, FRAMES)
+        memory = await _memory(page)
+        tasks = await _streamed(page, deck)
+    print(f"\nthe web deck with a session of {EVENTS:,} events, {rounds} rounds")
+    _row("opened and painted, median", statistics.median(paints), f"ms, wanted {GOAL_PAINT_MS}")
+    _row(f"frame while scrolling, median of {len(frames)}", statistics.median(frames), "ms")
+    _row("frame while scrolling, 95th percentile", _percentile(frames), "ms")
+    _row("the slowest frame", max(frames), "ms")
+    _row("memory of the page's own objects", memory / 1e6, "MB")
+    print(f"  {DELTAS} deltas a second for {SECONDS} s: {len(tasks)} tasks of 50 ms and more")
+    worst = _percentile(tasks) if tasks else 0.0
+    _row("long tasks, 95th percentile", worst, f"ms, wanted {GOAL_TASK_MS}")
+
+
+def _row(name: str, value: float, unit: str) -> None:
+    print(f"  {name:42} {value:8.1f} {unit}")
+
+
+def _percentile(values: list[float]) -> float:
+    return sorted(values)[int(0.95 * (len(values) - 1))]
+
+
+async def _opened(page: Page, deck: Deck) -> float:
+    """Open the session in a fresh page; gives the milliseconds until it was painted."""
+    await page.goto("about:blank")
+    await page.goto(f"{deck.address}/s/{SESSION}")
+    return float(await page.evaluate("window.painted"))
+
+
+async def _memory(page: Page) -> float:
+    client = await page.context.new_cdp_session(page)
+    await client.send("HeapProfiler.collectGarbage")
+    await client.send("Performance.enable")
+    found = await client.send("Performance.getMetrics")
+    return float(next(row["value"] for row in found["metrics"] if row["name"] == "JSHeapUsedSize"))
+
+
+async def _streamed(page: Page, deck: Deck) -> list[float]:
+    """Have text stream in; gives the long tasks in milliseconds."""
+    routes: list[WebSocketRoute] = []
+
+    def carry(route: WebSocketRoute) -> None:
+        route.connect_to_server()
+        routes.append(route)
+
+    await page.route_web_socket("**/api/stream", carry)
+    await _opened(page, deck)
+    await page.wait_for_timeout(1000)
+    await page.evaluate("tasks.length = 0")
+    words = TEXT.format(number=7).split(" ")
+    loop = asyncio.get_running_loop()
+    start = loop.time()
+    for number in range(DELTAS * SECONDS):
+        delta = {"session": SESSION, "message": "m", "block": 0, "text": words[number % 40] + " "}
+        routes[-1].send(msgspec.json.encode({"t": "live", "deltas": [delta]}).decode())
+        await asyncio.sleep(max(0.0, start + (number + 1) / DELTAS - loop.time()))
+    await page.wait_for_timeout(500)
+    found: list[float] = await page.evaluate("tasks")
+    return found
+
+
+@asynccontextmanager
+async def _browser(folder: Path, deck: Deck) -> AsyncIterator[Page]:
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        raise SystemExit("no Chromium: `make test` installs it")
+    home = folder / "home"
+    home.mkdir()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=program,
+            args=["--no-sandbox", "--disable-dev-shm-usage"],
+            env={"HOME": str(home), "PATH": os.defpath},
+        )
+        try:
+            page = await browser.new_page(viewport={"width": 1280, "height": 800})
+            code = deck.access.make_code("bench", Role.OWNER)
+            await page.goto(login_link(deck.address, code))
+            await page.get_by_role("link", name="Quarterdeck").wait_for()
+            await page.add_init_script(PAINTED)
+            yield page
+        finally:
+            await browser.close()
+
+
+def _events() -> Iterator[AnyEvent]:
+    """Turns of a prompt, an answer and two calls, until there are enough."""
+    yield SessionCreated(spec=SessionSpec(directory="/work", name=SESSION), by="bench")
+    yield RunStarting(run="r", machine="local")
+    yield RunStarted(run="r", version="2.1.325", directory="/work")
+    number = 0
+    for turn in range((EVENTS - 4) // 8):
+        prompt = f"p{turn}"
+        yield PromptQueued(prompt=prompt, content=Raw(b'"go on"'), by="bench")
+        yield PromptSent(prompt=prompt, run="r")
+        said = [lines.text_line(TEXT.format(number=turn))]
+        for call in range(2):
+            use = f"toolu_{turn}_{call}"
+            said += [
+                line.replace("toolu_01", use)
+                for line in (lines.tool_line(f"make step-{turn}"), lines.result_line("ok\n" * 5))
+            ]
+        for line in said:
+            number += 1
+            yield Said(run="r", number=number, line=Raw(line.encode()))
+        yield TurnEnded(prompts=(prompt,), failed=False, outcome="success", cost_usd=0.01)
+    yield RunEnded(run="r", reason="the bench made it", clean=True)

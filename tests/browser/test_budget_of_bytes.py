@@ -1,0 +1,79 @@
+"""What the first view weighs, and what the page may do: checks that need nothing from outside."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from quarterdeck.fronts.http import built_deck
+from support.api_client import ApiSeat
+from support.browser import Screen
+from support.scenes import bash
+
+LARGEST = 400_000
+_IN_PAGE = re.compile(r'(?:src|href)="/([^"]+)"')
+_IMPORTS = re.compile(
+    r'(?:^|[;}\s])(?:import|export)\b[^;()]*?from\s*"\./([^"]+)"|import"\./([^"]+)"'
+)
+
+
+def first_view(deck: Path) -> set[Path]:
+    """The files that a browser must have before it shows anything: the page, and its imports."""
+    found = {deck / "index.html"}
+    waiting = [deck / name for name in _IN_PAGE.findall((deck / "index.html").read_text())]
+    while waiting:
+        file = waiting.pop()
+        if file in found or not file.is_file():
+            continue
+        found.add(file)
+        if file.suffix == ".js":
+            names = [one or other for one, other in _IMPORTS.findall(file.read_text())]
+            waiting += [file.parent / name for name in names]
+    return found
+
+
+def test_the_first_view_is_light() -> None:
+    deck = built_deck()
+    assert deck is not None, "the deck is not built: make deck"
+    files = first_view(deck)
+    assert {file.suffix for file in files} >= {".html", ".js", ".css"}
+    sizes = {file.name: len(gzip.compress(file.read_bytes())) for file in files}
+    assert sum(sizes.values()) < LARGEST, sizes
+
+
+@pytest.mark.anyio
+@pytest.mark.real_cli
+async def test_nothing_leaves_the_hub_and_nothing_breaks_the_pages_rules(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    asked: list[str] = []
+    rules: set[str] = set()
+    screen.page.on("request", lambda request: asked.append(request.url))
+    screen.page.on(
+        "response",
+        lambda response: rules.add(response.headers.get("content-security-policy", "none")),
+    )
+    await screen.page.add_init_script(
+        "addEventListener('securitypolicyviolation', (event) =>"
+        " console.error('violation: ' + event.violatedDirective + ' ' + event.blockedURI))"
+    )
+    session = await seat.create(bash("touch one"), "![x](https://example.org/x.png) `code`")
+    await screen.open(session)
+    await screen.card.get_by_role("button", name="Allow once").click()
+    await seat.turn_ended(session)
+    for path in ("search", "usage", "policy", "machines", "settings"):
+        await screen.page.goto(f"{screen.deck.address}/{path}")
+        await expect(screen.page.locator("main .page h1")).to_be_visible()
+        await screen.page.wait_for_load_state("networkidle")
+    hosts = {url.split("/")[2] for url in asked if url.startswith(("http", "ws"))}
+    assert hosts == {screen.deck.address.split("/")[2]}
+    (policy,) = rules
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "script-src 'self'" in policy
+    assert not screen.complaints
+    await seat.stop(session)
