@@ -58,10 +58,10 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
               <button
                 type="button"
                 className="ghost small comment"
-                aria-label={`Comment on: ${part.slice(0, 60)}`}
                 onClick={() => setAsking(asking === index ? undefined : index)}
               >
                 {comments[index]?.trim() ? "1 comment" : "Comment"}
+                <span className="visually-hidden"> on: {part.slice(0, 60)}</span>
               </button>
               {(asking === index || comments[index]?.trim()) && (
                 <textarea
@@ -76,7 +76,7 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {compact ? (
-        <p className="what">{opened.title || "A plan"}</p>
+        <p className="what">{parts[0]?.split("\n")[0]?.replace(/^#+\s*/, "") || "A plan"}</p>
       ) : (
         <label className="edit">
           What should be different?

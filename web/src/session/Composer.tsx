@@ -32,12 +32,19 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
   const word = wordAt(text, at);
   useEffect(() => {
     if (word?.sign !== "@") return;
+    let timer: ReturnType<typeof setTimeout>;
     let wanted = true;
-    void store.files(id, word.text).then((found) => {
-      if (wanted) setFiles(found.map((name) => ({ name, description: "" })));
-    });
+    // The CLI lists its files with the first question, and finds nothing until it has.
+    const look = async (again: number): Promise<void> => {
+      const found = await store.files(id, word.text);
+      if (!wanted) return;
+      setFiles(found.map((name) => ({ name, description: "" })));
+      if (!found.length && again) timer = setTimeout(() => void look(again - 1), 400);
+    };
+    timer = setTimeout(() => void look(3), 60);
     return () => {
       wanted = false;
+      clearTimeout(timer);
     };
   }, [id, word?.sign, word?.text]);
   const items = word?.sign === "/" ? matching(opened.story.commands, word.text) : word ? files : [];

@@ -1,0 +1,89 @@
+"""Plans, as a person reviews them in the browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import expect
+
+from quarterdeck.testing import ToolUse
+from support.api_client import ApiSeat
+from support.browser import Screen
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+PLAN = """# How I would do it
+
+First I *read* the code.
+
+- then the tests
+- then the docs
+
+```python
+print("done")
+```
+"""
+
+
+async def test_a_plan_is_commented_on_sent_back_and_then_done(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    session = await seat.create("ready")
+    await seat.turn_ended(session)
+    await screen.open(session)
+    await screen.page.get_by_label("Mode", exact=True).select_option("plan")
+    await expect(screen.page.get_by_label("Mode", exact=True)).to_have_value("plan")
+    call = ToolUse("ExitPlanMode", {"plan": PLAN})
+    await seat.send(session, call, "I think again")
+    card = screen.card
+    await expect(card.get_by_role("heading", name="How I would do it")).to_be_visible()
+    await expect(card.get_by_role("button", name="Keep planning")).to_be_disabled()
+    await card.get_by_role("button", name="Comment on: First I").click()
+    await card.get_by_label("Your comment on part 2").fill("read the issue, too")
+    await card.get_by_label("What should be different?").fill("and be quick")
+    await screen.shot("plan-comments")
+    await screen.check_access()
+    await card.get_by_role("button", name="Keep planning, with 1 comment").click()
+    await screen.hears("I think again")
+    said = seat.model.turns[-1].last_text
+    assert "> First I *read* the code.\nread the issue, too" in said
+    assert "and be quick" in said
+    settled = screen.story.locator(".ask[data-state='settled']")
+    await expect(settled).to_contain_text("Sent back by the owner")
+    await expect(settled).to_contain_text("and be quick")
+    assert await screen.story.locator(".tool", has_text="ExitPlanMode").count() == 0
+
+    await seat.send(session, call, "done as planned")
+    waits = screen.page.get_by_role("region", name="Waits for you")
+    await expect(waits.get_by_role("button", name="Do it, ask me")).to_be_visible()
+    await screen.page.set_viewport_size({"width": 390, "height": 844})
+    await screen.shot("plan-phone")
+    await screen.check_access()
+    await screen.card.focus()
+    await screen.page.keyboard.press("1")
+    await screen.hears("done as planned")
+    await expect(settled.last).to_contain_text("Approved, edits accepted, by the owner")
+    await expect(screen.page.get_by_label("Mode", exact=True)).to_have_value("acceptEdits")
+    await screen.shot("plan-approved")
+    await seat.stop(session)
+
+
+async def test_a_plan_is_done_in_a_new_conversation_or_rejected(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    session = await seat.create("ready")
+    await seat.turn_ended(session)
+    await seat.control(session, "set_permission_mode", mode="plan")
+    await screen.open(session)
+    call = ToolUse("ExitPlanMode", {"plan": PLAN})
+    await seat.send(session, call, "never said")
+    await screen.card.get_by_role("button", name="Reject").click()
+    settled = screen.story.locator(".ask[data-state='settled']")
+    await expect(settled).to_contain_text("Rejected by the owner")
+    await seat.turn_ended(session)
+
+    await seat.send(session, call, "never said")
+    await screen.card.get_by_role("button", name="Do it in a fresh session").click()
+    await expect(settled.last).to_contain_text("Approved for a new conversation by the owner")
+    await expect(screen.story).to_contain_text("Claude Code 2.1.325 started")
+    await seat.state(session, "idle")
+    await seat.stop(session)
