@@ -155,11 +155,12 @@ async def _streamed(page: Page, deck: Deck) -> list[float]:
     await _opened(page, deck)
     await page.wait_for_timeout(1000)
     await page.evaluate("tasks.length = 0")
-    words = TEXT.format(number=7).split(" ")
+    words = [word + " " for word in TEXT.format(number=7).split(" ")] + ["\n"]
     loop = asyncio.get_running_loop()
     start = loop.time()
     for number in range(DELTAS * SECONDS):
-        delta = {"session": SESSION, "message": "m", "block": 0, "text": words[number % 40] + " "}
+        word = words[number % len(words)]
+        delta = {"session": SESSION, "message": "m", "block": 0, "text": word}
         routes[-1].send(msgspec.json.encode({"t": "live", "deltas": [delta]}).decode())
         await asyncio.sleep(max(0.0, start + (number + 1) / DELTAS - loop.time()))
     await page.wait_for_timeout(500)

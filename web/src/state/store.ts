@@ -10,6 +10,8 @@ import { heard, type Live, SILENT, superseded } from "./live";
 import { BLANK, type Story, tell } from "./story";
 
 const PAGE = 400;
+/** In ms: live text is drawn so often, whatever comes in between. */
+const DRAWN_EVERY = 50;
 
 /** A session that is open in this page. */
 export interface Opened {
@@ -72,7 +74,7 @@ export class Store {
   /** What is being said, also where nobody looks: a session that is opened shows it from its start. */
   private readonly lives = new Map<string, Live>();
   private deltas: { session: string; delta: Delta; whole: boolean }[] = [];
-  private frame: number | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   private readonly underway = new Set<string>();
   private readonly stream: Stream;
 
@@ -386,15 +388,15 @@ export class Store {
     for (const session of open) this.open(session);
   }
 
-  /** Deltas may come faster than a screen shows: they are drawn once a frame. */
+  /** Deltas may come faster than anybody reads: they are drawn some times a second. */
   private heard(deltas: Delta[], whole: boolean): void {
     for (const delta of deltas) this.deltas.push({ session: delta.session, delta, whole });
-    this.frame ??= requestAnimationFrame(() => this.flush());
+    this.timer ??= setTimeout(() => this.flush(), DRAWN_EVERY);
   }
 
   private flush(): void {
-    if (this.frame !== undefined) cancelAnimationFrame(this.frame);
-    this.frame = undefined;
+    clearTimeout(this.timer);
+    this.timer = undefined;
     const waiting = this.deltas;
     this.deltas = [];
     if (!waiting.length) return;
