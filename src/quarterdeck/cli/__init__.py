@@ -23,8 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"quarterdeck {__version__}\n")
         return 0
     from quarterdeck.cli.app import run_app
-    from quarterdeck.cli.console import OutputClosed
-    from quarterdeck.cli.exits import Exit, exit_code
+    from quarterdeck.cli.exits import Exit, OutputClosed, exit_code
     from quarterdeck.cli.text import plain
     from quarterdeck.domain.errors import QuarterdeckError
 

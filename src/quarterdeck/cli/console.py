@@ -12,9 +12,7 @@ from typing import NoReturn, TextIO
 
 from rich.console import Console
 
-
-class OutputClosed(Exception):
-    """Whoever read our output has gone away: there is nobody left to write for."""
+from quarterdeck.cli.exits import OutputClosed
 
 
 class OurConsole(Console):

@@ -1,4 +1,4 @@
-"""The exit codes of `quarterdeck`, and which error has which."""
+"""The exit codes of `quarterdeck`, and which error has which. Every command loads it first."""
 
 from __future__ import annotations
 
@@ -29,6 +29,10 @@ class Exit(IntEnum):
     """Whoever read the output went away, as with `| head`."""
     TERMINATED = 143
     """SIGTERM."""
+
+
+class OutputClosed(Exception):
+    """Whoever read our output has gone away: there is nobody left to write for."""
 
 
 def exit_code(error: QuarterdeckError) -> Exit:

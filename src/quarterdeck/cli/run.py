@@ -22,8 +22,7 @@ from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.background import Background
-from quarterdeck.cli.console import OutputClosed
-from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.exits import Exit, OutputClosed
 from quarterdeck.cli.keyboard import Keyboard, nobody
 from quarterdeck.cli.request import RunRequest, to_options, to_prompt
 from quarterdeck.cli.screen import Screen

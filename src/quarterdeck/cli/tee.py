@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from quarterdeck.cli.console import OutputClosed
+from quarterdeck.cli.exits import OutputClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 
 

@@ -18,14 +18,13 @@ from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from quarterdeck.cli import console as consoles
-from quarterdeck.cli.console import OutputClosed
 from quarterdeck.cli.deck.answering import answer_at
 from quarterdeck.cli.deck.client import HubRefused
 from quarterdeck.cli.deck.feed import Feed
 from quarterdeck.cli.deck.notify import Notifier, run_program
 from quarterdeck.cli.deck.story import Story
 from quarterdeck.cli.deck.target import Target, connect, find_session
-from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.exits import Exit, OutputClosed
 from quarterdeck.cli.keyboard import Keyboard
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.terminal import Keys, keyboard_there
