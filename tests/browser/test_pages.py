@@ -22,6 +22,13 @@ tool = "Bash"
 """
 
 
+HEARD = """new Promise((done) => {
+  const look = () => (told.length && tones === 2 ? done() : setTimeout(look, 20));
+  look();
+})"""
+"""Waits in the page until it has told of an agent, by words and by its two tones."""
+
+
 async def visit(screen: Screen, name: str) -> Locator:
     """Go to a page by its link; gives the page."""
     await screen.page.get_by_role("navigation", name="Pages").get_by_text(name).click()
@@ -188,7 +195,7 @@ async def test_one_who_looks_elsewhere_is_told_that_an_agent_waits(
     await page.get_by_label("Play a sound").check()
     session = await seat.create(bash("touch one"), "done")
     card = await seat.ask(session)
-    await screen.page.wait_for_function("told.length === 1 && tones === 2")
+    await screen.page.evaluate(HEARD)
     assert await screen.page.evaluate("told[0]") == ["work waits for you", card["title"]]
     await expect(screen.page).to_have_title("(1) Quarterdeck")
     await screen.page.evaluate("last.onclick()")

@@ -332,8 +332,12 @@ export class Store {
   }
 
   private async listAsks(): Promise<void> {
+    const before = this.deck.asks;
     const { asks } = await get<{ asks: Ask[] }>("/api/asks");
-    this.set({ asks: new Map(asks.map((ask) => [ask.opened.ask, ask])) });
+    // What the stream has told meanwhile is newer than this list.
+    const open = asks.filter((ask) => !this.deck.settled.has(ask.opened.ask));
+    const meanwhile = [...this.deck.asks.values()].filter((ask) => !before.has(ask.opened.ask));
+    this.set({ asks: new Map([...open, ...meanwhile].map((ask) => [ask.opened.ask, ask])) });
   }
 
   private happened(events: Stored[]): void {
