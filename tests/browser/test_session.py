@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
-
 import pytest
 from playwright.async_api import expect
 
 from quarterdeck.testing import ApiError, Text, Thinking, ToolUse, play, reply
 from support.api_client import ApiSeat
 from support.browser import Screen
+from support.imports import leave
+from support.pictures import png
 from support.scenes import bash, read
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -45,18 +44,14 @@ HOSTILE = """<script>window.hurt = 1</script> <img src=x onerror="window.hurt = 
 """
 
 
-def png(side: int = 40) -> bytes:
-    """A small picture: one colour, and a valid file."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        )
-
-    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    rows = (b"\0" + b"\x0a\x62\x85" * side) * side
-    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + body
+SCROLL = """async (log) => {
+  log.scrollTo(0, 560);
+  await new Promise(requestAnimationFrame);
+  const top = (row) => row.getBoundingClientRect().top;
+  const rows = [...log.querySelectorAll(".rows > .row")].filter((row) => top(row) > 150);
+  const row = rows.sort((a, b) => top(a) - top(b)).find((row) => row.innerText.includes("Answer"));
+  return [row.innerText.split("\\n")[0], top(row)];
+}"""
 
 
 async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
@@ -208,3 +203,29 @@ async def test_hostile_text_does_nothing_and_asks_nobody(seat: ApiSeat, screen: 
     own = (seat.deck.address, "data:", "blob:")
     assert not [url for url in asked if not url.startswith(own)]
     await seat.stop(session)
+
+
+async def test_a_long_session_opens_at_its_end_and_what_came_before_is_loaded_as_one_scrolls(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    leave(seat.home, "/home/ann/long", turns=600)
+    ((taken,),) = [(await seat.ada.post("import"))["sessions"]]
+    await screen.open(taken["session"])
+    story = screen.story
+    await expect(story.get_by_text("Answer 599.")).to_be_visible()
+    await screen.shot("session-long")
+    drawn = await story.locator(".rows > .row").count()
+    assert drawn < 60
+    small = await story.evaluate("log => log.scrollHeight")
+    seen, before = await story.evaluate(SCROLL)
+    await screen.page.wait_for_function(
+        "small => document.querySelector('[role=log]').scrollHeight > small * 1.5", arg=small
+    )
+    row = story.locator(".rows > .row").filter(has_text=seen)
+    after = await row.evaluate("row => row.getBoundingClientRect().top")
+    assert abs(after - before) < 40
+    for _ in range(4):
+        await story.evaluate("log => log.scrollTo(0, 0)")
+        await screen.page.wait_for_timeout(150)
+    await expect(story.get_by_text("Prompt 0 in /home/ann/long")).to_be_visible()
+    assert await story.locator(".rows > .row").count() < 60

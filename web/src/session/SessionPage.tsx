@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { archive } from "../fleet/Sidebar";
@@ -58,9 +58,16 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
   const [naming, setNaming] = useState(false);
   const [error, setError] = useState("");
   const [, go] = useLocation();
+  const more = useRef<HTMLDetailsElement>(null);
   const rights = useRights();
   const steer = rights.includes("steer");
   const manage = rights.includes("manage");
+  const chosen = (does: () => void): (() => void) => {
+    return () => {
+      if (more.current) more.current.open = false;
+      does();
+    };
+  };
   const command = async (name: string, members: Record<string, unknown> = {}): Promise<string> => {
     setError("");
     try {
@@ -118,23 +125,23 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
             Stop
           </button>
         )}
-        <details className="more">
+        <details className="more" ref={more}>
           <summary className="button small" aria-label="More">
             ⋯
           </summary>
           <div className="menu">
             {steer && (
-              <button type="button" onClick={() => setNaming(true)}>
+              <button type="button" onClick={chosen(() => setNaming(true))}>
                 Rename
               </button>
             )}
             {manage && (
-              <button type="button" onClick={() => void fork()}>
+              <button type="button" onClick={chosen(() => void fork())}>
                 Fork
               </button>
             )}
             {steer && (
-              <button type="button" onClick={() => archive(session)}>
+              <button type="button" onClick={chosen(() => archive(session))}>
                 {session.archived ? "Take out of the archive" : "Archive"}
               </button>
             )}
