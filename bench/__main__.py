@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import docs, growth, journals, piped, policy, search, through, weight
+from bench import deck, docs, growth, journals, piped, policy, search, through, weight
 from bench.rounds import ROUNDS
 from bench.table import Machine, Measure, Results, exit_code, plain
 
@@ -46,8 +46,9 @@ ROWS: dict[int, Row] = {
 CASES: dict[str, Callable[[Path, int], None]] = {
     "search": search.run_search,
     "policy": policy.run_policy,
+    "deck": deck.run_deck,
 }
-"""What has no row: it prints for itself. The web deck in a browser belongs here too."""
+"""What has no row: it prints for itself."""
 
 
 def chosen_rows(wanted: Sequence[str]) -> list[int]:
