@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -23,6 +24,7 @@ from bench.client import Counting
 from bench.rounds import interleaved_async, percentile
 from bench.served import Served, quiet, served
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
+from quarterdeck.cli.deck.serve import SWITCH_SECONDS
 from quarterdeck.domain.events import Event, RunStarting, Said, SessionCreated
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.sqlite import SqliteJournal
@@ -50,7 +52,8 @@ async def begin(journal: SqliteJournal, session: str) -> None:
 
 
 async def append(folder: Path, rounds: int) -> list[Measure]:
-    """Row 8."""
+    """Row 8. Threads take turns as often as they do in the hub."""
+    sys.setswitchinterval(SWITCH_SECONDS)
     made = events(APPENDED)
     data = [bytes(each.line) for each in made if isinstance(each, Said)]
     number = 0

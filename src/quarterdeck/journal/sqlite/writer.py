@@ -15,7 +15,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 
 import msgspec
@@ -39,6 +39,9 @@ GROUP_BYTES = 32 * 1024 * 1024
 """A group is not made larger than this, so that the first in it does not wait for ever."""
 
 REFOLD_EVENTS = 1000
+
+INSERT_ROWS = 128
+"""Rows of one statement: five values each, and old versions of SQLite take 999 values."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -299,7 +302,7 @@ class Writer:
         many("DELETE FROM events WHERE session = ?", group.forgotten)
         many("DELETE FROM asks WHERE session = ?", group.forgotten)
         many("DELETE FROM audit WHERE session = ?", group.forgotten)
-        many("INSERT INTO events VALUES (?, ?, ?, ?, ?)", group.events)
+        self._insert(group.events)
         many("INSERT INTO audit VALUES (?, ?)", group.audit)
         many("INSERT INTO chain VALUES (?, ?, ?, ?)", group.chain)
         many("INSERT INTO asks VALUES (?, ?, ?, NULL)", group.opened)
@@ -316,6 +319,22 @@ class Writer:
         group.chain.clear()
         group.opened.clear()
         group.settled.clear()
+
+    def _insert(self, events: list[tuple[int, int, int, int, bytes]]) -> None:
+        """Many rows to a statement: the event loop works on while SQLite carries one out.
+
+        Row by row this thread would have to wait for its turn after each of them.
+        """
+        at, most = 0, INSERT_ROWS
+        while at < len(events):
+            while most > len(events) - at:  # by halves, so that there are few kinds of statements
+                most //= 2
+            rows = events[at : at + most]
+            places = ",".join(["(?,?,?,?,?)"] * most)
+            # Nothing but question marks is put into it.
+            statement = f"INSERT INTO events VALUES {places}"  # noqa: S608
+            self._connection.execute(statement, tuple(chain.from_iterable(rows)))
+            at += most
 
     def _write_view(self, session: str, known: _Known, *, rewrite: bool) -> None:
         view = known.view
