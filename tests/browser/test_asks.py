@@ -24,7 +24,7 @@ async def test_a_call_is_allowed_changed_and_denied(seat: ApiSeat, screen: Scree
     await screen.check_access()
     await screen.card.get_by_role("button", name="Allow once").click()
     await screen.hears("done one")
-    await expect(screen.story).to_contain_text("Allowed by the owner.")
+    await expect(screen.story).to_contain_text("Allowed by the owner")
     await expect(screen.page).to_have_title("Quarterdeck")
     assert (seat.work / "one").exists()
 
@@ -72,7 +72,7 @@ async def test_a_question_is_answered_in_the_list_and_by_another_device_first(
     await expect(screen.card).to_contain_text("touch two")
     [open_] = (await seat.ada.get("asks"))["asks"]
     await seat.answer(open_["opened"], "allow")
-    await expect(screen.story).to_contain_text("Allowed by ada.")
+    await expect(screen.story).to_contain_text("Allowed by ada")
     await seat.turn_ended(session)
     await seat.stop(session)
 

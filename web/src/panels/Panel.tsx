@@ -21,21 +21,23 @@ export default function Panel(props: PanelProps & { onClose: () => void }) {
   const Shown = PANELS[name];
   return (
     <section className="panel" aria-label="Panels">
-      <header role="tablist" aria-label="Panels of the session">
-        {(Object.keys(PANELS) as Name[]).map((one) => (
-          <button
-            key={one}
-            type="button"
-            role="tab"
-            id={`tab-${one}`}
-            className="small ghost"
-            aria-selected={one === name}
-            aria-controls="panel-body"
-            onClick={() => setName(one)}
-          >
-            {one}
-          </button>
-        ))}
+      <header>
+        <div role="tablist" aria-label="Panels of the session">
+          {(Object.keys(PANELS) as Name[]).map((one) => (
+            <button
+              key={one}
+              type="button"
+              role="tab"
+              id={`tab-${one}`}
+              className="small ghost"
+              aria-selected={one === name}
+              aria-controls="panel-body"
+              onClick={() => setName(one)}
+            >
+              {one}
+            </button>
+          ))}
+        </div>
         <span className="spread" />
         <button
           type="button"
