@@ -153,6 +153,7 @@ describe("the stream", () => {
     vi.advanceTimersByTime(60_000);
     expect(Wire.all.length).toBeGreaterThan(3);
     expect(states).toEqual(["connecting", "online", ...states.slice(2).map(() => "offline")]);
+    while (wire().readyState !== 1) vi.advanceTimersByTime(500);
     wire().says(hello());
     expect(states.at(-1)).toBe("online");
   });

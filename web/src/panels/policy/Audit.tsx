@@ -9,7 +9,7 @@ import { moment, plural } from "../../ui/format";
 import { Verdict } from "./Verdict";
 
 type Checked = components["schemas"]["Checked"];
-type Entry = Omit<Stored, "event"> & { event: EventOf<"decided"> };
+type Entry = Omit<Stored, "event"> & { event: EventOf<"decided"> | EventOf<"ask.answered"> };
 interface Page {
   events: Stored[];
   next: number | null;
@@ -34,9 +34,7 @@ export async function entriesBefore(
     for (let after: number | null = from; after !== null && after < begin; ) {
       const page: Page = await ask(after);
       for (const stored of page.events) {
-        if (stored.position <= begin && stored.event.kind === "decided") {
-          piece.push(stored as Entry);
-        }
+        if (stored.position <= begin) piece.push(stored as Entry);
       }
       after = page.next;
     }
@@ -111,22 +109,8 @@ export function Audit() {
             </tr>
           </thead>
           <tbody>
-            {entries.map(({ position, session: of, at, event }) => (
-              <tr key={position}>
-                <td className="when">{moment(at)}</td>
-                <td>
-                  <Verdict word={event.verdict} />
-                </td>
-                <td>
-                  <Link href={`/s/${encodeURIComponent(of)}`}>{event.tool}</Link>{" "}
-                  <code>{event.title}</code>
-                  {event.rewritten && <span className="why"> (changed)</span>}
-                </td>
-                <td>{event.by}</td>
-                <td className="why">
-                  {event.rule ? `${event.rule} (${event.source ?? ""})` : event.reasons?.join("; ")}
-                </td>
-              </tr>
+            {entries.map((entry) => (
+              <Row key={entry.position} entry={entry} />
             ))}
           </tbody>
         </table>
@@ -138,6 +122,28 @@ export function Audit() {
         </button>
       )}
     </>
+  );
+}
+
+function Row({ entry: { session, at, event } }: { entry: Entry }) {
+  const decided = event.kind === "decided";
+  const verdict = decided ? event.verdict : event.allowed ? "allow" : "deny";
+  const why =
+    decided && event.rule ? `${event.rule} (${event.source ?? ""})` : decided && event.reasons;
+  return (
+    <tr>
+      <td className="when">{moment(at)}</td>
+      <td>
+        <Verdict word={verdict} />
+      </td>
+      <td>
+        <Link href={`/s/${encodeURIComponent(session)}`}>{decided ? event.tool : "an answer"}</Link>{" "}
+        {decided && <code>{event.title}</code>}
+        {decided && event.rewritten && <span className="why"> (changed)</span>}
+      </td>
+      <td>{event.by}</td>
+      <td className="why">{Array.isArray(why) ? why.join("; ") : why}</td>
+    </tr>
   );
 }
 
