@@ -77,3 +77,15 @@ async def test_nothing_leaves_the_hub_and_nothing_breaks_the_pages_rules(
     assert "script-src 'self'" in policy
     assert not screen.complaints
     await seat.stop(session)
+
+
+@pytest.mark.anyio
+@pytest.mark.real_cli
+async def test_the_deck_can_be_installed_as_an_app(screen: Screen) -> None:
+    client = await screen.page.context.new_cdp_session(screen.page)
+    found = await client.send("Page.getInstallabilityErrors")
+    kinds = {error["errorId"] for error in found["installabilityErrors"]}
+    assert kinds <= {"in-incognito"}  # which the browser of a test always is
+    manifest = await client.send("Page.getAppManifest")
+    assert manifest["url"].endswith("/manifest.webmanifest")
+    assert not manifest["errors"]

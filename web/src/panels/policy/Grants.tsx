@@ -64,7 +64,7 @@ export function Grants(props: {
                   <td>
                     {grant.by}, {moment(grant.at)}
                   </td>
-                  <td>{grant.until ? moment(grant.until) : "taken back"}</td>
+                  <td>{grant.until ? moment(grant.until) : "you take it back"}</td>
                   <td>
                     {manage && (
                       <button
