@@ -22,7 +22,9 @@ async def test_every_page_is_open_to_everybody_in_light_and_dark(
         await page.goto(seat.deck.address + path)
         await expect(page.locator("main h1").first).to_be_visible()
         for scheme in ("light", "dark"):
-            await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            await page.emulate_media(
+                color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce"
+            )
             await screen.check_access()
             await screen.shot(f"page-{path.strip('/') or 'home'}-{scheme}")
 
@@ -42,7 +44,7 @@ async def test_keys_go_from_question_to_question_and_answer_them(
     await expect(page.get_by_role("dialog")).to_have_count(0)
     await page.keyboard.press("g")
     await expect(screen.card).to_be_focused()
-    await page.emulate_media(color_scheme="dark")
+    await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     await screen.check_access()
     await screen.shot("ask-dark")
     await page.keyboard.press("y")

@@ -60,7 +60,7 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
     (seat.work / "colours.txt").write_text("\x1b[31mred\x1b[0m and \x1b[1;32mgreen\x1b[0m\n")
     (seat.work / "app.py").write_text("def greet():\n    return 'helo'\n")
     (seat.work / "dot.png").write_bytes(png())
-    edit = {
+    edit: dict[str, object] = {
         "file_path": str(seat.work / "app.py"),
         "old_string": "helo",
         "new_string": "hello",
@@ -101,8 +101,9 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
     await picture.get_by_role("button").first.click()
     await expect(picture.get_by_role("img")).to_be_visible()
     await screen.shot("session-begin")
+    await screen.page.emulate_media(reduced_motion="reduce")
     await screen.check_access()
-    await screen.page.emulate_media(color_scheme="dark")
+    await screen.page.emulate_media(color_scheme="dark", reduced_motion="reduce")
     await screen.check_access()
     await screen.shot("session-dark")
     await seat.stop(session)

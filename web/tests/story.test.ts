@@ -289,6 +289,17 @@ describe("a story", () => {
     expect(() => told(...odd.map(said))).not.toThrow();
   });
 
+  it("has a prompt where its turn begins", () => {
+    const line = { type: "assistant", message: { content: [{ type: "text", text: "before" }] } };
+    const story = told(
+      stored({ kind: "prompt.queued", prompt: "p", content: "next", by: "ada" }),
+      said(line),
+      stored({ kind: "prompt.sent", prompt: "p", run: "r" }),
+    );
+    expect(kinds(story)).toEqual(["text", "prompt"]);
+    expect(last(story)).toMatchObject({ text: "next", stage: "sent" });
+  });
+
   it("changes a prompt's stage in place", () => {
     const story = told(
       stored({ kind: "prompt.queued", prompt: "p", content: "one", by: "ada" }),

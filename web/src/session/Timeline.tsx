@@ -25,7 +25,9 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
   const entries = useMemo(() => {
     // What was loaded may be ahead of the stream: a block that is complete is not being made.
     const made = live.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
-    return [...story.entries, ...made.map(entryOf)];
+    // What is queued stands at the composer until its turn begins.
+    const said = story.entries.filter((one) => one.kind !== "prompt" || one.stage !== "queued");
+    return [...said, ...made.map(entryOf)];
   }, [story, live]);
   const count = entries.length;
   const rows = useVirtualizer({

@@ -135,7 +135,7 @@ class Teller {
           images: imagesOf(event.content),
         });
       case "prompt.sent":
-        return this.prompt(event.prompt, { stage: "sent" });
+        return this.sent(event.prompt);
       case "prompt.taken":
         return this.prompt(event.prompt, { stage: "taken" });
       case "prompt.cancelled":
@@ -410,6 +410,14 @@ class Teller {
       tokens,
       text: event.failed ? (event.text ?? "") : "",
     });
+  }
+
+  /** A prompt that was queued stands where its turn begins, and not amid the turn before. */
+  private sent(id: string): void {
+    const key = `prompt:${id}`;
+    const index = this.to.entries.findLastIndex((entry) => entry.key === key);
+    const [entry] = index < 0 ? [] : this.to.entries.splice(index, 1);
+    if (entry?.kind === "prompt") this.add({ ...entry, stage: "sent" });
   }
 
   private prompt(id: string, change: Partial<PromptEntry>): void {

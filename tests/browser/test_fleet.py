@@ -1,0 +1,99 @@
+"""Every session at a glance: filters, pins, names, the archive, and what is unread."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import expect
+
+from quarterdeck.testing import play
+from support.api_client import ApiSeat
+from support.browser import Screen
+from support.imports import leave
+from support.scenes import bash
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+
+async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    for folder in ("/home/ann/shop", "/home/ann/docs", "/home/ann/playground"):
+        leave(seat.home, folder)
+    taken = (await seat.ada.post("import"))["sessions"]
+    assert len(taken) == 3
+    session = await seat.create("one thing")
+    await seat.turn_ended(session)
+    page = screen.page
+    fleet = page.get_by_role("navigation", name="All sessions")
+    rows = fleet.locator(".session")
+    await expect(rows).to_have_count(4)
+    await expect(fleet.get_by_role("heading", name="shop")).to_be_visible()
+    here = rows.filter(has=page.get_by_role("link", name="work"))
+    await expect(here).to_contain_text("idle")
+    await expect(here).to_contain_text("$")
+    await expect(here.get_by_text("(unread)")).to_have_count(1)
+    await screen.shot("fleet")
+    await screen.check_access()
+
+    await page.get_by_label("Filter the sessions").fill("ann docs")
+    await expect(rows).to_have_count(1)
+    await page.get_by_label("Filter the sessions").fill("nothing like it")
+    await expect(fleet).to_contain_text("No session fits the filter.")
+    await page.get_by_label("Filter the sessions").fill("")
+    await page.get_by_role("button", name="Pin Prompt 0 in /home/ann/playground").click()
+    await expect(fleet.get_by_role("heading").first).to_have_text("Pinned")
+    await page.reload()
+    await expect(fleet.get_by_role("heading").first).to_have_text("Pinned")
+
+    await screen.open(session)
+    await expect(here.get_by_text("(unread)")).to_have_count(0)
+    await page.get_by_label("More", exact=True).click()
+    await page.get_by_role("button", name="Rename").click()
+    await page.get_by_label("Name", exact=True).fill("The one that works")
+    await page.get_by_label("Name", exact=True).press("Enter")
+    await expect(page.get_by_role("heading", name="The one that works")).to_be_visible()
+    await expect(fleet.get_by_role("link", name="The one that works")).to_be_visible()
+    await seat.stop(session)
+    await expect(page.locator(".session-head")).to_contain_text("ended")
+    await page.get_by_label("More", exact=True).click()
+    await screen.shot("session-more")
+    await page.get_by_role("button", name="Archive").click()
+    await expect(rows).to_have_count(3)
+    await page.get_by_label("Which sessions").select_option("Archived")
+    await expect(rows).to_have_count(1)
+    await page.get_by_label("More", exact=True).click()
+    await page.get_by_role("button", name="Take out of the archive").click()
+    await page.get_by_label("Which sessions").select_option("All")
+    await expect(rows).to_have_count(4)
+    await screen.say(play("awake again"))
+    await screen.hears("awake again")
+    await seat.stop(session)
+
+
+async def test_on_a_phone_one_goes_from_the_list_to_a_session_and_back(
+    seat: ApiSeat, phone: Screen
+) -> None:
+    session = await seat.create(bash("touch one"), "done one")
+    page = phone.page
+    waits = page.get_by_role("region", name="Waits for you")
+    await expect(waits).to_contain_text("touch one")
+    await phone.shot("phone-fleet")
+    await phone.check_access()
+    await waits.get_by_role("link", name="work").click()
+    await expect(phone.card).to_contain_text("touch one")
+    await phone.shot("phone-ask")
+    await phone.check_access()
+    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    assert not await page.evaluate(wide)
+    await phone.card.get_by_role("button", name="Allow once").click()
+    await phone.hears("done one")
+    await phone.say(play("said on a phone"))
+    await phone.hears("said on a phone")
+    await phone.shot("phone-session")
+    await page.get_by_role("button", name="Panels").click()
+    await expect(page.get_by_role("tabpanel")).to_be_visible()
+    await phone.shot("phone-panel")
+    await page.get_by_role("button", name="Close the panel").click()
+    await page.get_by_role("link", name="To the sessions").click()
+    await expect(page.locator(".session .title", has_text="work")).to_be_visible()
+    await seat.stop(session)
