@@ -28,7 +28,11 @@ def main() -> int:
     install = ["install", "--yes", "--quiet", "--no-install-recommends", "chromium"]
     for step in (["update", "--quiet"], install):
         done = subprocess.run(
-            [*become, apt, *step], env=quiet, timeout=SECONDS, stdout=subprocess.DEVNULL
+            [*become, apt, *step],
+            check=False,
+            env=quiet,
+            timeout=SECONDS,
+            stdout=subprocess.DEVNULL,
         )
         if done.returncode:
             print(f"install_browser: apt-get {step[0]} failed", file=sys.stderr)
