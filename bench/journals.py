@@ -27,7 +27,10 @@ from bench.table import Bar, Kind, Measure, Peer, Sample, paired
 from quarterdeck.cli.deck.serve import SWITCH_SECONDS
 from quarterdeck.domain.events import Event, RunStarting, Said, SessionCreated
 from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.hub.texts import texts_of
 from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.journal.sqlite.search import SearchIndex
+from quarterdeck.journal.stored import Stored
 
 APPENDED, WRITERS, GROUP = 100_000, 10, 250
 PACED, PACE_SECONDS = 5000, 2.0
@@ -44,11 +47,11 @@ def events(count: int) -> list[Event]:
     ]
 
 
-async def begin(journal: SqliteJournal, session: str) -> None:
+async def begin(journal: SqliteJournal, session: str) -> list[Stored]:
     """Make a session, so that there is something to append to."""
     spec = SessionSpec(directory="/work")
     created = SessionCreated(spec=spec, by="bench")
-    await journal.append(session, [created, RunStarting(run="r", machine="")])
+    return await journal.append(session, [created, RunStarting(run="r", machine="")])
 
 
 async def append(folder: Path, rounds: int) -> list[Measure]:
@@ -170,15 +173,20 @@ async def fill(home: Path, count: int, sessions: int = 1) -> None:
     """A journal with so many events, for a hub that is started afterwards."""
     await anyio.Path(home).mkdir(mode=0o700, exist_ok=True)
     made = events(5000)
+    last: list[Stored] = []
     async with await SqliteJournal.open(home / "journal.db") as journal:
         for number in range(sessions):
-            await begin(journal, f"long-{number}")
+            last = await begin(journal, f"long-{number}")
         written = at = 0
         while written < count - 2 * sessions:
             some = made[: min(len(made), count - 2 * sessions - written)]
-            await journal.append(f"long-{at % sessions}", some)
+            last = await journal.append(f"long-{at % sessions}", some)
             written += len(some)
             at += 1
+        # There is no word in these events to be found: the index need not look at each of them.
+        index = SearchIndex(home / "search.db", journal.epoch, journal.position, texts_of)
+        index.add(last[-1:])
+        index.close()
 
 
 async def reopen(folder: Path, rounds: int) -> list[Measure]:
