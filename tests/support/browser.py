@@ -134,7 +134,8 @@ async def browsing(deck: Deck, size: dict[str, int] | None = None) -> AsyncItera
     wanted = size or DESKTOP
     async with chromium() as browser:
         context = await browser.new_context(
-            viewport={"width": wanted["width"], "height": wanted["height"]}
+            viewport={"width": wanted["width"], "height": wanted["height"]},
+            reduced_motion="reduce",  # a colour that is on its way is nobody's contrast
         )
         screen = Screen(await context.new_page(), deck)
         yield screen

@@ -203,7 +203,7 @@ class Judge:
             title=seen.tool,
             verdict=Behavior.DENY.value if denied else Behavior.ALLOW.value,
             by="cli",
-            reasons=(f"the CLI decided by itself, in mode {mode!r}",),
+            reasons=(f"the CLI decided by itself, in mode {str(mode)!r}",),
             tool_use_id=tool_use_id,
             branch=seen.facts.branch,
             rewritten=seen.rewritten,

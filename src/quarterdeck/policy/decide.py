@@ -201,7 +201,7 @@ def _left_to_cli(call: Call, rules: Rules) -> Verdict:
     mode = call.facts.mode or "default"
     return Verdict(
         behavior=Behavior.ALLOW,
-        reasons=(f"no rule decides it, and the CLI allows it in mode {mode!r}",),
+        reasons=(f"no rule decides it, and the CLI allows it in mode {str(mode)!r}",),
     )
 
 
