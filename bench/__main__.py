@@ -13,6 +13,7 @@ import importlib.metadata
 import inspect
 import os
 import platform
+import signal
 import sys
 import tempfile
 import time
@@ -154,4 +155,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
+    # Whoever ends us ends what we have started too, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     sys.exit(main(sys.argv[1:]))
