@@ -403,5 +403,5 @@ async def test_connections_leave_nothing_behind(hub: Front) -> None:
             socket.transport.abort()
     with anyio.fail_after(5):
         await until(lambda: hub.streams() == 0)
-    assert not hub.deck.journal._tail._everything
+    assert len(hub.deck.journal._tail._everything) <= 1  # the search index's, if it has begun
     assert hub.deck.listeners == 1  # the endpoint's, and no connection's
