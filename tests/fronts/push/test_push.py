@@ -1,0 +1,308 @@
+"""Web Push against a real HTTP server that opens what comes, as a browser would."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import stat
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from quarterdeck.domain.commands import DeleteSession
+from quarterdeck.domain.errors import Conflict, UsageError
+from quarterdeck.fronts.push import Pace, Push
+from quarterdeck.fronts.push.keeping import MOST, MOST_OF_ONE, Kept, Subscription
+from support.push_service import PushService, push_service
+from support.receiver import status
+from support.small_deck import SmallDeck
+from support.waiting import until
+
+pytestmark = pytest.mark.anyio
+
+QUICK = Pace(timeout=5.0, pauses=(0.01, 0.01))
+CONTACT = "mailto:ada@deck.example"
+
+
+class House:
+    """A push front with a deck behind it, and the access that is valid."""
+
+    def __init__(self, folder: Path, pace: Pace = QUICK) -> None:
+        self.deck = SmallDeck()
+        self.grants = {"ada"}
+        self.push = Push(
+            self.deck,
+            folder,
+            grants=lambda: self.grants,
+            contact=CONTACT,
+            pace=pace,
+            loopback=True,
+        )
+
+    async def subscribe(self, service: PushService, grant: str = "ada") -> None:
+        await self.push.subscribe(grant, service.endpoint, **service.keys)
+
+    def subscribed(self) -> list[str]:
+        return [each.endpoint for each in self.push._kept.subscriptions]
+
+
+@contextlib.asynccontextmanager
+async def house(folder: Path, pace: Pace = QUICK) -> AsyncIterator[House]:
+    made = House(folder, pace)
+    async with made.push.running():
+        yield made
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
+async def test_a_browser_is_told_of_a_question_sealed_for_it_and_signed_by_the_hub(
+    tmp_path: Path,
+) -> None:
+    async with push_service() as service, house(tmp_path) as home:
+        session = await home.deck.have_session("tidy up")
+        await home.deck.ask(session, title="an old question")
+        await home.subscribe(service)
+        ask = await home.deck.ask(session, title="make test")
+        (told,) = await service.until(1)
+        assert told == {
+            "title": "tidy up waits for you",
+            "body": "Bash: make test",
+            "url": f"/s/{session}",
+            "tag": ask,
+        }
+        (came,) = service.receiver.came
+        assert came.headers["content-encoding"] == "aes128gcm"
+        assert int(came.headers["ttl"]) > 0
+        assert b"make test" not in came.body
+        claims = service.claims(came, await home.push.public_key())
+        assert (claims["aud"], claims["sub"]) == (service.origin, CONTACT)
+        assert 0 < claims["exp"] - time.time() <= 24 * 3600
+
+
+async def test_long_texts_are_cut(tmp_path: Path) -> None:
+    async with push_service() as service, house(tmp_path) as home:
+        session = await home.deck.have_session("n" * 500)
+        await home.subscribe(service)
+        await home.deck.ask(session, title="🦀" * 5000)
+        (told,) = await service.until(1)
+    assert (len(told["title"]), len(told["body"])) == (100, 200)
+    assert told["body"].endswith("🦀…")
+
+
+async def test_a_hub_that_comes_back_tells_of_new_questions_only(tmp_path: Path) -> None:
+    async with push_service() as service:
+        async with house(tmp_path) as home:
+            key = await home.push.public_key()
+            await home.subscribe(service)
+        again = House(tmp_path)
+        session = await again.deck.have_session()
+        await again.deck.ask(session, title="while it was away")
+        async with again.push.running():
+            await again.deck.ask(session, title="now")
+            (told,) = await service.until(1)
+        assert told["body"] == "Bash: now"
+        assert await again.push.public_key() == key
+        assert len(service.receiver.came) == 1
+
+
+async def test_a_question_of_a_session_that_is_gone_is_not_told(tmp_path: Path) -> None:
+    async with push_service() as service:
+        home = House(tmp_path)
+        session = await home.deck.have_session("gone")
+        other = await home.deck.have_session("there")
+        await home.subscribe(service)
+        await home.deck.ask(session)
+        await home.deck.submit(DeleteSession(session=session, by="test"))
+        async with home.push.running():
+            await home.deck.ask(other)
+            (told,) = await service.until(1)
+    assert told["title"] == "there waits for you"
+
+
+# --- who is told ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [404, 410])
+async def test_a_browser_that_is_no_more_is_forgotten(tmp_path: Path, code: int) -> None:
+    async with push_service(usual=status(code)) as gone, push_service() as there:
+        async with house(tmp_path) as home:
+            session = await home.deck.have_session()
+            await home.subscribe(gone)
+            await home.subscribe(there)
+            await home.deck.ask(session)
+            with anyio.fail_after(10):
+                await until(lambda: home.subscribed() == [there.endpoint])
+            await home.deck.ask(session)
+            await there.until(2)
+        assert len(gone.receiver.came) == 1
+    assert [each.endpoint for each in Kept(tmp_path, loopback=True).subscriptions] == [
+        there.endpoint
+    ]
+
+
+async def test_whose_access_was_taken_back_is_told_nothing_more(tmp_path: Path) -> None:
+    async with push_service() as ada, push_service() as ben, house(tmp_path) as home:
+        home.grants |= {"ben"}
+        session = await home.deck.have_session()
+        await home.subscribe(ada)
+        await home.subscribe(ben, "ben")
+        await home.deck.ask(session)
+        await ben.until(1)
+        home.grants -= {"ben"}
+        await home.deck.ask(session)
+        await ada.until(2)
+        assert home.subscribed() == [ada.endpoint]
+        assert len(ben.receiver.came) == 1
+
+
+async def test_who_has_unsubscribed_is_told_nothing_more(tmp_path: Path) -> None:
+    async with push_service() as one, push_service() as two, house(tmp_path) as home:
+        session = await home.deck.have_session()
+        await home.subscribe(one)
+        await home.subscribe(two)
+        await home.push.unsubscribe(one.endpoint)
+        await home.push.unsubscribe(one.endpoint)
+        await home.deck.ask(session)
+        await two.until(1)
+        assert not one.receiver.came
+
+
+# --- services that fail --------------------------------------------------------------------------
+
+
+async def test_a_failure_is_tried_twice_again_and_then_given_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = (status(500), "reset", status(429))
+    async with push_service(*failures) as service, house(tmp_path) as home:
+        session = await home.deck.have_session()
+        await home.subscribe(service)
+        with caplog.at_level(logging.WARNING):
+            await home.deck.ask(session, title="first")
+            await service.until(3)
+            await home.deck.ask(session, title="second")
+            told = await service.until(4)
+        assert [each["body"] for each in told] == ["Bash: first"] * 3 + ["Bash: second"]
+        assert home.subscribed() == [service.endpoint]
+    assert "is given up: status 429" in caplog.text
+    assert "hidden" not in caplog.text  # the endpoint is a secret
+
+
+async def test_a_slow_service_holds_nobody_up(tmp_path: Path) -> None:
+    patient = Pace(timeout=60.0, pauses=())
+    async with (
+        push_service(usual="hang") as slow,
+        push_service() as quick,
+        house(tmp_path, patient) as home,
+    ):
+        session = await home.deck.have_session()
+        await home.subscribe(slow)
+        await home.subscribe(quick)
+        for number in range(40):
+            await home.deck.ask(session, title=str(number))
+        # A queue holds so many; the reader may have been quicker than the deliveries.
+        await quick.until(1)
+        with anyio.fail_after(10):
+            await until(lambda: quick.open(quick.receiver.came[-1])["body"] == "Bash: 39")
+        assert len(slow.receiver.came) == 1
+        assert all(len(each) <= 16 for each in home.push._waiting.values())
+
+
+async def test_a_service_that_never_answers_is_given_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    impatient = Pace(timeout=0.05, pauses=())
+    async with push_service("hang") as service, house(tmp_path, impatient) as home:
+        session = await home.deck.have_session()
+        await home.subscribe(service)
+        with caplog.at_level(logging.WARNING), anyio.fail_after(10):
+            await home.deck.ask(session)
+            await until(lambda: "no answer within" in caplog.text)
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "",
+        "http://push.example/x",
+        "https:///x",
+        "ftp://push.example/x",
+        "https://ada:secret@push.example/x",
+        "https://push.example:port/x",
+        "https://push.example/a b",
+        "https://push.example/" + "x" * 3000,
+    ],
+)
+async def test_what_is_no_address_of_a_push_service_is_refused(
+    tmp_path: Path, endpoint: str
+) -> None:
+    async with push_service() as service:
+        with pytest.raises(UsageError, match="endpoint"):
+            await House(tmp_path).push.subscribe("ada", endpoint, **service.keys)
+
+
+async def test_a_service_on_this_machine_is_refused_where_no_test_wants_it(tmp_path: Path) -> None:
+    async with push_service() as service:
+        push = Push(SmallDeck(), tmp_path, grants=set, contact=CONTACT)
+        with pytest.raises(UsageError, match="https"):
+            await push.subscribe("ada", service.endpoint, **service.keys)
+
+
+async def test_the_files_are_closed_to_others(tmp_path: Path) -> None:
+    async with push_service() as service:
+        home = House(tmp_path)
+        await home.subscribe(service)
+        await home.push.public_key()
+    modes = {name: (tmp_path / name).stat().st_mode for name in os.listdir(tmp_path)}
+    assert {name: stat.S_IMODE(mode) for name, mode in modes.items()} == {
+        "push.json": 0o600,
+        "push.key": 0o600,
+    }
+
+
+async def test_there_are_never_too_many_subscriptions(tmp_path: Path) -> None:
+    async with push_service() as service:
+        keys = service.keys
+    kept = Kept(tmp_path)
+
+    def add(grant: str, name: str) -> None:
+        kept.add(Subscription(grant=grant, endpoint=f"https://push.example/{name}", **keys))
+
+    for number in range(MOST_OF_ONE + 2):
+        add("ada", f"ada-{number}")
+        add("ada", f"ada-{number}")
+    own = [each.endpoint.rpartition("-")[2] for each in kept.subscriptions]
+    assert own == [str(number) for number in range(2, MOST_OF_ONE + 2)]
+    for number in range(MOST - MOST_OF_ONE):
+        add(f"other-{number}", f"other-{number}")
+    with pytest.raises(Conflict):
+        add("late", "late")
+    assert len(kept.subscriptions) == MOST
+    assert len(Kept(tmp_path).subscriptions) == MOST
+
+
+async def test_files_that_are_damaged_are_put_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "push.json").write_text("[{}]")
+    (tmp_path / "push.key").write_text("no key")
+    async with push_service() as service:
+        home = House(tmp_path)
+        assert not home.subscribed()
+        await home.push.public_key()
+        await home.subscribe(service)
+    assert set(os.listdir(tmp_path)) == {
+        "push.json",
+        "push.json.damaged",
+        "push.key",
+        "push.key.damaged",
+    }
+    assert "put aside" in caplog.text

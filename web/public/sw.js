@@ -1,0 +1,41 @@
+// The worker that shows what the hub pushes when no page of the deck is open. It keeps nothing and
+// stands between nothing: the deck is always loaded from the hub.
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+
+self.addEventListener("push", (event) => {
+  let note = {};
+  try {
+    note = event.data?.json() ?? {};
+  } catch {
+    // A browser wants every push to be shown, also one that cannot be read.
+  }
+  event.waitUntil(
+    self.registration.showNotification(note.title || "An agent waits for you", {
+      body: note.body || "",
+      tag: note.tag || "quarterdeck",
+      data: { url: note.url || "/" },
+    }),
+  );
+});
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(show(event.notification.data?.url || "/"));
+});
+
+/** Have a window of the deck show this: one that is open, or else a new one. */
+async function show(path) {
+  const url = new URL(path, self.location.origin);
+  if (url.origin !== self.location.origin) return;
+  const open = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const there = open.find((each) => each.url === url.href) ?? open[0];
+  if (!there) {
+    await self.clients.openWindow(url.href);
+    return;
+  }
+  // Focus first: a browser allows it only while it knows of the click.
+  await there.focus();
+  if (there.url !== url.href) await there.navigate(url.href).catch(() => undefined);
+}
