@@ -59,7 +59,7 @@ async function send<T>(method: string, path: string, body?: unknown): Promise<T>
 
 export const post = <T>(path: string, body?: unknown): Promise<T> => send("POST", path, body);
 export const patch = <T>(path: string, body: unknown): Promise<T> => send("PATCH", path, body);
-export const remove = <T>(path: string): Promise<T> => send("DELETE", path);
+export const remove = <T>(path: string, body?: unknown): Promise<T> => send("DELETE", path, body);
 export const put = <T>(path: string, body: unknown): Promise<T> => send("PUT", path, body);
 
 /** The path of a session, with what is behind it. */

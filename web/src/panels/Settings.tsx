@@ -8,6 +8,7 @@ import { choose, setTheme, type Theme, theme, type Wish, wanted } from "../ui/wi
 
 const WISHES: Record<Wish, string> = {
   notify: "Tell me when an agent waits and this page is not in sight",
+  push: "Tell me on this device even when the deck is closed",
   sound: "Play a sound when an agent waits",
 };
 
@@ -77,10 +78,16 @@ function Switch({ wish }: { wish: Wish }) {
         checked={on}
         onChange={(event) => {
           const asked = event.target.checked;
-          void choose(wish, asked).then((is) => {
-            setOn(is);
-            setTold(asked && !is ? "The browser does not allow it." : "");
-          });
+          choose(wish, asked).then(
+            (is) => {
+              setOn(is);
+              setTold(asked && !is ? "The browser does not allow it." : "");
+            },
+            (failure) => {
+              setOn(wanted(wish));
+              setTold(failure instanceof Error ? failure.message : String(failure));
+            },
+          );
         }}
       />{" "}
       {WISHES[wish]} <span className="error">{told}</span>

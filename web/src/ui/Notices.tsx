@@ -1,12 +1,16 @@
 import { useEffect, useRef } from "react";
 import { nameOf } from "../state/fleet";
 import { store, useDeck } from "../state/store";
+import { renewPush } from "./push";
 import { chime, wanted } from "./wishes";
 
 /** Tells a person who looks elsewhere that an agent waits: in the title, by notification, by sound. */
 export function Notices() {
   const asks = useDeck((deck) => deck.asks);
   const known = useRef<ReadonlySet<string> | undefined>(undefined);
+  useEffect(() => {
+    if (wanted("push")) void renewPush();
+  }, []);
   useEffect(() => {
     document.title = asks.size ? `(${asks.size}) Quarterdeck` : "Quarterdeck";
     if ("setAppBadge" in navigator) void navigator.setAppBadge(asks.size).catch(() => undefined);

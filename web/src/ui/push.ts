@@ -1,6 +1,5 @@
 // Web Push for this browser: the worker in `/sw.js` and its subscription, which the hub is told of.
 import { get, post, remove } from "../api/http";
-import { wanted } from "./wishes";
 
 const WORKER = "/sw.js";
 
@@ -55,7 +54,7 @@ export async function unsubscribe(): Promise<void> {
 
 /** When the deck opens: a login may be new, and so may the hub's key. */
 export async function renewPush(): Promise<void> {
-  if (!wanted("push") || pushHindrance() || Notification.permission !== "granted") return;
+  if (pushHindrance() || Notification.permission !== "granted") return;
   await subscribe().catch(() => undefined); // it is tried again the next time
 }
 

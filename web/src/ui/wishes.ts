@@ -1,6 +1,7 @@
 // What a person has chosen for this browser: notifications, sound, light or dark.
+import { subscribe, unsubscribe } from "./push";
 
-export type Wish = "notify" | "sound";
+export type Wish = "notify" | "push" | "sound";
 export type Theme = "system" | "light" | "dark";
 
 const WISH = "quarterdeck.wish.";
@@ -8,12 +9,14 @@ const THEME = "quarterdeck.theme";
 
 export const wanted = (wish: Wish): boolean => localStorage.getItem(WISH + wish) === "yes";
 
-/** Choose; for notifications the browser asks first. Gives whether it is so now. */
+/** Choose; for notifications the browser asks first. Gives whether it is so now, or throws why not. */
 export async function choose(wish: Wish, on: boolean): Promise<boolean> {
+  if (wish === "push" && on) await subscribe();
   if (wish === "notify" && on && (await Notification.requestPermission()) !== "granted")
     return false;
   if (on) localStorage.setItem(WISH + wish, "yes");
   else localStorage.removeItem(WISH + wish);
+  if (wish === "push" && !on) await unsubscribe();
   return on;
 }
 

@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { bytesOf, pushHindrance, renewPush, subscribe, unsubscribe } from "../src/ui/push";
+import { choose, wanted } from "../src/ui/wishes";
+
+const KEY = "BP-_AQ"; // 4, 255, 191, 1
+const ENDPOINT = "https://push.example/secret";
+
+/** A browser with Web Push, a hub, and what was asked of either. */
+function browser(has: { permission?: string; madeWith?: number[]; fails?: boolean } = {}) {
+  const asked: [string, string, unknown][] = [];
+  const subscriptionWith = (key: Uint8Array) => ({
+    endpoint: ENDPOINT,
+    options: { applicationServerKey: key.buffer },
+    toJSON: () => ({ endpoint: ENDPOINT, keys: { p256dh: "p", auth: "a" } }),
+    unsubscribe: vi.fn(async () => {
+      held = null;
+      return true;
+    }),
+  });
+  let held: ReturnType<typeof subscriptionWith> | null = has.madeWith
+    ? subscriptionWith(Uint8Array.from(has.madeWith))
+    : null;
+  const pushManager = {
+    getSubscription: async () => held,
+    subscribe: vi.fn(async (options: { applicationServerKey: Uint8Array }) => {
+      if (has.fails) throw new DOMException("no service", "AbortError");
+      held = subscriptionWith(options.applicationServerKey);
+      return held;
+    }),
+  };
+  const permission = has.permission ?? "granted";
+  vi.stubGlobal("isSecureContext", true);
+  vi.stubGlobal("PushManager", class {});
+  vi.stubGlobal("Notification", { permission, requestPermission: async () => permission });
+  vi.stubGlobal("navigator", {
+    serviceWorker: {
+      register: vi.fn(async () => undefined),
+      ready: Promise.resolve({ pushManager }),
+      getRegistration: async () => ({ pushManager }),
+    },
+  });
+  vi.stubGlobal("fetch", async (path: string, init: RequestInit) => {
+    asked.push([init.method ?? "", path, init.body ? JSON.parse(String(init.body)) : undefined]);
+    return new Response(JSON.stringify({ key: KEY }));
+  });
+  return { asked, pushManager };
+}
+
+const SUBSCRIBED = [
+  "POST",
+  "/api/push/subscriptions",
+  { endpoint: ENDPOINT, keys: { p256dh: "p", auth: "a" } },
+];
+
+describe("being told while the deck is closed", () => {
+  beforeEach(() => localStorage.clear());
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("reads the hub's key as it is sent", () => {
+    expect([...bytesOf(KEY)]).toEqual([4, 255, 191, 1]);
+  });
+
+  it("tells the hub of a subscription with the hub's key", async () => {
+    const { asked, pushManager } = browser();
+    expect(await choose("push", true)).toBe(true);
+    expect(wanted("push")).toBe(true);
+    expect([...(pushManager.subscribe.mock.calls[0]?.[0].applicationServerKey ?? [])]).toEqual([
+      4, 255, 191, 1,
+    ]);
+    expect(asked.at(-1)).toEqual(SUBSCRIBED);
+  });
+
+  it("keeps a subscription that is good, and makes another when the hub has another key", async () => {
+    const good = browser({ madeWith: [4, 255, 191, 1] });
+    await subscribe();
+    expect(good.pushManager.subscribe).not.toHaveBeenCalled();
+    expect(good.asked.at(-1)).toEqual(SUBSCRIBED);
+    const old = browser({ madeWith: [1, 2, 3, 4] });
+    await subscribe();
+    expect(old.pushManager.subscribe).toHaveBeenCalledOnce();
+  });
+
+  it("takes it back from the browser and from the hub", async () => {
+    const { asked, pushManager } = browser({ madeWith: [4, 255, 191, 1] });
+    await choose("push", true);
+    await choose("push", false);
+    expect(wanted("push")).toBe(false);
+    expect(await pushManager.getSubscription()).toBeNull();
+    expect(asked.at(-1)).toEqual(["DELETE", "/api/push/subscriptions", { endpoint: ENDPOINT }]);
+    const count = asked.length;
+    await unsubscribe();
+    expect(asked).toHaveLength(count);
+  });
+
+  it("says why it cannot be", async () => {
+    browser({ fails: true });
+    await expect(choose("push", true)).rejects.toThrow("cannot be reached");
+    expect(wanted("push")).toBe(false);
+    browser({ permission: "denied" });
+    await expect(choose("push", true)).rejects.toThrow("does not allow");
+    browser();
+    vi.stubGlobal("isSecureContext", false);
+    expect(pushHindrance()).toContain("https");
+  });
+
+  it("asks nobody for permission when the deck opens", async () => {
+    const { asked } = browser({ permission: "default" });
+    await renewPush();
+    expect(asked).toEqual([]);
+  });
+});
