@@ -8,7 +8,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 CACHE  := .cache
 CLIS   := $(CACHE)/claude-cli
-WORKERS ?= auto
+# Most tests wait for a process more than they compute: two to a core.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 WEB    := web
 DECK   := src/quarterdeck/fronts/http/deck
 NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error

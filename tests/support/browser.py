@@ -28,9 +28,7 @@ PHONE = {"width": 390, "height": 844}
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 _AWAY = (
-    "ERR_CONNECTION",
-    "ERR_EMPTY_RESPONSE",
-    "ERR_INTERNET_DISCONNECTED",
+    "net::ERR_",
     "closed before receiving a handshake response",
 )
 
