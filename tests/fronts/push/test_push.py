@@ -212,6 +212,23 @@ async def test_a_slow_service_holds_nobody_up(tmp_path: Path) -> None:
         assert all(len(each) <= 16 for each in home.push._waiting.values())
 
 
+@pytest.mark.parametrize("host", ["a..b", "a" * 70 + ".invalid", "127.0.0.1:1", "[::1]:1"])
+async def test_a_service_that_cannot_be_reached_harms_nobody(
+    tmp_path: Path, host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    quick = Pace(timeout=5.0, pauses=())
+    async with push_service() as service, house(tmp_path, quick) as home:
+        session = await home.deck.have_session()
+        await home.push.subscribe("ada", f"https://{host}/x", **service.keys)
+        await home.subscribe(service)
+        with anyio.fail_after(10):
+            await home.deck.ask(session)
+            await service.until(1)
+            await until(lambda: "is given up" in caplog.text)
+            await home.deck.ask(session)
+            await service.until(2)
+
+
 async def test_a_service_that_never_answers_is_given_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -85,6 +85,7 @@ async def attempt(
                 if 200 <= status < 300:
                     return Attempt(ok=True)
                 return Attempt(gone=status in GONE, error=f"status {status}")
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
+        # The last: a host that the resolver cannot even write down, as one with two dots.
         return Attempt(error=type(error).__name__)
     return Attempt(error=f"no answer within {seconds:g} s")
