@@ -86,6 +86,6 @@ async def attempt(
                     return Attempt(ok=True)
                 return Attempt(gone=status in GONE, error=f"status {status}")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        # The last: a host that the resolver cannot even write down, as one with two dots.
+        # `ValueError` too: an odd address may be refused by what is below the client.
         return Attempt(error=type(error).__name__)
     return Attempt(error=f"no answer within {seconds:g} s")
