@@ -149,15 +149,17 @@ class Push:
     async def _tell(
         self, stored: Stored, opened: AskOpened, client: httpx2.AsyncClient, tasks: TaskGroup
     ) -> None:
-        await self._changed(self._kept.keep_only, self._grants())
-        if not self._kept.subscriptions:
+        grants = self._grants()
+        await self._changed(self._kept.keep_only, grants)
+        told = [each for each in self._kept.subscriptions if each.grant in grants]
+        if not told:
             return
         try:
             view = await self._deck.session(stored.session)
         except NotFound:
             return  # it was deleted since
         message = msgspec.json.encode(_note(stored.session, view.name, opened))
-        for to in self._kept.subscriptions:
+        for to in told:
             waiting = self._waiting.get(to.endpoint)
             if waiting is None:
                 self._waiting[to.endpoint] = waiting = deque(maxlen=MOST_WAITING)
