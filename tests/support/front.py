@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.past import Past
 from quarterdeck.hub.worktrees import Workshop
@@ -117,6 +118,7 @@ async def front(
     static: Path | None = None,
     deck: SmallDeck | None = None,
     workshop: Workshop | None = None,
+    push: Pushing | None = None,
 ) -> AsyncIterator[Front]:
     """Run a front while the block runs."""
     deck = deck or SmallDeck()
@@ -131,6 +133,7 @@ async def front(
         pace=pace,
         past=past,
         workshop=workshop,
+        pushing=push,
     )
     async with past.running(), serve(app, Listen(port=0)) as url:
         assert isinstance(app, Gate)

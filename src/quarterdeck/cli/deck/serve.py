@@ -156,7 +156,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 run_env=partial(run_variables, told),
                 policies=Policies(home),
             )
-            telling = Telling(hub, journal, home, told)
+            telling = Telling(hub, journal, home, told, access)
             past = await Past.open(hub, journal, home / SEARCH)
             app = make_app(
                 hub,
@@ -167,6 +167,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 past=past,
                 metrics=telling.metrics.page,
                 requests=telling.requests,
+                pushing=telling.push,
                 workshop=hub.workshop,
             )
             _take(serving.settings, hub, past)

@@ -1,4 +1,4 @@
-"""Webhooks, metrics and traces, put together for `serve`: they follow the journal of one hub.
+"""Webhooks, push, metrics and traces, put together for `serve`: they follow one hub's journal.
 
 The fronts do not know each other: what one counts and another shows is carried over here.
 """
@@ -13,14 +13,17 @@ from urllib.parse import quote
 from quarterdeck.cli.deck.place import write_private
 from quarterdeck.config import Settings
 from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.http import Requests
+from quarterdeck.fronts.http import Access, Requests
 from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
 from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
+from quarterdeck.fronts.push import Push
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.sqlite import SqliteJournal
 
 WEBHOOK_SECRET = "webhook.secret"  # noqa: S105 - the name of a file
+NO_CONTACT = "mailto:nobody@example.org"
+"""Push services want an address of whoever sends. A hub that only this machine reaches has none."""
 
 
 class Told(Fact):
@@ -73,9 +76,11 @@ def have_secret(home: Path) -> Path:
 
 
 class Telling:
-    """The three fronts. `requests` is to be given to the HTTP front, and `metrics.page` too."""
+    """The fronts. The HTTP front is to be given `requests`, `metrics.page` and `push`."""
 
-    def __init__(self, deck: Deck, journal: SqliteJournal, home: Path, told: Told) -> None:
+    def __init__(
+        self, deck: Deck, journal: SqliteJournal, home: Path, told: Told, access: Access
+    ) -> None:
         have_secret(home)
         self.requests = Requests()
         self.metrics = Metrics(
@@ -89,6 +94,12 @@ class Telling:
             ),
         )
         self.webhooks = Webhooks(deck, home, told.webhooks, link=self._link)
+        self.push = Push(
+            deck,
+            home,
+            grants=lambda: {grant.id for grant in access.grants()},
+            contact=told.address if (told.address or "").startswith("https:") else NO_CONTACT,
+        )
         self._tracing = Tracing(deck, home, told.telemetry) if told.telemetry else None
         self._address = told.address
 
@@ -103,6 +114,7 @@ class Telling:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.metrics.running())
             await stack.enter_async_context(self.webhooks.running())
+            await stack.enter_async_context(self.push.running())
             if self._tracing is not None:
                 await stack.enter_async_context(self._tracing.running())
             yield

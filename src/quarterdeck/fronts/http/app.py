@@ -24,6 +24,7 @@ from quarterdeck.fronts.http import (
     grants,
     history,
     policy,
+    push,
     sessions,
     usage,
     worktrees,
@@ -44,6 +45,7 @@ from quarterdeck.fronts.http.problems import (
     of_status,
     problem_of,
 )
+from quarterdeck.fronts.http.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.deck import Deck
 from quarterdeck.hub.past import Past
@@ -62,6 +64,7 @@ def make_app(
     requests: Requests | None = None,
     workshop: Workshop | None = None,
     past: Past | None = None,
+    pushing: Pushing | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
@@ -69,10 +72,10 @@ def make_app(
     WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics`
     makes the page at `/metrics`, and `requests` counts what is answered. Without a `workshop` the
     routes about projects, folders and worktrees find nothing; without a `past` those about search,
-    import and retention.
+    import and retention; without `pushing` those about push messages.
     """
     pages = Pages(openapi_document(), static)
-    switch = _Switch(cast("ASGIApp", _api(deck, access, workshop, past)), pages)
+    switch = _Switch(cast("ASGIApp", _api(deck, access, workshop, past, pushing)), pages)
     stream = StreamEndpoint(deck, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
@@ -113,6 +116,7 @@ def _api(
     access: Access | None,
     workshop: Workshop | None = None,
     past: Past | None = None,
+    pushing: Pushing | None = None,
     *,
     openapi: OpenAPIConfig | None = None,
     plugins: Sequence[OpenAPISchemaPlugin] = (),
@@ -124,6 +128,7 @@ def _api(
             *deckwide.HANDLERS,
             *grants.HANDLERS,
             *policy.HANDLERS,
+            *push.HANDLERS,
             *usage.HANDLERS,
             *worktrees.HANDLERS,
             *history.HANDLERS,
@@ -136,6 +141,7 @@ def _api(
             "deck": Provide(lambda: deck, sync_to_thread=False),
             "access": Provide(lambda: access, sync_to_thread=False),
             "history": Provide(lambda: past, sync_to_thread=False),
+            "pushing": Provide(lambda: pushing, sync_to_thread=False),
             "workshop": Provide(lambda: _there(workshop), sync_to_thread=False),
         },
         exception_handlers={Exception: _answer},

@@ -66,36 +66,36 @@ class PushKey(Fact, omit_defaults=False):
 
 
 @get("/push", opt=told(READ_ERRORS))
-async def push_key(push: Pusher) -> PushKey:
+async def push_key(pushing: Pusher) -> PushKey:
     """The key that a browser subscribes with (`applicationServerKey`)."""
-    return PushKey(key=await _there(push).public_key())
+    return PushKey(key=await _there(pushing).public_key())
 
 
 @post("/push/subscriptions", status_code=200, opt=told(COMMAND_ERRORS, takes=NewSubscription))
-async def subscribe(request: Asking, push: Pusher) -> PushKey:
+async def subscribe(request: Asking, pushing: Pusher) -> PushKey:
     """Tell a browser of every question, for as long as your access is valid.
 
     Again with the same endpoint is once. Gives the key that it must have been made with.
     """
-    pushing = _there(push)
+    there = _there(pushing)
     new = await body_of(request, NewSubscription)
-    await pushing.subscribe(request.user.grant, new.endpoint, new.keys.p256dh, new.keys.auth)
-    return PushKey(key=await pushing.public_key())
+    await there.subscribe(request.user.grant, new.endpoint, new.keys.p256dh, new.keys.auth)
+    return PushKey(key=await there.public_key())
 
 
 @delete("/push/subscriptions", status_code=200, opt=told(COMMAND_ERRORS, takes=OldSubscription))
-async def unsubscribe(request: Asking, push: Pusher) -> PushKey:
+async def unsubscribe(request: Asking, pushing: Pusher) -> PushKey:
     """Tell a browser no more; its endpoint, which nobody else knows, says which."""
-    pushing = _there(push)
+    there = _there(pushing)
     old = await body_of(request, OldSubscription)
-    await pushing.unsubscribe(old.endpoint)
-    return PushKey(key=await pushing.public_key())
+    await there.unsubscribe(old.endpoint)
+    return PushKey(key=await there.public_key())
 
 
-def _there(push: Pushing | None) -> Pushing:
-    if push is None:
+def _there(pushing: Pushing | None) -> Pushing:
+    if pushing is None:
         raise Refused("not_found", "this server sends no push messages")
-    return push
+    return pushing
 
 
 HANDLERS = [push_key, subscribe, unsubscribe]
