@@ -5,7 +5,7 @@ import type { AskOpened } from "../src/api/types";
 import { fieldsOf } from "../src/asks/ElicitationForm";
 import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
-import { alwaysRulesOf, sessionRulesOf } from "../src/asks/request";
+import { alwaysRulesOf, planTitle, reasonsOf, sessionRulesOf } from "../src/asks/request";
 import { answerersOf } from "../src/asks/Why";
 import { pieces } from "../src/panels/Search";
 import { madeRows, rowsOf } from "../src/session/Diff";
@@ -114,6 +114,19 @@ describe("small parts", () => {
     expect(sessionRulesOf(asked("Bash"))).toEqual(["allow Bash"]);
   });
 
+  it("say why a person is asked, and a plan's name", () => {
+    const request = { decision_reason: "a script", blocked_path: "/home/ada/shop/src" };
+    const opened = { reasons: ["a rule"], request } as unknown as AskOpened;
+    expect(reasonsOf(opened, "/home/ada/shop")).toEqual([
+      "a rule",
+      "a script",
+      "because of the path src",
+    ]);
+    expect(reasonsOf({ request: {} } as unknown as AskOpened)).toEqual([]);
+    expect(planTitle("\n## How I do it\n\nwell")).toBe("How I do it");
+    expect(planTitle("")).toBe("A plan");
+  });
+
   it("say who may answer", () => {
     expect(answerersOf([["ada", "role:owner"], ["bob"]])).toBe(
       "To be answered by ada or any owner, and by bob.",
@@ -182,6 +195,12 @@ describe("small parts", () => {
     expect(
       fieldsOf({ properties: { age: { type: "integer", title: "Age" } }, required: ["age"] }),
     ).toMatchObject([{ name: "age", title: "Age", type: "integer", required: true }]);
+    expect(
+      fieldsOf({ properties: { on: { type: "boolean" }, as: { default: "ada" } } }),
+    ).toMatchObject([
+      { name: "on", given: false },
+      { name: "as", given: "ada" },
+    ]);
     expect(fieldsOf(7)).toEqual([]);
   });
 });

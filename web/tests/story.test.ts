@@ -264,6 +264,8 @@ describe("a story", () => {
       stored({ kind: "run.ended", run: "r", reason: "It crashed." }),
     );
     expect(story.entries[0]).toMatchObject({ settled: { how: "the agent has ended" } });
+    const next = tell(story, [stored({ kind: "run.started", run: "r2", pid: 1, version: "" })]);
+    expect(next.entries[0]).toMatchObject({ settled: { how: "never answered" } });
   });
 
   it("has the prompts of a session that was taken in", () => {

@@ -1,6 +1,7 @@
 import { memo, type ReactNode, useEffect, useRef } from "react";
 import type { Answer, AskOpened } from "../api/types";
 import { useShort } from "../session/folder";
+import { LEFT } from "../state/entries";
 import { isObject, text } from "../state/lines";
 import { store, useDeck } from "../state/store";
 import type { Settled } from "../state/story";
@@ -10,6 +11,7 @@ import { ElicitationForm } from "./ElicitationForm";
 import { PermissionForm } from "./PermissionForm";
 import { PlanForm } from "./PlanForm";
 import { QuestionsForm } from "./QuestionsForm";
+import { planTitle } from "./request";
 import { Why } from "./Why";
 
 export interface FormProps {
@@ -83,7 +85,7 @@ export const AskCard = memo(function AskCard(props: {
 function Card(props: { opened: AskOpened; state: string; children: ReactNode }) {
   const place = useRef<HTMLElement>(null);
   const { opened } = props;
-  const title = useShort(opened.title);
+  const title = useShort(opened.ask_kind === "plan" ? planTitle(opened.plan ?? "") : opened.title);
   // Keys go to the card that a person is in; a card that opens takes no focus from anybody.
   useEffect(() => {
     const card = place.current;
@@ -104,7 +106,7 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       data-kind={opened.ask_kind}
       data-state={props.state}
       data-ask={opened.ask}
-      aria-label={`Question: ${opened.title}`}
+      aria-label={`Question: ${title || opened.tool}`}
       tabIndex={-1}
     >
       {props.state === "settled" && <h3>{title || opened.tool}</h3>}
@@ -128,7 +130,7 @@ function Form(props: FormProps) {
 
 /** A plan whose agent is gone can still be answered: the session is resumed with the answer. */
 function isStalePlan(opened: AskOpened, settled: Settled): boolean {
-  return opened.ask_kind !== "tool" && settled.how === "the agent has ended";
+  return opened.ask_kind !== "tool" && settled.how === LEFT;
 }
 
 function settledWords({ how, by, allowed, waited, answer }: Settled): string {
@@ -136,7 +138,7 @@ function settledWords({ how, by, allowed, waited, answer }: Settled): string {
   const given = isObject(answer) ? answer : {};
   const scope = SCOPES[text(given.scope)] ?? "";
   const edited = given.input !== undefined && given.input !== null ? ", changed," : "";
-  const word = WAYS[text(given.choice)] ?? ANSWERS[text(given.answer)];
+  const word = WAYS[text(given.choice) || text(given.action)] ?? ANSWERS[text(given.answer)];
   const done = word ?? (allowed ? "Allowed" : "Denied");
   const after = waited !== undefined && waited >= 1000 ? ` after ${duration(waited)}` : "";
   return `${done}${edited}${scope} by ${by}${after}.`;
@@ -150,6 +152,9 @@ const WAYS: Record<string, string> = {
   fresh: "Approved for a new conversation",
   revise: "Sent back",
   reject: "Rejected",
+  accept: "Filled in",
+  decline: "Declined",
+  cancel: "Put away",
 };
 
 /** What was answered: the words for the agent, or the choices. */
@@ -157,14 +162,15 @@ function Given({ opened, answer }: { opened: AskOpened; answer: unknown }) {
   if (!isObject(answer)) return null;
   const words = text(answer.message) || text(answer.feedback);
   if (words) return <blockquote className="given">{words}</blockquote>;
-  const answers = isObject(answer.answers) ? Object.entries(answer.answers) : [];
-  if (opened.ask_kind !== "questions" || !answers.length) return null;
+  const chosen = opened.ask_kind === "elicitation" ? answer.content : answer.answers;
+  const answers = isObject(chosen) ? Object.entries(chosen) : [];
+  if (!answers.length) return null;
   return (
     <dl className="given">
       {answers.map(([question, given]) => (
         <div key={question}>
           <dt>{question}</dt>
-          <dd>{Array.isArray(given) ? given.map(text).join(", ") : text(given)}</dd>
+          <dd>{Array.isArray(given) ? given.map(String).join(", ") : String(given)}</dd>
         </div>
       ))}
     </dl>

@@ -10,6 +10,8 @@ interface Field {
   type: string;
   choices: string[];
   required: boolean;
+  /** What it has before anybody writes into it. */
+  given: unknown;
 }
 
 /** The fields of the form that an MCP server wants filled in. */
@@ -18,13 +20,15 @@ export function fieldsOf(schema: unknown): Field[] {
   const required = Array.isArray(schema.required) ? schema.required : [];
   return Object.entries(schema.properties).map(([name, raw]) => {
     const property = isObject(raw) ? raw : {};
+    const type = text(property.type) || "string";
     return {
       name,
       title: text(property.title) || name,
       description: text(property.description),
-      type: text(property.type) || "string",
+      type,
       choices: Array.isArray(property.enum) ? property.enum.map(text) : [],
       required: required.includes(name),
+      given: property.default ?? (type === "boolean" ? false : undefined),
     };
   });
 }
@@ -33,7 +37,11 @@ export function fieldsOf(schema: unknown): Field[] {
 export function ElicitationForm({ opened, busy, answer }: FormProps) {
   const request = isObject(opened.request) ? opened.request : {};
   const fields = fieldsOf(request.requested_schema ?? request.requestedSchema);
-  const [values, setValues] = useState<Obj>({});
+  const [values, setValues] = useState<Obj>(() =>
+    Object.fromEntries(
+      fields.filter((one) => one.given !== undefined).map((one) => [one.name, one.given]),
+    ),
+  );
   const complete = fields.every((one) => !one.required || values[one.name] !== undefined);
   const settle = (action: "accept" | "decline" | "cancel"): void =>
     answer(
@@ -93,7 +101,10 @@ function Input(props: { field: Field; value: unknown; onChange: (value: unknown)
   }
   if (field.choices.length) {
     return (
-      <select value={text(props.value)} onChange={(event) => props.onChange(event.target.value)}>
+      <select
+        value={text(props.value)}
+        onChange={(event) => props.onChange(event.target.value || undefined)}
+      >
         <option value="">–</option>
         {field.choices.map((choice) => (
           <option key={choice}>{choice}</option>

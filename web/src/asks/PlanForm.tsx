@@ -2,6 +2,7 @@ import { useState } from "react";
 import { Markdown } from "../session/Markdown";
 import { plural } from "../ui/format";
 import type { FormProps } from "./AskCard";
+import { planTitle } from "./request";
 
 interface Comment {
   about: string;
@@ -76,7 +77,7 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {compact ? (
-        <p className="what">{parts[0]?.split("\n")[0]?.replace(/^#+\s*/, "") || "A plan"}</p>
+        <p className="what">{planTitle(opened.plan ?? "")}</p>
       ) : (
         <label className="edit">
           What should be different?

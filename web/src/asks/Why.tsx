@@ -1,13 +1,15 @@
+import { useContext } from "react";
 import type { AskOpened } from "../api/types";
 import { Countdown } from "../session/EntryRow";
-import { plural } from "../ui/format";
+import { Folder } from "../session/folder";
+import { duration } from "../ui/format";
 import { reasonsOf } from "./request";
 
 const THEN: Record<string, string> = { allow: "it is allowed", deny: "it is denied" };
 
 /** Why a person is asked, by which rule, who may answer, and how long it waits. */
 export function Why({ opened, at }: { opened: AskOpened; at: number }) {
-  const reasons = reasonsOf(opened);
+  const reasons = reasonsOf(opened, useContext(Folder));
   const who = answerersOf(opened.answered_by ?? []);
   const { rule, source, wait } = opened;
   if (!reasons.length && !rule && !who && wait == null) return null;
@@ -29,7 +31,7 @@ export function Why({ opened, at }: { opened: AskOpened; at: number }) {
       {who && <p>{who}</p>}
       {wait != null && (
         <p>
-          It waits {plural(Math.round(wait), "second")}.
+          It waits {duration(wait * 1000)}.
           <Countdown
             until={at + wait * 1000}
             words={`Without an answer ${THEN[opened.then ?? "deny"] ?? opened.then}`}

@@ -1,5 +1,6 @@
 // What a card shows of a request of the CLI, which is untrusted and may lack anything.
 import type { AskOpened } from "../api/types";
+import { shortened } from "../session/folder";
 import { isObject, type Obj, text } from "../state/lines";
 
 export interface Option {
@@ -20,15 +21,17 @@ export function inputOf(opened: AskOpened): Obj {
   return isObject(request.input) ? request.input : {};
 }
 
-/** Why it is asked, as far as anybody said. */
-export function reasonsOf(opened: AskOpened): string[] {
+/** A plan in a line: its first one. */
+export function planTitle(plan: string): string {
+  const line = plan.split("\n").find((one) => one.trim()) ?? "";
+  return line.replace(/^#+\s*/, "").trim() || "A plan";
+}
+
+/** Why it is asked, as far as anybody said; paths are shown from this folder. */
+export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
-  const ours = "reasons" in opened && Array.isArray(opened.reasons) ? opened.reasons : [];
-  return [
-    ...ours,
-    request.decision_reason,
-    request.blocked_path && `outside: ${request.blocked_path}`,
-  ]
+  const path = shortened(text(request.blocked_path), folder);
+  return [...(opened.reasons ?? []), request.decision_reason, path && `because of the path ${path}`]
     .map(text)
     .filter(Boolean);
 }

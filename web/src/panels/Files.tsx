@@ -1,6 +1,8 @@
 import { useCallback, useMemo, useState } from "react";
 import { get, ofSession, post } from "../api/http";
+import type { components } from "../api/schema";
 import { Diff } from "../session/Diff";
+import { useShort } from "../session/folder";
 import { Terminal } from "../session/Terminal";
 import { useRights } from "../state/store";
 import type { Entry, Story } from "../state/story";
@@ -32,14 +34,7 @@ export function Files({ session, opened }: PanelProps) {
     <>
       {session.spec.worktree && <Worktree session={session.session} />}
       {files.map(([path, edits]) => (
-        <details key={path}>
-          <summary>
-            <code>{path}</code> <span className="why">{plural(edits.length, "edit")}</span>
-          </summary>
-          {edits.map((edit, index) => (
-            <Diff key={index} edit={edit} />
-          ))}
-        </details>
+        <Edited key={path} path={path} edits={edits} />
       ))}
       {!files.length && (
         <p className="why">
@@ -51,49 +46,79 @@ export function Files({ session, opened }: PanelProps) {
   );
 }
 
-interface WorktreeDiff {
-  base?: string;
-  branch?: string;
-  text?: string;
-  truncated?: boolean;
-  files?: { path: string; added?: number; removed?: number }[];
+function Edited({ path, edits }: { path: string; edits: FileEdit[] }) {
+  const short = useShort(path);
+  return (
+    <details>
+      <summary title={path}>
+        <code>{short}</code> <span className="why">{plural(edits.length, "edit")}</span>
+      </summary>
+      {edits.map((edit, index) => (
+        <Diff key={index} edit={edit} />
+      ))}
+    </details>
+  );
 }
+
+type Changes = components["schemas"]["Changes"];
+type TreeSettled = components["schemas"]["Settled"];
 
 /** What the session's worktree has over its base, and what is to become of it. */
 function Worktree({ session }: { session: string }) {
   const rights = useRights();
   const [told, setTold] = useState("");
-  const diff = useHub(useCallback(() => get<WorktreeDiff>(ofSession(session, "/diff")), [session]));
+  const [error, setError] = useState("");
+  const [gone, setGone] = useState(false);
+  const [message, setMessage] = useState("");
+  const diff = useHub(useCallback(() => get<Changes>(ofSession(session, "/diff")), [session]));
+  const { files = [], uncommitted = 0, text } = diff.value ?? {};
   const settle = async (action: "merge" | "keep" | "discard"): Promise<void> => {
     if (
       action === "discard" &&
       !confirm("Discard the worktree? What is not merged is kept on a backup ref.")
     )
       return;
+    setTold("");
+    setError("");
     try {
-      const done = await post<{ told?: string; text?: string }>(ofSession(session, "/worktree"), {
-        action,
-      });
-      setTold(done.told ?? done.text ?? `Done: ${action}.`);
-      diff.again();
-    } catch (error) {
-      setTold(error instanceof Error ? error.message : String(error));
+      const wanted = action === "merge" && message ? { action, message } : { action };
+      const done = await post<TreeSettled>(ofSession(session, "/worktree"), wanted);
+      setTold(done.text);
+      setGone(done.removed ?? false);
+      if (!done.removed) diff.again();
+    } catch (failure) {
+      setError(failure instanceof Error ? failure.message : String(failure));
     }
   };
+  if (gone) {
+    return (
+      <section className="card" aria-label="Worktree">
+        <p role="status">{told}</p>
+      </section>
+    );
+  }
   return (
-    <section className="card">
+    <section className="card" aria-label="Worktree">
       <h2>Worktree {diff.value?.branch}</h2>
       {diff.error && <p className="error">{diff.error}</p>}
-      {diff.value?.files && (
+      {diff.value && (
         <p className="why">
-          {plural(diff.value.files.length, "file")} changed since {diff.value.base?.slice(0, 12)}
+          {plural(files.length, "file")} changed since {diff.value.base.slice(0, 12)}
+          {diff.value.into && ` of ${diff.value.into}`}
+          {uncommitted > 0 && `, ${uncommitted} not committed`}
         </p>
       )}
-      {diff.value?.text && (
+      {text && (
         <details>
           <summary>The whole change</summary>
-          <Terminal text={diff.value.text} />
+          <Terminal text={text} />
         </details>
+      )}
+      {rights.includes("manage") && uncommitted > 0 && (
+        <label className="field">
+          Commit what is not committed, before a merge, with this message
+          <input value={message} onChange={(event) => setMessage(event.target.value)} />
+        </label>
       )}
       {rights.includes("manage") && (
         <div className="buttons">
@@ -111,6 +136,11 @@ function Worktree({ session }: { session: string }) {
         </div>
       )}
       {told && <p role="status">{told}</p>}
+      {error && (
+        <p className="error" role="alert">
+          {error}
+        </p>
+      )}
     </section>
   );
 }

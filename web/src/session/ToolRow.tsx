@@ -28,7 +28,7 @@ export const ToolRow = memo(function ToolRow(props: {
     <div className="tool" data-kind={kind} data-state={state}>
       <button type="button" className="head" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span className="kind">{entry.name}</span>
-        <span className="title">{title}</span>
+        <span className="title">{title !== entry.name && title}</span>
         {refused && (
           <span className="verdict">
             {WORDS[refused.verdict] ?? refused.verdict} by {refused.by}

@@ -69,6 +69,9 @@ export interface Settled {
   answer?: unknown;
   waited?: number;
 }
+/** How a question is settled whose agent has ended: it can be answered until there is another. */
+export const LEFT = "the agent has ended";
+
 export interface AskEntry extends Base {
   kind: "ask";
   opened: AskOpened;

@@ -5,6 +5,7 @@ import { Failure, get, ofSession } from "../api/http";
 import { type Connection, Stream } from "../api/stream";
 import type { Answer, Ask, Delta, Me, Outcome, Session, Stored } from "../api/types";
 import { type Drafts, keepPrompt, keptPrompts, letGo } from "./drafts";
+import { LEFT } from "./entries";
 import { EMPTY, type Fleet, happened, listed } from "./fleet";
 import { heard, type Live, SILENT, superseded } from "./live";
 import { BLANK, type Story, tell } from "./story";
@@ -368,7 +369,7 @@ export class Store {
         settle(event.ask, event.reason);
       } else if (event.kind === "run.ended") {
         for (const ask of asks.values()) {
-          if (ask.opened.run === event.run) settle(ask.opened.ask, "the agent has ended");
+          if (ask.opened.run === event.run) settle(ask.opened.ask, LEFT);
         }
       }
     }

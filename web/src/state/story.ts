@@ -4,16 +4,17 @@
 // changed. Entries keep their identity when nothing about them changes, so that a row is drawn again
 // only if it must be.
 import type { EventOf, HubEvent, Stored } from "../api/types";
-import type {
-  AskEntry,
-  Base,
-  Entry,
-  NoteEntry,
-  PromptEntry,
-  Settled,
-  Task,
-  Todo,
-  ToolEntry,
+import {
+  type AskEntry,
+  type Base,
+  type Entry,
+  LEFT,
+  type NoteEntry,
+  type PromptEntry,
+  type Settled,
+  type Task,
+  type Todo,
+  type ToolEntry,
 } from "./entries";
 import { blocksOf, imagesOf, isObject, number, type Obj, plainText, text } from "./lines";
 import { compactionOf, retryOf, taskOf, todosOf } from "./told";
@@ -174,9 +175,10 @@ class Teller {
         this.to.alarm = undefined;
         return;
       case "run.started":
+        this.close((ask) => ask.settled?.how === LEFT, "never answered");
         return this.mark(event.version ? `Claude Code ${event.version} started` : "started");
       case "run.ended":
-        this.close(event.run);
+        this.close((ask) => !ask.settled && ask.opened.run === event.run, LEFT);
         this.to.alarm = undefined;
         return this.note(event.clean ? "plain" : "bad", `The agent has ended. ${event.reason}`);
       case "run.link_lost":
@@ -454,10 +456,11 @@ class Teller {
     });
   }
 
-  private close(run: string): void {
+  /** Questions that nobody can answer any more, or that can be answered only late. */
+  private close(fits: (ask: AskEntry) => boolean, how: string): void {
     this.to.entries.forEach((entry, index) => {
-      if (entry.kind === "ask" && !entry.settled && entry.opened.run === run) {
-        this.to.entries[index] = { ...entry, settled: { how: "the agent has ended" } };
+      if (entry.kind === "ask" && fits(entry)) {
+        this.to.entries[index] = { ...entry, settled: { how } };
       }
     });
   }
