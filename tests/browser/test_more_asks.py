@@ -1,0 +1,292 @@
+"""Questions: several at once, on their way, for always, of a policy, and forms."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+from playwright.async_api import Page, WebSocketRoute, expect
+
+from quarterdeck.fronts.http import Role
+from quarterdeck.testing import fake, play
+from support.api_client import ApiSeat
+from support.browser import Screen
+from support.runners import program
+from support.scenes import bash
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+POLICY = """
+[[rule]]
+name = "releases are the owners'"
+verdict = "ask"
+command = "./release.sh"
+answered_by = ["role:owner"]
+wait = "30m"
+match = ["./release.sh --now"]
+not_match = ["./build.sh"]
+"""
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "colour": {"type": "string", "title": "Colour", "enum": ["red", "blue"]},
+        "coats": {"type": "integer", "title": "Coats", "description": "one is enough"},
+        "gloss": {"type": "boolean", "title": "Gloss"},
+        "where": {"type": "string", "title": "Where", "default": "the wall"},
+    },
+    "required": ["colour", "gloss"],
+}
+IDS: fake.Line = {"session_id": "$session_id", "uuid": "$uuid"}
+TODOS: list[fake.Line] = [
+    {"content": "Read the code", "status": "completed", "activeForm": "Reading the code"},
+    {"content": "Change it", "status": "in_progress", "activeForm": "Changing it"},
+    {"content": "Test it", "status": "pending", "activeForm": "Testing it"},
+]
+
+
+class Held:
+    """What the page says to the hub, which hears an answer to a question only once it is let go."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[WebSocketRoute, str | bytes]] = []
+
+    async def put_before(self, page: Page) -> None:
+        """From the next load of the page on."""
+        await page.route_web_socket("**/api/stream", self._connect)
+
+    def _connect(self, socket: WebSocketRoute) -> None:
+        hub = socket.connect_to_server()
+
+        def heard(message: str | bytes) -> None:
+            if "ask.answer" in str(message):
+                self._waiting.append((hub, message))
+            else:
+                hub.send(message)
+
+        socket.on_message(heard)
+
+    def let_go(self) -> None:
+        """Let the hub hear what was held back."""
+        for hub, message in self._waiting:
+            hub.send(message)
+        self._waiting.clear()
+
+
+def make_program(seat: ApiSeat, name: str) -> str:
+    """A program that nobody knows, in the session's folder."""
+    path = seat.work / f"{name}.sh"
+    path.write_text("#!/bin/sh\necho ran\n")
+    path.chmod(0o755)
+    return f"./{name}.sh"
+
+
+async def another(screen: Screen, role: Role, session: str) -> Screen:
+    """Somebody else's browser before the same session."""
+    browser = screen.page.context.browser
+    assert browser is not None
+    context = await browser.new_context(reduced_motion="reduce")
+    other = Screen(await context.new_page(), screen.deck)
+    await other.login(role)
+    await other.page.goto(f"{screen.deck.address}/s/{session}")
+    return other
+
+
+async def test_several_questions_wait_and_are_answered_in_any_order(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    first = await seat.create(bash("touch one"), "done one")
+    await seat.ask(first)
+    second = await seat.create(bash("touch two"), "done two")
+    page = screen.page
+    waits = page.get_by_role("region", name="Waits for you")
+    cards = waits.locator(".ask")
+    await expect(cards).to_have_count(2)
+    await expect(page).to_have_title("(2) Quarterdeck")
+    for wanted in ("touch one", "touch two", "touch one"):
+        await page.keyboard.press("g")
+        await expect(screen.card.filter(has_text=wanted)).to_be_focused()
+    await screen.shot("asks-several")
+    await screen.check_access()
+
+    await cards.filter(has_text="touch two").get_by_role("button", name="Allow once").click()
+    await expect(cards).to_have_count(1)
+    await expect(page).to_have_title("(1) Quarterdeck")
+    await seat.turn_ended(second)
+    assert (seat.work / "two").exists()
+    assert not (seat.work / "one").exists()
+    await page.keyboard.press("g")
+    await expect(screen.card).to_be_focused()
+    await page.keyboard.press("y")
+    await screen.hears("done one")
+    await expect(waits).to_have_count(0)
+    for session in (first, second):
+        await seat.stop(session)
+
+
+async def test_an_answer_is_on_its_way_until_the_hub_has_it_and_adds_what_the_card_says(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    held, page = Held(), screen.page
+    await held.put_before(page)
+    build, check = (make_program(seat, name) for name in ("build", "check"))
+    session = await seat.create(bash(build), "built")
+    await screen.open(session)
+    adds = screen.card.locator(".adds div")
+    shown = adds.filter(has_text="For the session").locator("code").first
+    await expect(shown).to_have_text(re.compile(r"^allow Bash\(\./build\.sh.*\)$"))
+    await screen.card.get_by_role("button", name="For the session").click()
+    sending = screen.story.locator(".ask[data-state='sending']")
+    await expect(sending).to_contain_text("Sending …")
+    await expect(sending.get_by_role("button", name="Allow once")).to_be_disabled()
+    assert len((await seat.ada.get("asks"))["asks"]) == 1
+    await screen.shot("ask-sending")
+    await screen.check_access()
+    held.let_go()
+    await screen.hears("built")
+    settled = screen.story.locator(".ask[data-state='settled']")
+    await expect(settled).to_contain_text("Allowed for the session by the owner")
+    await screen.say(play(bash(build), "built again"))
+    await screen.hears("built again")
+
+    await seat.send(session, bash(check), "checked")
+    rule = await adds.filter(has_text="Always").locator("code").inner_text()
+    await screen.card.get_by_role("button", name="Always").click()
+    await expect(sending).to_have_count(1)
+    held.let_go()
+    await screen.hears("checked")
+    await expect(settled.last).to_contain_text("Allowed for always by the owner")
+    await seat.send(session, bash(check), "checked again")
+    await screen.hears("checked again")
+    assert len(seat.stream.of(session, "ask.opened")) == 2
+
+    await page.get_by_role("navigation", name="Pages").get_by_text("Policy").click()
+    grants = page.get_by_role("region", name="Grants")
+    row = grants.get_by_role("row").filter(has_text=rule.removeprefix("allow "))
+    await expect(row).to_contain_text(str(seat.work))
+    await expect(row).to_contain_text("the owner")
+    await screen.shot("policy-granted")
+    await row.get_by_role("button", name="Take back").click()
+    await expect(grants).to_contain_text("Nothing yet.")
+    await screen.open(session)
+    await seat.send(session, bash(check), "not said")
+    await expect(screen.card).to_contain_text(check)
+    await seat.stop(session)
+
+
+async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allow_it(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    (seat.deck.home / "policy.toml").write_text(POLICY)
+    (told,) = (await seat.ada.get("policy"))["files"]
+    assert told["flaws"] == [], told
+    release = make_program(seat, "release")
+    session = await seat.create(bash(f"{release} --now"), "released")
+    await screen.open(session)
+    why = screen.card.locator(".reasons")
+    await expect(why).to_contain_text("releases are the owners'")
+    await expect(why).to_contain_text("in policy.toml:2")
+    await expect(why).to_contain_text("To be answered by any owner.")
+    await expect(why).to_contain_text("It waits 30 min 0 s.")
+    await expect(why.get_by_role("timer")).to_have_text(
+        re.compile(r"Without an answer it is denied in (29|30) min \d+ s\.")
+    )
+    await screen.shot("ask-policy")
+    await screen.check_access()
+
+    viewer = await another(screen, Role.VIEWER, session)
+    await expect(viewer.card).to_contain_text("You may look, and not answer.")
+    for button in await viewer.card.get_by_role("button").all():
+        if await button.inner_text() != "Copy":
+            await expect(button).to_be_disabled()
+    await viewer.card.focus()
+    await viewer.page.keyboard.press("y")
+    await expect(viewer.composer).to_have_count(0)
+    await expect(viewer.page.locator(".composer")).to_have_text("You may look, and not steer.")
+    await viewer.shot("ask-viewer")
+    await viewer.check_access()
+
+    operator = await another(screen, Role.OPERATOR, session)
+    await operator.card.get_by_role("button", name="Allow once").click()
+    refused = operator.story.locator(".ask[data-state='failed'] .error")
+    await expect(refused).to_contain_text("wants an answer by role:owner")
+    await operator.shot("ask-refused")
+    await operator.check_access()
+
+    await screen.card.get_by_role("button", name="Allow once").click()
+    await screen.hears("released")
+    for other in (viewer, operator):
+        await expect(other.story).to_contain_text("Allowed by the owner")
+        assert not other.complaints, other.complaints
+    await seat.stop(session)
+
+
+async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    record = seat.home / "record"
+    limit = {
+        "status": "rejected",
+        "rateLimitType": "five_hour",
+        "resetsAt": int(time.time()) + 3000,
+    }
+    form = {"subtype": "elicitation", "mcp_server_name": "painter", "requested_schema": SCHEMA}
+    script = [
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(fake.assistant(fake.tool_use("TodoWrite", {"todos": TODOS}))),
+        fake.say(fake.tool_result("Todos have been modified")),
+        fake.say(fake.control_request("form-1", message="How shall I paint?", **form)),
+        fake.Expect("control_response"),
+        fake.say(fake.control_request("form-2", message="And again?", **form)),
+        fake.Expect("control_response"),
+        fake.say({"type": "rate_limit_event", "rate_limit_info": limit} | IDS),
+        fake.say(fake.result("limited", is_error=True)),
+        fake.Serve(),
+    ]
+    spec = {"directory": str(seat.work), "claude": program(seat.home / "fake", script, record)}
+    session = str((await seat.ada.post("sessions", spec=spec, prompt="paint"))["session"])
+    await screen.open(session)
+    todos = screen.story.locator(".todos li")
+    await expect(todos).to_have_count(3)
+    await expect(todos.nth(1)).to_contain_text("Change it, in progress")
+    card = screen.card
+    await expect(card).to_contain_text("painter: How shall I paint?")
+    send = card.get_by_role("button", name="Send")
+    await expect(send).to_be_disabled()
+    await card.get_by_label("Colour").select_option("blue")
+    await card.get_by_label("Coats").fill("2")
+    await expect(card.get_by_label("Where")).to_have_value("the wall")
+    await screen.shot("ask-form")
+    await screen.check_access()
+    await send.click()
+    settled = screen.story.locator(".ask[data-state='settled']")
+    await expect(settled).to_contain_text("Filled in by the owner")
+    await expect(card).to_contain_text("And again?")
+    await card.get_by_role("button", name="Decline").click()
+    await expect(settled.last).to_contain_text("Declined by the owner")
+    heard = [json.loads(line) for line in record.read_text().splitlines() if line[0] == "{"]
+    given = {
+        line["response"]["request_id"]: line["response"]["response"]
+        for line in heard
+        if line.get("type") == "control_response"
+    }
+    assert given["form-1"] == {
+        "action": "accept",
+        "content": {"colour": "blue", "coats": 2, "gloss": False, "where": "the wall"},
+    }
+    assert given["form-2"]["action"] == "decline"
+
+    note = screen.story.locator(".note", has_text="rate limit is reached")
+    timer = note.get_by_role("timer")
+    await expect(timer).to_have_text(re.compile(r"It is reset in (49|50) min \d+ s\."))
+    before = await timer.inner_text()
+    await expect(timer).not_to_have_text(before)
+    await expect(screen.page.locator(".session-head")).to_contain_text("rate limited")
+    await screen.page.get_by_role("button", name="Panels").click()
+    await screen.page.get_by_role("tab", name="Tasks").click()
+    await expect(screen.page.get_by_role("tabpanel").locator(".todos li")).to_have_count(3)
+    await screen.shot("session-limited")
+    await screen.check_access()
+    await seat.stop(session)
