@@ -36,6 +36,6 @@ async function show(path) {
     return;
   }
   // Focus first: a browser allows it only while it knows of the click.
-  await there.focus();
+  await there.focus().catch(() => undefined);
   if (there.url !== url.href) await there.navigate(url.href).catch(() => undefined);
 }

@@ -1,0 +1,86 @@
+"""The worker that shows what is pushed, in a real browser.
+
+The push itself is handed to the worker by the browser's own tools: to subscribe, a browser must
+reach the push service of its maker, and the tests reach nothing but this machine. Nor can a test
+click on what the system shows: it calls what the click calls. What the hub sends, and that a
+browser's keys open it, is tested in `tests/fronts/push`.
+"""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from playwright.async_api import CDPSession, expect
+
+from support.api_client import ApiSeat, Json
+from support.browser import Screen
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+SHOWN = """async (body) => {
+  const worker = await navigator.serviceWorker.ready;
+  for (;;) {
+    const shown = await worker.getNotifications();
+    if (shown.some((note) => note.body === body))
+      return shown.map(({title, tag, data}) => ({title, tag, url: data.url}));
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}"""
+"""What is shown, as soon as a notification with this body is."""
+
+
+async def registration(tools: CDPSession) -> str:
+    """The id of the worker's registration, as the browser's tools have it."""
+    found: list[str] = []
+    known = anyio.Event()
+
+    def updated(told: Json) -> None:
+        found.extend(each["registrationId"] for each in told["registrations"])
+        if found:
+            known.set()
+
+    tools.on("ServiceWorker.workerRegistrationUpdated", updated)
+    await tools.send("ServiceWorker.enable")
+    with anyio.fail_after(30):
+        await known.wait()
+    return found[0]
+
+
+async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    page = screen.page
+    await page.context.grant_permissions(["notifications"], origin=seat.deck.address)
+    await page.goto(seat.deck.address + "/settings")
+    wish = page.get_by_label("Tell me on this device even when the deck is closed")
+    # Not `check`: without a push service the box does not stay checked, and the page says why.
+    await wish.click()
+    await expect(
+        page.get_by_text("The push service of this browser cannot be reached")
+    ).to_be_visible()
+    await expect(wish).not_to_be_checked()
+    await screen.check_access()
+    await screen.shot("settings-push")
+    # The browser says why, too: it has no push service in a window like this one.
+    assert [said for said in screen.complaints if "Push API" not in said] == []
+    screen.complaints.clear()
+    served = await page.request.get(seat.deck.address + "/sw.js")
+    assert served.headers["cache-control"] == "no-cache"
+    assert served.headers["content-type"].startswith("text/javascript")
+
+    tools = await page.context.new_cdp_session(page)
+    worker = await registration(tools)
+    for body in ("Bash: make", "Bash: make test"):
+        note = f'{{"title":"one waits for you","body":"{body}","url":"/usage","tag":"ask"}}'
+        await tools.send(
+            "ServiceWorker.deliverPushMessage",
+            {"origin": seat.deck.address, "registrationId": worker, "data": note},
+        )
+        with anyio.fail_after(30):
+            shown = await page.evaluate(SHOWN, body)
+        assert shown == [{"title": "one waits for you", "tag": "ask", "url": "/usage"}]
+    [process] = page.context.service_workers
+    await process.evaluate("show('/usage')")
+    await page.wait_for_url(seat.deck.address + "/usage")
+    await expect(page.get_by_role("heading", name="Usage").first).to_be_visible()
+    assert len(page.context.pages) == 1
