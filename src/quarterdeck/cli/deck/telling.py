@@ -94,11 +94,12 @@ class Telling:
             ),
         )
         self.webhooks = Webhooks(deck, home, told.webhooks, link=self._link)
+        address = told.address or ""
         self.push = Push(
             deck,
             home,
             grants=lambda: {grant.id for grant in access.grants()},
-            contact=told.address if (told.address or "").startswith("https:") else NO_CONTACT,
+            contact=address if address.startswith("https:") else NO_CONTACT,
         )
         self._tracing = Tracing(deck, home, told.telemetry) if told.telemetry else None
         self._address = told.address
