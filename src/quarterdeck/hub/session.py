@@ -154,12 +154,13 @@ class Session(SessionLife):
                 await self._append([RunStopping(run=run.run, by=by)])
         try:
             if run.busy:
-                await self._request(Interrupt(), LEAVE_SECONDS)
-            await self._request(EndSession(), LEAVE_SECONDS)
+                await self._request(Interrupt(), LEAVE_SECONDS, of=run)
+            await self._request(EndSession(), LEAVE_SECONDS, of=run)
         except (RequestError, UnsupportedError, Conflict, JournalError) as error:
             log.debug("session %s did not take its leave: %s", self.id, error)
         async with self._in_order():
-            if self._port is not None:
+            # It may have left already, and another may have begun in its place.
+            if self._port is not None and self._run is not None and self._run.run == run.run:
                 self._port.stop()
         return Outcome(session=self.id)
 
@@ -260,9 +261,10 @@ class Session(SessionLife):
 
     # --- inside --------------------------------------------------------------------------------
 
-    async def _request(self, command: Any, seconds: float) -> Raw:
+    async def _request(self, command: Any, seconds: float, *, of: Run | None = None) -> Raw:
+        """Ask the process something, and wait for its answer; only this one, if one is given."""
         async with self._in_order():
-            if self._run is None:
+            if self._run is None or (of is not None and self._run.run != of.run):
                 raise Conflict("not_running", "the session has no process; resume it first")
             request_id = self._run.request(command)
             await self._append([])
