@@ -67,7 +67,7 @@ async def test_a_plan_is_commented_on_sent_back_and_then_done(
     await seat.stop(session)
 
 
-async def test_a_plan_is_done_in_a_new_conversation_or_rejected(
+async def test_a_plan_is_rejected_done_in_a_new_conversation_or_answered_after_its_agents_end(
     seat: ApiSeat, screen: Screen
 ) -> None:
     session = await seat.create("ready")
@@ -84,6 +84,21 @@ async def test_a_plan_is_done_in_a_new_conversation_or_rejected(
     await seat.send(session, call, "never said")
     await screen.card.get_by_role("button", name="Do it in a fresh session").click()
     await expect(settled.last).to_contain_text("Approved for a new conversation by the owner")
-    await expect(screen.story).to_contain_text("Claude Code 2.1.325 started")
+    await screen.hears("Implement the following plan")
+    await seat.state(session, "idle")
+
+    await seat.control(session, "set_permission_mode", mode="plan")
+    await seat.send(session, call, "never said")
+    await expect(screen.card.get_by_role("button", name="Do it, ask me")).to_be_enabled()
+    await seat.stop(session)
+    await expect(screen.card).to_contain_text("The agent has ended. It can still be answered")
+    await screen.shot("plan-stale")
+    await screen.check_access()
+    await screen.page.reload()
+    await screen.card.get_by_role("button", name="Do it, ask me").click()
+    await expect(settled.last).to_contain_text("Approved, every call asked about, by the owner")
+    told = screen.story.locator("article.prompt").last
+    await expect(told).to_contain_text("The user approved your plan. Implement it:")
+    await screen.hears("echo: The user approved your plan.")
     await seat.state(session, "idle")
     await seat.stop(session)

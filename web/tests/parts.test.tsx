@@ -116,7 +116,7 @@ describe("small parts", () => {
 
   it("say why a person is asked, and a plan's name", () => {
     const request = { decision_reason: "a script", blocked_path: "/home/ada/shop/src" };
-    const opened = { reasons: ["a rule"], request } as unknown as AskOpened;
+    const opened = { reasons: ["a rule", "a script"], request } as unknown as AskOpened;
     expect(reasonsOf(opened, "/home/ada/shop")).toEqual([
       "a rule",
       "a script",

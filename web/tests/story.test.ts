@@ -268,6 +268,21 @@ describe("a story", () => {
     expect(next.entries[0]).toMatchObject({ settled: { how: "never answered" } });
   });
 
+  it("leaves a plan to be answered that was withdrawn on the way out, and no earlier one", () => {
+    const plan = (ask: string): Stored =>
+      stored({ kind: "ask.opened", ask, run: "r", ask_kind: "plan", title: "", request: {} });
+    const withdrawn = (ask: string): Stored =>
+      stored({ kind: "ask.withdrawn", ask, reason: "the CLI withdrew it" });
+    const prompt = stored({ kind: "prompt.queued", prompt: "p", content: "on", by: "ada" });
+    const end = stored({ kind: "run.ended", run: "r", reason: "It was stopped." });
+    const before = [plan("a"), withdrawn("a"), prompt, plan("b"), withdrawn("b"), end];
+    const asks = told(...before.map((one, index) => ({ ...one, seq: end.seq + index })));
+    expect(asks.entries.filter((one) => one.kind === "ask")).toMatchObject([
+      { settled: { how: "the CLI withdrew it" } },
+      { settled: { how: "the agent has ended" } },
+    ]);
+  });
+
   it("has the prompts of a session that was taken in", () => {
     const line = { type: "user", message: { content: "fix it" } };
     const story = told(stored({ kind: "said.recalled", run: "import", uuid: "u", line }));

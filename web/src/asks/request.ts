@@ -31,9 +31,10 @@ export function planTitle(plan: string): string {
 export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
   const path = shortened(text(request.blocked_path), folder);
-  return [...(opened.reasons ?? []), request.decision_reason, path && `because of the path ${path}`]
-    .map(text)
-    .filter(Boolean);
+  // The CLI says again what the hub's hook has told it.
+  const said = [...(opened.reasons ?? []), request.decision_reason].map(text);
+  if (path) said.push(`because of the path ${path}`);
+  return [...new Set(said.filter(Boolean))];
 }
 
 /** What an allowance for the session adds to what the CLI asks nobody about, each in a line. */

@@ -72,6 +72,11 @@ export interface Settled {
 /** How a question is settled whose agent has ended: it can be answered until there is another. */
 export const LEFT = "the agent has ended";
 
+/** Whether an agent's end leaves it so: an agent that is stopped withdraws its last one first. */
+export function isLeft({ opened, settled }: AskEntry, last: boolean): boolean {
+  return !settled || (last && settled.by === undefined && opened.ask_kind !== "tool");
+}
+
 export interface AskEntry extends Base {
   kind: "ask";
   opened: AskOpened;

@@ -8,6 +8,7 @@ import {
   type AskEntry,
   type Base,
   type Entry,
+  isLeft,
   LEFT,
   type NoteEntry,
   type PromptEntry,
@@ -178,7 +179,7 @@ class Teller {
         this.close((ask) => ask.settled?.how === LEFT, "never answered");
         return this.mark(event.version ? `Claude Code ${event.version} started` : "started");
       case "run.ended":
-        this.close((ask) => !ask.settled && ask.opened.run === event.run, LEFT);
+        this.close((ask, last) => ask.opened.run === event.run && isLeft(ask, last), LEFT);
         this.to.alarm = undefined;
         return this.note(event.clean ? "plain" : "bad", `The agent has ended. ${event.reason}`);
       case "run.link_lost":
@@ -457,9 +458,10 @@ class Teller {
   }
 
   /** Questions that nobody can answer any more, or that can be answered only late. */
-  private close(fits: (ask: AskEntry) => boolean, how: string): void {
+  private close(fits: (ask: AskEntry, last: boolean) => boolean, how: string): void {
+    const prompt = this.to.entries.findLastIndex((entry) => entry.kind === "prompt");
     this.to.entries.forEach((entry, index) => {
-      if (entry.kind === "ask" && fits(entry)) {
+      if (entry.kind === "ask" && fits(entry, index > prompt)) {
         this.to.entries[index] = { ...entry, settled: { how } };
       }
     });
