@@ -22,6 +22,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
   const { story, live } = opened;
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
+  const following = useRef(true);
   const entries = useMemo(() => {
     // What was loaded may be ahead of the stream: a block that is complete is not being made.
     const made = live.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
@@ -50,6 +51,20 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     if (count > 0) rows.scrollToIndex(count - 1, { align: "end" });
   }, [session, count > 0]);
 
+  // Whoever is at the end stays there when the room changes: a panel opens, a prompt is queued.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the place is there with the first entry
+  useEffect(() => {
+    const box = place.current;
+    if (!box) return;
+    let known = false;
+    const watch = new ResizeObserver(() => {
+      if (known && following.current) box.scrollTop = box.scrollHeight;
+      known = true;
+    });
+    watch.observe(box);
+    return () => watch.disconnect();
+  }, [count > 0]);
+
   const wanted = useJump();
   useEffect(() => {
     const index = wanted ? entries.findIndex((entry) => entry.key === `ask:${wanted}`) : -1;
@@ -68,7 +83,8 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
   const scrolled = (): void => {
     const box = place.current;
     if (!box) return;
-    setAtEnd(box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END);
+    following.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
+    setAtEnd(following.current);
     if (box.scrollTop < NEAR_TOP) void store.older(session);
   };
 
