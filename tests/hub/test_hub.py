@@ -208,7 +208,6 @@ async def test_a_stale_card_still_works_the_session_resumes_and_is_told(
         wish.AnswerAsk(ask=card.opened.ask, answer=wish.PlanAnswer(choice="auto"), by="ada")
     )
     assert machines.started[-1][1] == Origin(cli_session=lines.SESSION)
-    assert machines.runs[1].stops == []  # what was to stop is gone already
     await machines.runs[1].greet()
     (prompt,) = machines.runs[1].read()
     assert "1. think" in prompt["message"]["content"]
@@ -272,6 +271,7 @@ async def test_a_plan_may_be_done_in_a_fresh_conversation(
     spec, origin = machines.started[1]
     assert origin == Origin()
     assert spec.mode == "acceptEdits"
+    assert machines.runs[1].stops == []  # what was to stop is gone already
     await machines.runs[1].greet()
     (prompt,) = machines.runs[1].read()
     assert "1. think" in prompt["message"]["content"]
