@@ -207,7 +207,10 @@ async def test_a_stale_card_still_works_the_session_resumes_and_is_told(
     await hub.submit(
         wish.AnswerAsk(ask=card.opened.ask, answer=wish.PlanAnswer(choice="auto"), by="ada")
     )
-    assert machines.started[-1][1] == Origin(cli_session=lines.SESSION)
+    spec, origin = machines.started[-1]
+    assert origin == Origin(cli_session=lines.SESSION)
+    assert spec.mode == "acceptEdits"
+    assert (await hub.session(session)).spec.mode == "acceptEdits"
     await machines.runs[1].greet()
     (prompt,) = machines.runs[1].read()
     assert "1. think" in prompt["message"]["content"]

@@ -41,7 +41,7 @@ from quarterdeck.domain.events import (
     SpecChanged,
     StartAfresh,
 )
-from quarterdeck.domain.sessions import Origin
+from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.answers import late_prompt
 from quarterdeck.hub.deadlines import check_answerer
 from quarterdeck.hub.kept import content_of
@@ -241,8 +241,25 @@ class Session(SessionLife):
             case _:
                 content = Raw(msgspec.json.encode(late_prompt(opened, command.answer)))
                 queued = PromptQueued(prompt=str(uuid4()), content=content, by=command.by)
-                await self._start(Origin(cli_session=self.view.cli_session), answered, queued)
+                spec = self._in_mode_of(command.answer)
+                changed = SpecChanged(spec=spec, by=command.by)
+                events = (
+                    [answered, queued] if spec == self.view.spec else [answered, changed, queued]
+                )
+                origin = Origin(cli_session=self.view.cli_session)
+                await self._start(origin, *events, spec=spec)
         return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
+
+    def _in_mode_of(self, answer: wish.Answer) -> SessionSpec:
+        """The session's spec, in the mode in which an approved plan is to be carried out."""
+        match answer:
+            case wish.PlanAnswer(choice="auto" | "fresh"):
+                mode = "acceptEdits"
+            case wish.PlanAnswer(choice="manual"):
+                mode = "default"
+            case _:
+                return self.view.spec
+        return msgspec.structs.replace(self.view.spec, mode=mode)
 
     async def _check_unanswered(self, ask: str, position: int) -> None:
         """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
