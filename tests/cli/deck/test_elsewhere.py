@@ -27,7 +27,7 @@ async def test_tokens_are_made_listed_used_from_elsewhere_and_revoked(deck: Serv
     listed = (await deck("token", "list")).out
     (line,) = [line for line in listed.splitlines() if "grace" in line]
     assert "viewer" in line
-    assert token.read_text().strip().split("_")[2] not in listed
+    assert token.read_text().strip().split("_", 2)[2] not in listed
     await deck("token", "revoke", line.split()[0])
     gone = await deck("ps", *there, code=1)
     assert gone.err == "quarterdeck: the token or login is not valid\n"
