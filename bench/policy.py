@@ -28,7 +28,7 @@ TYPICAL = (
     "git add -A && git commit -m 'Fix the parser'",
     "cat package.json",
 )
-PLACE = Context(cwd="/work/project", home="/home/ada")
+PLACE = Context(cwd="/srv/project", home="/home/ada")
 FACTS = Facts(now=1_794_814_200_000, branch="topic", user="ada", mode="default", cost_usd=1.0)
 
 

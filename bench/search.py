@@ -69,7 +69,7 @@ def _queries() -> list[Search]:
         Search(words="w2", kind=TextKind.PROMPT),
         Search(words="w3", since=FIRST + 10 * DAY, until=FIRST + 12 * DAY),
         Search(words="w3", since=late),
-        Search(words="w30", project="/work/5", kind=TextKind.ANSWER),
+        Search(words="w30", project="/srv/5", kind=TextKind.ANSWER),
     ]
     return plain + filtered
 
@@ -86,7 +86,7 @@ def _events(count: int) -> Iterator[Stored]:
         event: SessionCreated | PromptQueued | Said
         if seqs[number] == 1:
             machine = f"m{number % 5}"
-            folder = f"/work/{number % 50}"
+            folder = f"/srv/{number % 50}"
             spec = SessionSpec(directory=folder, machine=machine, project=f"p{number % 50}")
             event = SessionCreated(spec=spec, by="bench")
         else:

@@ -134,13 +134,13 @@ def test_a_snippet_is_plain_text_with_the_places_of_the_matches(filled: Filled) 
 
 
 def test_filters_narrow_the_search(filled: Filled) -> None:
-    filled.add("a", created("/work/one", project="alpha", name="A"), at=DAY)
-    filled.add("b", created("/work/onetwo", project="beta", machine="far"), at=DAY)
+    filled.add("a", created("/srv/one", project="alpha", name="A"), at=DAY)
+    filled.add("b", created("/srv/onetwo", project="beta", machine="far"), at=DAY)
     filled.add("a", prompt("word"), call("Bash", "word"), at=10 * DAY)
     filled.add("b", answer("word"), call("mcp__x__y", "word"), at=20 * DAY)
     assert filled.find("word", session="a") == [("a", 3), ("a", 2)]
     assert filled.find("word", project="beta") == [("b", 3), ("b", 2)]
-    assert filled.find("word", project="/work/one") == [("a", 3), ("a", 2)]
+    assert filled.find("word", project="/srv/one") == [("a", 3), ("a", 2)]
     assert len(filled.find("word", project="/work")) == 4
     assert len(filled.find("word", project="/")) == 4
     assert filled.find("word", machine="far", kind=TextKind.ANSWER) == [("b", 2)]
@@ -157,7 +157,7 @@ def test_filters_narrow_the_search(filled: Filled) -> None:
         "A",
         "alpha",
         "local",
-        "/work/one",
+        "/srv/one",
     )
 
 
