@@ -99,7 +99,7 @@ def call(tool: str, text: str) -> Noted:
     return Noted(level=f"tool:{tool}", text=text)
 
 
-def created(directory: str = "/work", **more: Any) -> SessionCreated:
+def created(directory: str = "/srv", **more: Any) -> SessionCreated:
     return SessionCreated(spec=SessionSpec(directory=directory, **more), by="ann")
 
 
@@ -141,7 +141,7 @@ def test_filters_narrow_the_search(filled: Filled) -> None:
     assert filled.find("word", session="a") == [("a", 3), ("a", 2)]
     assert filled.find("word", project="beta") == [("b", 3), ("b", 2)]
     assert filled.find("word", project="/srv/one") == [("a", 3), ("a", 2)]
-    assert len(filled.find("word", project="/work")) == 4
+    assert len(filled.find("word", project="/srv")) == 4
     assert len(filled.find("word", project="/")) == 4
     assert filled.find("word", machine="far", kind=TextKind.ANSWER) == [("b", 2)]
     assert filled.find("word", machine="local", tool="Bash") == [("a", 3)]
