@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import claude_agent_sdk as official
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from quarterdeck.agent.sessions import (
     SessionInfo,
@@ -25,6 +27,7 @@ from quarterdeck.agent.sessions import (
 )
 from quarterdeck.testing import ScriptedModel, ToolUse, isolated_env, play, reply
 from support.clis import VERSIONS, real_cli
+from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -41,21 +44,38 @@ class Machine:
         self._env = isolated_env(root / "home", base_url)
         work.mkdir(parents=True)
 
-    async def run(self, version: str, prompt: str, *flags: str) -> str:
-        """Give the CLI one prompt, let it end, and give back the session's id."""
+    async def run(
+        self, version: str, prompt: str, *flags: str, written: Callable[[str], bool] | None = None
+    ) -> str:
+        """Give the CLI one prompt, let it end, and give back the session's id.
+
+        An ending CLI does not wait for its subagents' files: `written` says, by the session's id,
+        when they are there and it may end.
+        """
         line = {"type": "user", "message": {"role": "user", "content": prompt}}
         with anyio.fail_after(_SECONDS):
-            done = await anyio.run_process(
+            async with await anyio.open_process(
                 [*real_cli(version).command, *_FLAGS, *flags],
-                input=json.dumps(line).encode() + b"\n",
                 cwd=self.work,
                 env=self._env,
                 stderr=subprocess.DEVNULL,
-            )
-        result = json.loads(done.stdout.splitlines()[-1])
-        assert (result["type"], result["subtype"]) == ("result", "success")
-        session_id = result["session_id"]
-        assert isinstance(session_id, str)
+            ) as process:
+                assert process.stdin is not None
+                assert process.stdout is not None
+                await process.stdin.send(json.dumps(line).encode() + b"\n")
+                said = BufferedByteReceiveStream(process.stdout)
+                result: dict[str, object] = {}
+                while result.get("type") != "result":
+                    result = json.loads(await said.receive_until(b"\n", 10_000_000))
+                assert result["subtype"] == "success"
+                session_id = result["session_id"]
+                assert isinstance(session_id, str)
+                if written is not None:
+                    await until(lambda: written(session_id))
+                await process.stdin.aclose()
+                async for _ in said:
+                    pass
+                await process.wait()
         return session_id
 
     def info(self, session_id: str) -> SessionInfo:
@@ -170,7 +190,12 @@ async def test_the_subagents_of_a_real_session_are_listed_and_read(
 ) -> None:
     task = {"description": "look", "prompt": "the task", "subagent_type": "general-purpose"}
     prompt = play(reply(ToolUse("Task", {**task, "run_in_background": False})), reply("done"))
-    session_id = await machine.run(version, prompt)
+
+    def written(session_id: str) -> bool:
+        agents = list_subagents(session_id, config_dir=machine.config)
+        return any(b"echo: the task" in Path(agent.path).read_bytes() for agent in agents)
+
+    session_id = await machine.run(version, prompt, written=written)
     (agent,) = list_subagents(session_id, config_dir=machine.config)
     assert official.list_subagents(session_id) == [agent.agent_id]
     ours = subagent_messages(session_id, agent.agent_id, config_dir=machine.config)
