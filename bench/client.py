@@ -123,6 +123,8 @@ class Counting(asyncio.Protocol):
         self._wanted = wanted
         self._times = times
         self._tail = b""
+        self._frames = b""
+        self._skip = 0
         self._transport: asyncio.Transport | None = None
         self.begun = 0
         """When the agent wrote the first line, in nanoseconds."""
@@ -189,7 +191,9 @@ class Counting(asyncio.Protocol):
                 self.open.set_exception(RuntimeError(f"no WebSocket: {data[:200]!r}"))
                 return
             self.open.set_result(None)
+            data = data.partition(b"\r\n\r\n")[2]
         now = time.monotonic_ns()
+        self._pong(data)
         if self._times or not self.begun:
             for found in CLOCK.finditer(self._tail + data):
                 if self._tail and found.end() <= len(self._tail):
@@ -203,6 +207,23 @@ class Counting(asyncio.Protocol):
         if self.seen >= self._wanted and not self.done.done():
             self.ended = now
             self.done.set_result(None)
+
+    def _pong(self, data: bytes) -> None:
+        """Walk from frame to frame, and answer the pings: who is silent is sent away."""
+        data, at = self._frames + data, self._skip
+        while at + 2 <= len(data):
+            size, head = data[at + 1] & 0x7F, 2
+            if size > 125:
+                head = 4 if size == 126 else 10
+                size = int.from_bytes(data[at + 2 : at + head], "big")
+            ping = data[at] & 0x0F == 9
+            if at + head + (size if ping else 0) > len(data):
+                break
+            if ping:
+                payload = data[at + head : at + head + size]
+                self.write(bytes((0x8A, 0x80 | size)) + bytes(4) + payload)
+            at += head + size
+        self._frames, self._skip = data[at:], max(at - len(data), 0)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Nobody waits for ever."""
