@@ -9,8 +9,12 @@ import pytest
 from playwright.async_api import expect
 
 from quarterdeck.hub.export import Form
+from quarterdeck.hub.importing import Importer
+from quarterdeck.journal.memory import MemoryJournal
 from support.browser import chromium
-from support.exports import HOSTILE, STORY, answer, export, prompt
+from support.exports import HOSTILE, STORY, answer, export, export_of, prompt
+from support.left_sessions import left_session
+from support.session_files import Disk
 
 Scheme = Literal["light", "dark"]
 
@@ -40,4 +44,39 @@ async def test_an_exported_page_opens_and_asks_for_nothing(
         assert colour == f"rgb({ground})"
         assert await page.locator("script, img, iframe, svg, link").count() == 0
     assert asked == [file.as_uri()]
+    assert complaints == []
+
+
+async def test_each_of_five_hundred_imported_sessions_opens_as_a_page(tmp_path: Path) -> None:
+    disk, journal = Disk(tmp_path), MemoryJournal()
+    for number in range(500):
+        left_session(disk, number)
+    report = await Importer(journal, lambda _: [], config_dir=disk.config).run()
+    files: dict[str, Path] = {}
+    for told in report.sessions:
+        assert told.session is not None
+        view = await journal.summary(told.session)
+        assert view is not None
+        files[view.name] = tmp_path / f"{told.session}.html"
+        files[view.name].write_text(await export_of(journal, Form.HTML, told.session))
+    assert len(files) == 500
+    asked: list[str] = []
+    complaints: list[str] = []
+    async with chromium() as browser:
+        page = await browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        for name, file in files.items():
+            await page.goto(file.as_uri(), wait_until="load")
+            heading, text = await page.evaluate(
+                "[document.querySelector('h1').innerText, document.body.innerText]"
+            )
+            number = int(name.split(":")[0].removeprefix("Prompt "))
+            assert heading == name
+            for n in (number, number + 1):  # its two turns
+                assert f"Prompt {n}: fix the näme {n}" in text
+                assert f"Answer {n}: done 😀" in text
+                assert f"pytest -k t{n}" in text
+    assert asked == [file.as_uri() for file in files.values()]
     assert complaints == []

@@ -10,6 +10,7 @@ from msgspec import Raw
 from quarterdeck.domain import events as fact
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.export import Form, exported
+from quarterdeck.journal.base import Journal
 from quarterdeck.journal.memory import MemoryJournal
 
 SESSION = "s1"
@@ -37,9 +38,14 @@ async def export(form: Form, *events: fact.Event) -> str:
     journal = MemoryJournal(clock=lambda: 1_760_000_000.0)
     created = fact.SessionCreated(spec=SessionSpec(directory="/work", name="One"), by="ann")
     await journal.append(SESSION, [created, *events])
-    view = await journal.summary(SESSION)
+    return await export_of(journal, form, SESSION, page=2)
+
+
+async def export_of(journal: Journal, form: Form, session: str, page: int = 100) -> str:
+    """The file of a session in a journal, read in pages of so many events."""
+    view = await journal.summary(session)
     assert view is not None
-    pieces = exported(form, view, lambda after: journal.read(SESSION, after=after, limit=2))
+    pieces = exported(form, view, lambda after: journal.read(session, after=after, limit=page))
     return "".join([piece async for piece in pieces])
 
 
