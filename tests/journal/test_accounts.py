@@ -41,7 +41,7 @@ def viewed(*happened: AnyEvent, at: int = 1000, step: int = 0) -> SessionView:
             position=seq,
             at=at + seq * step,
             event=event,
-            json=encode(event).json,
+            json=encode([event]).lines[0],
         )
         for seq, event in enumerate(happened, 1)
     ]
@@ -142,7 +142,9 @@ def test_crashes_are_counted_by_how_long_the_cli_was_up() -> None:
 def test_costs_that_nobody_can_have_meant_spoil_no_sum() -> None:
     before = viewed(*FIRST)
     event = turn(1e308, used(1e308, 5))
-    stored = Stored(session="s", seq=9, position=9, at=1, event=event, json=encode(event).json)
+    stored = Stored(
+        session="s", seq=9, position=9, at=1, event=event, json=encode([event]).lines[0]
+    )
     after = fold_all(before, [stored])
     assert after is not None
     (share,) = shares(before, after, stored)

@@ -95,7 +95,7 @@ async def test_a_journal_of_before_there_was_a_chain_is_chained_when_it_is_opene
         "INSERT INTO sessions VALUES (1, 'a', 2, 7, 0, 0, 0, 0, 0, CAST('{}' AS BLOB))"
     )
     for number in (1, 2):
-        json = encode(decided(str(number))).json
+        json = encode([decided(str(number))]).lines[0]
         connection.execute("INSERT INTO events VALUES (?, 1, ?, 7, ?)", (number, number, json))
         connection.execute("INSERT INTO audit VALUES (?, 1)", (number,))
     connection.close()

@@ -57,7 +57,7 @@ from quarterdeck.domain.events import (
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
 from quarterdeck.journal.stored import encode
-from quarterdeck.journal.views import PromptStage, only_counts
+from quarterdeck.journal.views import PromptStage, only_counts, telling
 
 runs = st.sampled_from(["r1", "r2"])
 asks = st.sampled_from(["q1", "q2", "q3"])
@@ -157,7 +157,12 @@ def test_the_properties_are_tried_with_every_event() -> None:
 def stored(*happened: AnyEvent, first: int = 1) -> list[Stored]:
     return [
         Stored(
-            session="s1", seq=seq, position=seq, at=1000 + seq, event=event, json=encode(event).json
+            session="s1",
+            seq=seq,
+            position=seq,
+            at=1000 + seq,
+            event=event,
+            json=encode([event]).lines[0],
         )
         for seq, event in enumerate(happened, first)
     ]
@@ -231,6 +236,22 @@ def test_events_that_only_count_change_nothing_but_the_counters(
 
 
 @given(st.lists(events, min_size=1, max_size=20))
+def test_events_that_tell_nothing_can_be_left_out(happened: list[AnyEvent]) -> None:
+    at_once = [replace(each, at=5) for each in stored(*happened)]
+    told = list(telling(at_once))
+    assert fold_all(None, told) == fold_all(None, at_once)
+    assert [each for each in at_once if type(each.event) is not Said] == [
+        each for each in told if type(each.event) is not Said
+    ]
+
+
+def test_of_a_row_of_lines_only_the_last_is_folded() -> None:
+    lines = [Said(run="r1", number=number, line=Raw(b"{}")) for number in range(1, 9)]
+    told = telling(stored(*lines, Noted(level="info", text="x"), *lines[:3], lines[1]))
+    assert [each.seq for each in told] == [8, 9, 12, 13]
+
+
+@given(st.lists(events, max_size=20))
 def test_what_was_folded_is_not_folded_again(happened: list[AnyEvent]) -> None:
     whole = stored(*happened)
     view = fold_all(None, whole)

@@ -24,6 +24,7 @@ from quarterdeck.journal.stored import (
     check_session,
     encode,
     page,
+    placed,
     stored_size,
 )
 from quarterdeck.journal.tail import Tail
@@ -63,7 +64,7 @@ class MemoryJournal:
     async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
         """Store these events."""
         check_session(session)
-        encoded = [encode(event) for event in events]
+        encoded = encode(events)
         await self._open()
         if (known := self._sessions.get(session)) is not None and known.view.deleted:
             raise NotFound("session", session)
@@ -168,7 +169,7 @@ class MemoryJournal:
     async def delete(self, session: str, *, by: str) -> Stored:
         """Forget a session."""
         check_session(session)
-        last = encode(SessionDeleted(by=by))
+        last = encode([SessionDeleted(by=by)])
         await self._open()
         known = self._sessions.get(session)
         if known is None or known.view.deleted:
@@ -181,7 +182,7 @@ class MemoryJournal:
             for link in self._links
         ]
         self._tail.forget()
-        return self._add(session, [last])[0]
+        return self._add(session, last)[0]
 
     async def close(self) -> None:
         """Wake the followers, which end."""
@@ -193,20 +194,10 @@ class MemoryJournal:
         if self._tail.closed:
             raise JournalError("the journal is closed", code="closed")
 
-    def _add(self, session: str, encoded: Sequence[Encoded]) -> list[Stored]:
-        now = int(self._clock() * 1000)
+    def _add(self, session: str, encoded: Encoded) -> list[Stored]:
         head = self._tail.heads.get(session, 0)
-        stored = [
-            Stored(
-                session=session,
-                seq=head + place,
-                position=self._tail.position + place,
-                at=now,
-                event=each.event,
-                json=each.json,
-            )
-            for place, each in enumerate(encoded, 1)
-        ]
+        at = int(self._clock() * 1000)
+        stored = placed(encoded, session, head, self._tail.position, at)
         for each in stored:
             self._fold(each)
         self._events += stored

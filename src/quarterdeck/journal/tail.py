@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.stored import Stored, stored_size
 
 MOST_EVENTS = 10_000
 MOST_BYTES = 16 * 1024 * 1024
@@ -44,15 +44,17 @@ class Tail:
         return len(self._events)
 
     def publish(self, stored: Sequence[Stored]) -> None:
-        """These events are in the journal now."""
-        for event in stored:
-            self._events.append(event)
-            self._of_session.setdefault(event.session, deque()).append(event)
-            self._bytes += len(event.json)
-            self.heads[event.session] = event.seq
-            self.position = event.position
+        """These events of one session are in the journal now."""
+        if not stored:
+            return
+        last = stored[-1]
+        self._events += stored
+        self._of_session.setdefault(last.session, deque()).extend(stored)
+        self._bytes += sum(map(stored_size, stored))
+        self.heads[last.session] = last.seq
+        self.position = last.position
         self._shrink()
-        self._ring({event.session for event in stored})
+        self._ring((last.session,))
 
     def forget(self) -> None:
         """Let everything go: what was deleted must not be told to anybody any more."""

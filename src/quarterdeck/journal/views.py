@@ -10,7 +10,7 @@ changed after it was sent) changes nothing, and what was folded before is not fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from msgspec import Raw, field
@@ -198,19 +198,27 @@ def only_counts(event: Event) -> bool:
     return isinstance(event, Said | SaidBroken | Recalled | Sent | Decided | Noted)
 
 
-def outdone(view: SessionView | None, event: Event, following: Event) -> bool:
-    """Whether the event behind this one makes the same view, with or without this one.
+def telling(stored: Iterable[Stored]) -> Iterator[Stored]:
+    """Those of one append's events that are to be folded; the view is the same without the others.
 
-    So it is in the midst of what a run says, which is nearly all there is: of such a row it is
-    enough to fold the last.
+    A line of a run changes nothing that the run's next line does not change too. Lines are nearly
+    all there is: of a row of them it is enough to fold the last.
     """
-    return (
-        type(event) is Said
-        and type(following) is Said
-        and view is not None
-        and view.run == event.run == following.run
-        and event.number <= following.number
-    )
+    last: Stored | None = None
+    run, number = "", 0
+    for each in stored:
+        event = each.event
+        if type(event) is Said:
+            if last is not None and (event.run != run or event.number < number):
+                yield last
+            last, run, number = each, event.run, event.number
+        else:
+            if last is not None:
+                yield last
+                last = None
+            yield each
+    if last is not None:
+        yield last
 
 
 def ask_view(stored: Stored, opened: AskOpened) -> AskView:

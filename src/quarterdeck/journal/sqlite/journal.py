@@ -222,11 +222,11 @@ class SqliteJournal:
         self, session: str, events: Sequence[Event], *, forget: bool = False
     ) -> list[Stored]:
         check_session(session)
-        encoded = [encode(event) for event in events]
+        encoded = encode(events)
         self._check_open()
         done: asyncio.Future[list[Stored]] = self._loop.create_future()
         at = int(self._clock() * 1000)
-        self._writer.put(Job(session=session, at=at, events=encoded, done=done, forget=forget))
+        self._writer.put(Job(session=session, at=at, encoded=encoded, done=done, forget=forget))
         return await done
 
     def _tell(self, results: list[Result]) -> None:

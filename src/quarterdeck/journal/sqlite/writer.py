@@ -14,8 +14,9 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable
+from functools import cache
+from itertools import chain, count, repeat
 from pathlib import Path
 
 import msgspec
@@ -29,8 +30,8 @@ from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transac
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
-from quarterdeck.journal.stored import Encoded, Stored
-from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, outdone
+from quarterdeck.journal.stored import Encoded, Stored, placed
+from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, telling
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,8 @@ REFOLD_EVENTS = 1000
 INSERT_ROWS = 128
 """Rows of one statement: five values each, and old versions of SQLite take 999 values."""
 
+EVENT_VALUES = 5
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -51,14 +54,9 @@ class Job(Struct, eq=False):
 
     session: str
     at: int
-    events: Sequence[Encoded]
+    encoded: Encoded
     done: asyncio.Future[list[Stored]]
     forget: bool = False
-
-    @property
-    def size(self) -> int:
-        """How many bytes it has."""
-        return sum(len(event.json) for event in self.events)
 
 
 class Result(Struct):
@@ -86,7 +84,8 @@ class _Group(Struct):
     sessions: dict[str, _Known] = field(default_factory=dict)
     rewrite: set[str] = field(default_factory=set)
     """Sessions whose view has changed in more than its counters."""
-    events: list[tuple[int, int, int, int, bytes]] = field(default_factory=list)
+    events: list[int | bytes] = field(default_factory=list)
+    """The values of their rows, one behind the other."""
     opened: list[tuple[int, int, str]] = field(default_factory=list)
     settled: list[tuple[int, int, str]] = field(default_factory=list)
     audit: list[tuple[int, int]] = field(default_factory=list)
@@ -201,8 +200,8 @@ class Writer:
         job = self._queue.get()
         while job is not None:
             jobs.append(job)
-            events += len(job.events)
-            size += job.size
+            events += len(job.encoded.lines)
+            size += job.encoded.size
             if events >= GROUP_EVENTS or size >= GROUP_BYTES:
                 return jobs, False
             try:
@@ -241,41 +240,36 @@ class Writer:
             known = _Known(self._next_number(group), 0, deleted=False)
         if known is None or known.deleted:
             return Result(job, NotFound("session", job.session))
-        if not job.events:
+        if not job.encoded.lines:
             return Result(job, [])
         view = known.view or (self._reader.view(job.session) if known.head else None)
         if job.forget:
             self._flush(group)
             group.forgotten.append((known.number,))
-        stored: list[Stored] = []
-        for event, following in pairwise((*job.events, None)):
-            assert event is not None
-            group.position += 1
-            each = Stored(
-                session=job.session,
-                seq=known.head + len(stored) + 1,
-                position=group.position,
-                at=job.at,
-                event=event.event,
-                json=event.json,
+        stored = placed(job.encoded, job.session, known.head, group.position, job.at)
+        first, last = stored[0], stored[-1]
+        group.position = last.position
+        group.events += chain.from_iterable(
+            zip(
+                count(first.position),
+                repeat(known.number),
+                count(first.seq),
+                repeat(job.at),
+                job.encoded.lines,
+                strict=False,
             )
-            stored.append(each)
-            if following is not None and outdone(view, event.event, following.event):
-                group.events.append((each.position, known.number, each.seq, each.at, each.json))
-            else:
-                view = self._stage_event(group, known.number, view, each)
-        group.sessions[job.session] = _Known(
-            known.number, stored[-1].seq, deleted=job.forget, view=view
         )
+        for each in telling(stored):
+            view = self._fold(group, known.number, view, each)
+        group.sessions[job.session] = _Known(known.number, last.seq, deleted=job.forget, view=view)
         return Result(job, stored)
 
     def _next_number(self, group: _Group) -> int:
         return len(self._sessions.keys() | group.sessions.keys()) + 1  # none ever goes
 
-    def _stage_event(
+    def _fold(
         self, group: _Group, number: int, before: SessionView | None, stored: Stored
     ) -> SessionView:
-        group.events.append((stored.position, number, stored.seq, stored.at, stored.json))
         view = fold(before, stored)
         if before is None or not only_counts(stored.event):
             group.rewrite.add(stored.session)
@@ -323,21 +317,18 @@ class Writer:
         group.opened.clear()
         group.settled.clear()
 
-    def _insert(self, events: list[tuple[int, int, int, int, bytes]]) -> None:
+    def _insert(self, values: list[int | bytes]) -> None:
         """Many rows to a statement: the event loop works on while SQLite carries one out.
 
         Row by row this thread would have to wait for its turn after each of them.
         """
-        at, most = 0, INSERT_ROWS
-        while at < len(events):
-            while most > len(events) - at:  # by halves, so that there are few kinds of statements
-                most //= 2
-            rows = events[at : at + most]
-            places = ",".join(["(?,?,?,?,?)"] * most)
-            # Nothing but question marks is put into it.
-            statement = f"INSERT INTO events VALUES {places}"  # noqa: S608
-            self._connection.execute(statement, tuple(chain.from_iterable(rows)))
-            at += most
+        at, rows = 0, INSERT_ROWS
+        while at < len(values):
+            while rows * EVENT_VALUES > len(values) - at:
+                rows //= 2  # by halves, so that there are few kinds of statements
+            end = at + rows * EVENT_VALUES
+            self._connection.execute(_insert(rows), values[at:end])
+            at = end
 
     def _write_view(self, session: str, known: _Known, *, rewrite: bool) -> None:
         view = known.view
@@ -362,3 +353,11 @@ class Writer:
                 _encoder.encode(view),
             ),
         )
+
+
+@cache
+def _insert(rows: int) -> str:
+    """The statement that stores so many events."""
+    row = f"({','.join('?' * EVENT_VALUES)})"
+    # Nothing but question marks is put into it.
+    return f"INSERT INTO events VALUES {','.join([row] * rows)}"  # noqa: S608

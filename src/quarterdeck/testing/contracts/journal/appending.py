@@ -57,6 +57,22 @@ class AppendContract(Contract):
             assert not {b"\n", b"\r"} & {stored.json[at : at + 1] for at in range(len(stored.json))}
             assert b'[{"type":"text","text":"a\\nb"}]' in stored.json
 
+    async def test_events_that_are_appended_together_are_stored_as_if_they_came_alone(self) -> None:
+        lines = [b'"a"', b'{"b":1}', b"[1,\n2]", b'"\xc3\xa4"', b'[1,\r"\\n"]', b'"\\u0000"']
+        events = [
+            note("x"),
+            *(Said(run="r", number=at, line=Raw(line)) for at, line in enumerate(lines)),
+        ]
+        async with self.journal() as journal:
+            for event in events:
+                await journal.append("a", [event])
+            for count in (2, len(events)):
+                await journal.append("b", events[:count])
+            alone = await journal.read("a")
+            together = await journal.read("b")
+            for one, other in zip([*alone[:2], *alone], together, strict=True):
+                assert (one.event, one.json) == (other.event, other.json)
+
     async def test_an_event_that_could_not_be_read_again_is_refused_with_all_beside_it(
         self,
     ) -> None:
