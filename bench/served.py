@@ -144,10 +144,19 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def memory_bytes(pid: int) -> int:
-    """What a process holds in memory, what it shares with others counted in part."""
+def resident_bytes(pid: int) -> int:
+    """All that a process has in memory, libraries that others use too included."""
+    return _memory(pid, "Rss")
+
+
+def own_bytes(pid: int) -> int:
+    """What a process has in memory for itself alone, which others cannot make less or more."""
+    return _memory(pid, "Anonymous")
+
+
+def _memory(pid: int, name: str) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
+        if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024
     raise RuntimeError(f"/proc says nothing of the memory of {pid}")
 

@@ -1,7 +1,8 @@
 """Rows 10 and 11: what it weighs when nothing happens, and how long it takes to begin.
 
-Memory is the proportional share that Linux counts for a process. What one more session, follower or
-agent costs is the difference that many of them make, divided by their number.
+A process weighs what it has in memory, libraries included. What one more session, follower or agent
+costs is the difference that many of them make to what the process has for itself, divided by their
+number.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import anyio
 from bench.client import Counting
 from bench.journals import begin
 from bench.rounds import interleaved
-from bench.served import Served, memory_bytes, prompt, quiet, served, start, stop
+from bench.served import Served, own_bytes, prompt, quiet, resident_bytes, served, start, stop
 from bench.table import Bar, Kind, Measure, Peer, Sample
 from quarterdeck.cli.deck.place import RUNNER, living_hub
 from quarterdeck.cli.deck.stop import end_runner
@@ -64,19 +65,19 @@ async def _weighed(folder: Path, number: int) -> dict[str, float]:
         sessions = [await client.create(deck.spec()) for _ in range(2)]
         await _ready(deck, sessions)
         await quiet(deck.pid)
-        hub, runner = memory_bytes(deck.pid), memory_bytes(deck.runner)
-        found["hub"] = hub / MB
+        found["hub"] = resident_bytes(deck.pid) / MB
+        hub, runner = own_bytes(deck.pid), own_bytes(deck.runner)
         sessions = [await client.create(deck.spec()) for _ in range(LIVE)]
         await _ready(deck, sessions)
         await quiet(deck.pid)
-        found["live"] = (memory_bytes(deck.pid) - hub) / LIVE / KB
-        found["runner"] = (memory_bytes(deck.runner) - runner) / LIVE / MB
-        hub = memory_bytes(deck.pid)
+        found["live"] = (own_bytes(deck.pid) - hub) / LIVE / KB
+        found["runner"] = (own_bytes(deck.runner) - runner) / LIVE / MB
+        hub = own_bytes(deck.pid)
         followers += [await Counting.connected(url, deck.token, b"\0", 1) for _ in range(FOLLOWERS)]
         for follower in followers:
             follower.say({"t": "follow", "id": "1", "all": True})
         await quiet(deck.pid)
-        found["follower"] = (memory_bytes(deck.pid) - hub) / FOLLOWERS / KB
+        found["follower"] = (own_bytes(deck.pid) - hub) / FOLLOWERS / KB
         for follower in followers:
             follower.close()
     found["ended"] = await _ended(folder, number)
@@ -108,7 +109,7 @@ async def _ended(folder: Path, number: int) -> float:
                 await begin(journal, f"s{session}")
         async with served(folder, name=name, runner=False) as deck:
             await quiet(deck.pid)
-            weights.append(memory_bytes(deck.pid))
+            weights.append(own_bytes(deck.pid))
     return (weights[1] - weights[0]) / ENDED / KB
 
 
@@ -118,7 +119,7 @@ def _bare_interpreter() -> float:
     )
     try:
         time.sleep(0.5)
-        return memory_bytes(process.pid) / MB
+        return resident_bytes(process.pid) / MB
     finally:
         process.communicate(b"\n")
 
