@@ -4,7 +4,8 @@ It speaks the CLI's protocol on stdin and stdout as far as a hub needs it, and i
 library only, so that its start costs little. A prompt is JSON:
 
     {"do": "send", "file": "…"}                 the lines of a file, as fast as they are taken
-    {"do": "pace", "rate": 20, "seconds": 5}    one durable line at a time, each with its time
+    {"do": "pace", "rate": 20, "seconds": 5,    one durable line at a time, each with its time,
+     "at": 12345.6}                             from a time of the clock on
     {"do": "ask", "times": 100}                 asks for a permission, and again when it has it
 
 A line that is to be timed carries the clock of this machine, which all processes share, as
@@ -103,9 +104,10 @@ def send(path: str) -> None:
     write(data)
 
 
-def pace(rate: float, seconds: float) -> None:
+def pace(rate: float, seconds: float, at: float) -> None:
     """So many lines a second, each at its time, whatever became of those before."""
-    start = time.monotonic() + (os.getpid() % 97) / 97 / rate
+    # Agents have neighbouring pids: spread over the interval, and not all at once.
+    start = at + (os.getpid() % 97) / 97 / rate
     for number in range(int(rate * seconds)):
         wait = start + number / rate - time.monotonic()
         if wait > 0:
@@ -155,7 +157,7 @@ def work(content: object) -> str:
     if todo["do"] == "send":
         send(todo["file"])
     elif todo["do"] == "pace":
-        pace(todo["rate"], todo["seconds"])
+        pace(todo["rate"], todo["seconds"], todo["at"])
     elif todo["do"] == "ask":
         return ask(todo["times"])
     return "done"

@@ -104,6 +104,10 @@ class Client:
         wish = {"t": "follow", "sessions": sessions, "live": live, "epoch": self.epoch}
         await self.ask(wish)
 
+    async def unfollow(self) -> None:
+        """Follow nothing any more."""
+        await self.ask({"t": "unfollow", "all": True})
+
     async def until(self, kind: str, session: str | None = None) -> dict[str, Any]:
         """Read on to an event of this kind; gives it."""
         async with asyncio.timeout(WAIT_SECONDS):

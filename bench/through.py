@@ -27,6 +27,8 @@ from bench.table import Bar, Kind, Measure, Peer, Sample, paired
 BURST = 20_000
 FAN_EVENTS, FAN_FOLLOWERS = 3000, 100
 SESSIONS, RATE, PACED_SECONDS = 50, 1000.0, 4.0
+PACED_BEGIN_SECONDS = 2.0
+"""In which fifty turns begin, on a machine that has nothing else to do."""
 ASKS = 60
 WORD = b'"total_tokens"'
 """Stands once in every durable line of the benchmarks."""
@@ -253,6 +255,7 @@ async def paced(folder: Path, rounds: int) -> list[Measure]:
             await client.follow({session: 0}, live=False)
             await client.prompt(session, prompt({"do": "nothing"}))
         await _turns(client, set(sessions))
+        await client.unfollow()  # one follower each is what is measured, and not two
         for _ in range(rounds):
             delays = await _paced_round(deck, client, sessions, each)
             medians.append(statistics.median(delays))
@@ -292,20 +295,24 @@ async def _paced_round(
 ) -> list[float]:
     wanted = int(each * PACED_SECONDS)
     followers: list[Counting] = []
-    for session in sessions:
-        head = (await _view(client, session))["head"]
+    heads = {session: (await _view(client, session))["head"] for session in sessions}
+    for session, head in heads.items():
         url = f"{deck.address}/api/stream"
         follower = await Counting.connected(url, deck.token, WORD, wanted, times=True)
         follower.follow(session, head, client.epoch)
         followers.append(follower)
-    todo = prompt({"do": "pace", "rate": each, "seconds": PACED_SECONDS})
+    # All turns have begun before the first line is timed: a steady pace is what is measured.
+    todo = {"do": "pace", "rate": each, "seconds": PACED_SECONDS}
+    begin = time.monotonic() + PACED_BEGIN_SECONDS
     for session in sessions:
-        await client.prompt(session, todo)
+        await client.prompt(session, prompt({**todo, "at": begin}))
     try:
         async with asyncio.timeout(PACED_SECONDS + 60):
             for follower in followers:
                 await follower.done
+        await client.follow(heads, live=False)
         await _turns(client, set(sessions))
+        await client.unfollow()
         return [delay for follower in followers for delay in follower.delays]
     finally:
         for follower in followers:

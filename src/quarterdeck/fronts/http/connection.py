@@ -1,14 +1,16 @@
 """One client of the stream: what it says, what it is sent, and when it is sent away.
 
 Four tasks that end together: listening, events, live text, and beats. Whatever is sent goes through
-one lock and one bounded wait; a client that reads slowly holds up these tasks and nothing else.
+one lock, and may wait for so long; a client that reads slowly holds up these tasks and nothing else.
 Above is the endpoint; below are the reader of its events and the buffer of its live text.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import time
+from collections.abc import Iterable
 from typing import Protocol, assert_never
 
 import anyio
@@ -63,7 +65,7 @@ class Pace(Fact):
     silence_seconds: float = 60.0
     """After so much silence of the client it is taken for gone."""
     send_seconds: float = 60.0
-    """How long a frame may wait for a client that does not read."""
+    """How long a frame may wait for a client that does not read; a quarter longer at the most."""
     sessions: int = 1000
     commands: int = 16
     """Commands of one client that are under way at once."""
@@ -106,13 +108,15 @@ class Connection:
         self._reader = Reader(self._deck)
         self._live = LiveText(self._deck.so_far)
         self._wants_live = False
-        self._turn = anyio.Lock()
+        self._turn = asyncio.Lock()
         self._waiting = anyio.CancelScope()
+        self._at_rest = False
         self._scope = anyio.CancelScope()
         self._close: tuple[int, str] | None = None
         self._gone = False
         self._commands = 0
         self._heard_at = self._sent_at = time.monotonic()
+        self._writing_since: float | None = None
 
     def hear(self, delta: Deltas) -> None:
         """There is a piece of live text; it is for those who follow its session."""
@@ -191,7 +195,8 @@ class Connection:
                 self._reader.unfollow(frame.sessions, everything=frame.all)
             answer = Following(id=frame.id, sessions=places, all=self._reader.everything)
             await self._write(msgspec.json.encode(answer).decode())
-        self._waiting.cancel()
+        if self._at_rest:
+            self._waiting.cancel()
 
     def _follow(self, frame: Follow, found: set[str]) -> None:
         wanted = {session: frame.sessions[session] for session in found}
@@ -235,22 +240,43 @@ class Connection:
     # --- what the client is sent ---------------------------------------------------------------
 
     async def _send_events(self) -> None:
+        batch: list[Stored] | None = None
         try:
-            while (batch := await self._next_events()) is None or batch:
-                for part in batches(batch or []):
-                    async with self._turn:
-                        # Live text that came before these events is not to follow them.
-                        await self._write_live()
-                        await self._write(self._shared.frames.frame(part))
+            while batch is None or batch:
+                await self._write_events(batch or ())
+                batch = await self._send_followed()
             self._end(RESTARTING, "the hub stops")
         except JournalError as error:
             self._end(UNAVAILABLE, problem_of(error).title)
 
-    async def _next_events(self) -> list[Stored] | None:
-        """The next events; None when something else is followed now, and no more at the end."""
+    async def _send_followed(self) -> list[Stored] | None:
+        """Send events as they come, until something else is followed; none of them at the end.
+
+        What came at that very moment is given back unsent, for nothing is sent in a scope that is
+        cancelled. The scope serves for many waits: to make one takes as long as to send an event.
+        """
         with anyio.CancelScope() as self._waiting:
-            return await self._reader.next()
+            while batch := await self._next_events():
+                if self._waiting.cancel_called:
+                    return batch
+                await self._write_events(batch)
+            return []
         return None
+
+    async def _next_events(self) -> list[Stored]:
+        """The next events, none when the hub stops. Only this wait is ever cancelled."""
+        self._at_rest = True
+        try:
+            return await self._reader.next()
+        finally:
+            self._at_rest = False
+
+    async def _write_events(self, batch: Iterable[Stored]) -> None:
+        for part in batches(batch):
+            async with self._turn:
+                # Live text that came before these events is not to follow them.
+                await self._write_live()
+                await self._write(self._shared.frames.frame(part))
 
     async def _send_live(self) -> None:
         while True:
@@ -259,17 +285,22 @@ class Connection:
                 await self._write_live()
 
     async def _write_live(self) -> None:
-        for frame in self._live.take():
-            await self._write(msgspec.json.encode(frame).decode())
+        if self._live.bell.is_set():
+            for frame in self._live.take():
+                await self._write(msgspec.json.encode(frame).decode())
 
     async def _beat(self) -> None:
+        step = min(self._pace.beat_seconds, self._pace.send_seconds / 4)
         while True:
-            await anyio.sleep(self._pace.beat_seconds)
+            await anyio.sleep(step)
             if not self._shared.access.is_valid(self._person):
                 self._end(NOT_WELCOME, "access was taken back, or has run out")
             now = time.monotonic()
             if now - self._heard_at > self._pace.silence_seconds:
                 self._end(TOO_SLOW, "nothing was heard for too long")
+            since = self._writing_since
+            if since is not None and now - since >= self._pace.send_seconds:
+                self._end(TOO_SLOW, "the frames are not read")
             if now - self._sent_at >= self._pace.beat_seconds and not self._turn.locked():
                 await self._say(Beat())
 
@@ -294,17 +325,21 @@ class Connection:
             await self._write(msgspec.json.encode(frame).decode())
 
     async def _write(self, text: str) -> None:
-        """Send a frame; whoever calls holds the turn."""
-        with anyio.move_on_after(self._pace.send_seconds) as slow:
-            try:
-                await self._send({"type": "websocket.send", "text": text})
-                self._sent_at = time.monotonic()
-            except (OSError, RuntimeError):
-                # The server closed it by itself and has not said so yet.
-                self._gone = True
-                self._scope.cancel()
-        if slow.cancelled_caught:
-            self._end(TOO_SLOW, "the frames are not read")
+        """Send a frame; whoever calls holds the turn.
+
+        It is the beats that look whether it takes too long: a timer for each frame, of which
+        nearly none is ever needed, would take longer than to send it.
+        """
+        self._writing_since = time.monotonic()
+        try:
+            await self._send({"type": "websocket.send", "text": text})
+            self._sent_at = time.monotonic()
+        except (OSError, RuntimeError):
+            # The server closed it by itself and has not said so yet.
+            self._gone = True
+            self._scope.cancel()
+        finally:
+            self._writing_since = None
 
     async def _say_goodbye(self, code: int, reason: str) -> None:
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):

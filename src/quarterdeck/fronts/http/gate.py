@@ -155,7 +155,7 @@ def _not_for_pages(scope: Scope, endpoint: ASGIApp | None) -> ASGIApp:
 async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit: Visit) -> None:
     """Have the app answer, with headers that keep browsers from harm."""
     private = path_of(scope).startswith("/api/") or path_of(scope) == "/metrics"
-    begun = scope["type"] == "websocket"
+    socket = begun = scope["type"] == "websocket"
 
     async def hardened(message: Message) -> None:
         nonlocal begun
@@ -165,7 +165,7 @@ async def _pass(app: ASGIApp, scope: Scope, receive: Receive, send: Send, visit:
         await send(message)
 
     try:
-        await app(scope, receive, hardened)
+        await app(scope, receive, send if socket else hardened)
     except asyncio.CancelledError:
         # The server stops and has waited long enough. This is the end of the request's task: there
         # is nobody above who needs to know, but a client who does.
