@@ -1,7 +1,7 @@
 """One client of the stream: what it says, what it is sent, and when it is sent away.
 
 Four tasks that end together: listening, events, live text, and beats. Whatever is sent goes through
-one lock, and may wait for so long; a client that reads slowly holds up these tasks and nothing else.
+one lock, and may wait for a while; a client that reads slowly holds up these tasks and no others.
 Above is the endpoint; below are the reader of its events and the buffer of its live text.
 """
 
