@@ -19,11 +19,21 @@ from typing import Protocol, Self
 from quarterdeck.domain.events import Event
 from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.chain import Link
-from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.stored import Passage, Stored
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
 
-__all__ = ["AskRecord", "Chain", "Follower", "Journal", "Log", "Overview", "Stored", "Usage"]
+__all__ = [
+    "AskRecord",
+    "Chain",
+    "Follower",
+    "Journal",
+    "Log",
+    "Overview",
+    "Passage",
+    "Stored",
+    "Usage",
+]
 
 PAGE_EVENTS = 1000
 """How many events a page has when nobody says otherwise."""
@@ -43,6 +53,16 @@ class Follower(Protocol):
 
     async def __anext__(self) -> list[Stored]:
         """The next events, at least one. A session's are in their order."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether there are events to be given at once."""
+
+    async def next_text(self) -> list[Stored] | Passage:
+        """As above, for whoever passes events on; and none of them at the end.
+
+        What has to be read from the journal may come as text: nobody decodes it then.
+        """
 
 
 class AskRecord(Fact):
@@ -68,6 +88,12 @@ class Log(Protocol):
         """The events of a session that follow the number `after`, a page at a time.
 
         A page may have fewer events than `limit`, if they are large. An empty one is the end.
+        """
+
+    async def passage(self, session: str, *, after: int = 0) -> Passage | None:
+        """The events of a session that follow the number `after`, as text; a frame of them.
+
+        None when there are none, or the first is one that has to be read.
         """
 
     async def head(self, session: str) -> int:

@@ -7,12 +7,13 @@ is, so that there is no seam between the journal and the tail.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Self
+from typing import Self, TypeVar
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.journal.base import Follower
-from quarterdeck.journal.stored import Stored, check_session
+from quarterdeck.journal.stored import Passage, Stored, check_session
 from quarterdeck.journal.tail import Tail
 
 BATCH_EVENTS = 500
@@ -21,6 +22,9 @@ BATCH_EVENTS = 500
 ReadSession = Callable[[str, int, int], Awaitable[list[Stored]]]
 """A page of a session: its id, after which number, how many."""
 
+ReadText = Callable[[str, int], Awaitable[Passage | None]]
+"""A passage of a session: its id, after which number."""
+
 ReadAll = Callable[[int, int], Awaitable[list[Stored]]]
 """A page of all sessions: after which position, how many."""
 
@@ -28,6 +32,7 @@ ReadAll = Callable[[int, int], Awaitable[list[Stored]]]
 def follow(
     tail: Tail,
     read: ReadSession,
+    read_text: ReadText,
     read_all: ReadAll,
     cursors: Mapping[str, int] | None,
     after: int | None,
@@ -44,7 +49,7 @@ def follow(
         check_session(session)
         if not 0 <= seq <= (head := tail.heads.get(session, 0)):
             raise UsageError(f"session {session}: {seq} is no number from 0 to {head}")
-    return SessionsFollower(tail, read, cursors)
+    return SessionsFollower(tail, read, read_text, cursors)
 
 
 class EverythingFollower:
@@ -73,13 +78,25 @@ class EverythingFollower:
             return batch
         raise StopAsyncIteration
 
+    @property
+    def behind(self) -> bool:
+        """Whether it can go on at once."""
+        return self._position < self._tail.position
+
+    async def next_text(self) -> list[Stored]:
+        """The next events. Whoever follows all of them is seldom far behind: they are no text."""
+        return await anext(self, [])
+
 
 class SessionsFollower:
     """Follows some sessions, each in its order."""
 
-    def __init__(self, tail: Tail, read: ReadSession, cursors: Mapping[str, int]) -> None:
+    def __init__(
+        self, tail: Tail, read: ReadSession, read_text: ReadText, cursors: Mapping[str, int]
+    ) -> None:
         self._tail = tail
         self._read = read
+        self._read_text = read_text
         self._cursors = dict(cursors)
 
     def __aiter__(self) -> Self:
@@ -87,43 +104,81 @@ class SessionsFollower:
 
     async def __anext__(self) -> list[Stored]:
         """The next events; new ones of several sessions in the order in which they came."""
+        behind = await self._news()
+        return self._recent(behind) or await self._stored(behind[0])
+
+    @property
+    def behind(self) -> bool:
+        """Whether it can go on at once."""
+        return bool(self._those_behind())
+
+    async def next_text(self) -> list[Stored] | Passage:
+        """The same; what the tail has no more is text, as far as it can be."""
+        with contextlib.suppress(StopAsyncIteration):
+            behind = await self._news()
+            if new := self._recent(behind):
+                return new
+            first = behind[0]
+            passage = await _from(self._tail, self._read_text(first, self._cursors[first]))
+            if passage is None:
+                return await self._stored(first)
+            self._advance(first, passage.last)
+            return passage
+        return []
+
+    def _those_behind(self) -> list[str]:
+        heads = self._tail.heads
+        return [session for session, seq in self._cursors.items() if seq < heads.get(session, 0)]
+
+    async def _news(self) -> list[str]:
+        """Wait until there is some; gives the sessions that have any."""
         while not self._tail.closed:
-            behind = [s for s, seq in self._cursors.items() if seq < self._tail.heads.get(s, 0)]
-            if not behind:
-                await self._tail.wait(self._cursors)
-                continue
-            first = behind[0]  # it has waited longest: news of others must not keep it waiting
-            if self._tail.recent(first, self._cursors[first], 1):
-                return self._recent(behind)
-            page = self._read(first, self._cursors[first], BATCH_EVENTS)
-            batch = await _page(self._tail, page, f"{self._cursors[first]} of session {first}")
-            self._advance(first, batch)
-            return batch
+            if behind := self._those_behind():
+                return behind
+            await self._tail.wait(self._cursors)
         raise StopAsyncIteration
 
     def _recent(self, behind: list[str]) -> list[Stored]:
+        """What the tail has; nothing if it has not what the first of these needs."""
         batch: list[Stored] = []
         for session in behind:
             room = BATCH_EVENTS - len(batch)
-            if room and (new := self._tail.recent(session, self._cursors[session], room)):
-                self._advance(session, new)
+            new = self._tail.recent(session, self._cursors[session], room) if room else []
+            if new:
+                self._advance(session, new[-1].seq)
                 batch += new
+            elif not batch:
+                return []  # it has waited longest: news of others must not keep it waiting
         batch.sort(key=lambda stored: stored.position)
         return batch
 
-    def _advance(self, session: str, batch: list[Stored]) -> None:
+    async def _stored(self, session: str) -> list[Stored]:
+        after = self._cursors[session]
+        page = self._read(session, after, BATCH_EVENTS)
+        batch = await _page(self._tail, page, f"{after} of session {session}")
+        self._advance(session, batch[-1].seq)
+        return batch
+
+    def _advance(self, session: str, seq: int) -> None:
         # To the end of the row: else a busy session would keep the others waiting.
         del self._cursors[session]
-        self._cursors[session] = batch[-1].seq
+        self._cursors[session] = seq
 
 
 async def _page(tail: Tail, reading: Awaitable[list[Stored]], after: str) -> list[Stored]:
+    page = await _from(tail, reading)
+    if not page:
+        raise JournalError(f"the journal lacks the events after {after}", code="damaged")
+    return page
+
+
+_Read = TypeVar("_Read")
+
+
+async def _from(tail: Tail, reading: Awaitable[_Read]) -> _Read:
     try:
-        page = await reading
+        return await reading
     except JournalError:
         if tail.closed:  # under our hands: that is an end, and no failure
             raise StopAsyncIteration from None
         raise
-    if not page:
-        raise JournalError(f"the journal lacks the events after {after}", code="damaged")
-    return page

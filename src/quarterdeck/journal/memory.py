@@ -19,11 +19,13 @@ from quarterdeck.journal.chain import Link, digest_of, genesis, is_chained, seal
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.stored import (
     Encoded,
+    Passage,
     Stored,
     check_page,
     check_session,
     encode,
     page,
+    passage,
     placed,
     stored_size,
 )
@@ -81,6 +83,11 @@ class MemoryJournal:
         start = bisect_right(known.events, after, key=lambda stored: stored.seq)
         return page(islice(known.events, start, None), limit, stored_size)
 
+    async def passage(self, session: str, *, after: int = 0) -> Passage | None:
+        """A session's events as text."""
+        stored = await self.read(session, after=after)
+        return passage(session, ((each.seq, each.position, each.at, each.json) for each in stored))
+
     async def head(self, session: str) -> int:
         """The number of the session's last event."""
         check_session(session)
@@ -91,7 +98,8 @@ class MemoryJournal:
         self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
     ) -> Follower:
         """Events as they happen."""
-        return follow(self._tail, self._page, self._page_of_all, cursors, after)
+        read, read_all = self._page, self._page_of_all
+        return follow(self._tail, read, self._passage, read_all, cursors, after)
 
     async def summaries(
         self, *, after: str | None = None, limit: int = 100, archived: bool | None = False
@@ -237,6 +245,9 @@ class MemoryJournal:
 
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self.read(session, after=after, limit=limit)
+
+    async def _passage(self, session: str, after: int) -> Passage | None:
+        return await self.passage(session, after=after)
 
     async def _page_of_all(self, after: int, limit: int) -> list[Stored]:
         await self._open()

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import repeat
 from typing import TypeVar
 
 import msgspec
+from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.domain.events import AnyEvent, Event
+from quarterdeck.domain.events import AnyEvent, Event, SessionCreated, SpecChanged
 from quarterdeck.domain.structs import Fact
 
 PAGE_BYTES = 4 * 1024 * 1024
@@ -22,6 +24,9 @@ PAGE_BYTES = 4 * 1024 * 1024
 
 MOST_EVENTS = 5000
 """No page has more events than this, whatever is asked for."""
+
+PASSAGE_BYTES = 256 * 1024
+"""A passage is not made larger than this, unless its only event is."""
 
 _LARGEST = 2**63 - 1
 _LONGEST_NAME = 128
@@ -31,6 +36,12 @@ _FAULTS = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+_skim = msgspec.json.Decoder(Raw)
+
+_WITH_A_SPEC = tuple(
+    f'{{"kind":"{kind.__struct_config__.tag}"'.encode() for kind in (SessionCreated, SpecChanged)
+)
+"""How the events begin that are in no passage: a spec has secrets in it."""
 
 
 class Stored(Fact, kw_only=False, gc=False):
@@ -50,6 +61,16 @@ class Stored(Fact, kw_only=False, gc=False):
     event: AnyEvent
     json: bytes
     """The event as it is stored: one line of UTF-8, which can be passed on as it is."""
+
+
+class Passage(Fact):
+    """Events of a session that follow each other, as text that can be passed on as it is."""
+
+    session: str
+    last: int
+    """The number of the last of them."""
+    text: str
+    """Each as `envelope` makes it, with commas between them. None of them has a spec."""
 
 
 class Encoded(Fact):
@@ -123,6 +144,41 @@ def decode(data: bytes, path: object, session: str, seq: int) -> AnyEvent:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         where = f"event {seq} of session {session} in {path}"
         raise JournalError(f"{where} is damaged: {error}", code="damaged") from error
+
+
+def envelope(session: str, seq: int, position: int, at: int, json: bytes) -> bytes:
+    """An event in its place, as JSON."""
+    return _envelope(session) % (seq, position, at, json)
+
+
+@lru_cache(maxsize=1024)
+def _envelope(session: str) -> bytes:
+    name = _encoder.encode(session).replace(b"%", b"%%")
+    return b'{"session":%b,"seq":%%d,"position":%%d,"at":%%d,"event":%%b}' % name
+
+
+def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> Passage | None:
+    """The first of a session's events: number, position, time, and bytes of each.
+
+    None when there are none, when the first has a spec, or one cannot be read: whoever decodes them
+    one by one finds out.
+    """
+    parts: list[bytes] = []
+    size = last = 0
+    form = _envelope(session)
+    for row in rows:
+        json = row[3]
+        size += len(json)
+        if json.startswith(_WITH_A_SPEC) or (parts and size > PASSAGE_BYTES):
+            break
+        parts.append(form % row)
+        last = row[0]
+    text = b",".join(parts)
+    try:
+        _skim.decode(b"[%b]" % text)
+        return Passage(session=session, last=last, text=text.decode()) if parts else None
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def check_session(session: str) -> None:

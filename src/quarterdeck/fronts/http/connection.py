@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable
 from typing import Protocol, assert_never
 
 import anyio
@@ -22,7 +21,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import Message, Receive, Send
 from quarterdeck.fronts.http.asking import decode_command, do
-from quarterdeck.fronts.http.events import Frames, batches
+from quarterdeck.fronts.http.events import Events, Frames, batches
 from quarterdeck.fronts.http.live import LiveText
 from quarterdeck.fronts.http.problems import problem, problem_of
 from quarterdeck.fronts.http.reader import Reader
@@ -44,7 +43,6 @@ from quarterdeck.fronts.http.words import (
     Unfollow,
 )
 from quarterdeck.hub.deck import Deck, Deltas
-from quarterdeck.journal.base import Stored
 
 BAD_FRAME = 4400
 NOT_WELCOME = 4401
@@ -240,7 +238,7 @@ class Connection:
     # --- what the client is sent ---------------------------------------------------------------
 
     async def _send_events(self) -> None:
-        batch: list[Stored] | None = None
+        batch: Events | None = None
         try:
             while batch is None or batch:
                 await self._write_events(batch or ())
@@ -249,7 +247,7 @@ class Connection:
         except JournalError as error:
             self._end(UNAVAILABLE, problem_of(error).title)
 
-    async def _send_followed(self) -> list[Stored] | None:
+    async def _send_followed(self) -> Events | None:
         """Send events as they come, until something else is followed; none of them at the end.
 
         What came at that very moment is given back unsent, for nothing is sent in a scope that is
@@ -263,7 +261,7 @@ class Connection:
             return []
         return None
 
-    async def _next_events(self) -> list[Stored]:
+    async def _next_events(self) -> Events:
         """The next events, none when the hub stops. Only this wait is ever cancelled."""
         self._at_rest = True
         try:
@@ -271,7 +269,7 @@ class Connection:
         finally:
             self._at_rest = False
 
-    async def _write_events(self, batch: Iterable[Stored]) -> None:
+    async def _write_events(self, batch: Events) -> None:
         for part in batches(batch):
             async with self._turn:
                 # Live text that came before these events is not to follow them.

@@ -6,31 +6,25 @@ Above are the routes and the stream.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from quarterdeck.fronts.http.masking import masked_json
-from quarterdeck.journal.base import Stored
+from quarterdeck.journal import stored as journal
+from quarterdeck.journal.base import Passage, Stored
 
 FRAME_BYTES = 256 * 1024
 """A frame is closed when it has this much. A single event may be larger, and is a frame alone."""
 
-
-@lru_cache(maxsize=1024)
-def _name(session: str) -> bytes:
-    return msgspec.json.encode(session)
+Events = Sequence[Stored] | Passage
+"""Events on their way to a client. In a passage there is nothing to mask."""
 
 
 def envelope(stored: Stored) -> bytes:
     """An event in its place, as JSON: what `EventShape` describes."""
-    return b'{"session":%b,"seq":%d,"position":%d,"at":%d,"event":%b}' % (
-        _name(stored.session),
-        stored.seq,
-        stored.position,
-        stored.at,
-        masked_json(stored),
+    return journal.envelope(
+        stored.session, stored.seq, stored.position, stored.at, masked_json(stored)
     )
 
 
@@ -43,8 +37,11 @@ def page(epoch: str, events: Sequence[Stored], following: int | None) -> bytes:
     )
 
 
-def batches(events: Iterable[Stored]) -> Iterator[list[Stored]]:
+def batches(events: Events) -> Iterator[Events]:
     """Events in their order, as many to a batch as fit a frame."""
+    if isinstance(events, Passage):
+        yield events
+        return
     batch: list[Stored] = []
     size = 0
     for stored in events:
@@ -66,8 +63,10 @@ class Frames:
         self._head = f'{{"t":"events","epoch":{msgspec.json.encode(epoch).decode()},"events":['
         self._made: dict[tuple[str, int, int], str] = {}
 
-    def frame(self, batch: Sequence[Stored]) -> str:
+    def frame(self, batch: Events) -> str:
         """The frame for these events."""
+        if isinstance(batch, Passage):  # read by one client, for itself
+            return f"{self._head}{batch.text}]}}"
         key = _key(batch)
         if key is not None and (made := self._made.get(key)) is not None:
             return made

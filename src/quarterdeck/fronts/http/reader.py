@@ -9,12 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 
-from quarterdeck.domain.errors import NotFound
+from quarterdeck.fronts.http.events import Events
 from quarterdeck.hub.deck import Deck
-from quarterdeck.journal.base import Follower, Stored
-
-PAGE = 500
-"""Events of history that are read at once."""
+from quarterdeck.journal.base import Follower, Passage, Stored
 
 
 class Reader:
@@ -29,7 +26,10 @@ class Reader:
         self._cursors: dict[str, int] = {}
         self._everything = False
         self._follower: Follower | None = None
-        self._behind: list[str] = []
+        self._behind: set[str] = set()
+        """While all are followed: sessions whose history comes first."""
+        self._history: Follower | None = None
+        """Reads it."""
 
     @property
     def everything(self) -> bool:
@@ -56,38 +56,42 @@ class Reader:
                 # First the bell, then the history: what happens in between comes twice, and is
                 # told apart by its number.
                 self._follower = self._deck.follow()
-                self._behind = list(together)
+                self._behind = set(together)
             else:
-                self._behind += [session for session in cursors if session not in self._behind]
+                self._behind |= cursors.keys()
             self._everything = True
         else:
             self._follower = self._deck.follow(together) if together else None
         self._cursors = together
+        self._read_history()
 
     def unfollow(self, sessions: Collection[str], *, everything: bool = False) -> None:
         """Follow these no more; or none at all. While all are followed, these are too."""
         kept = {session: seq for session, seq in self._cursors.items() if session not in sessions}
-        self._behind = [session for session in self._behind if session in kept]
+        self._behind &= kept.keys()
         self._cursors = {} if everything else kept
         if everything:
-            self._everything, self._follower, self._behind = False, None, []
+            self._everything, self._follower, self._behind = False, None, set()
         elif not self._everything:
             self._follower = self._deck.follow(kept) if kept else None
+        self._read_history()
 
-    async def next(self) -> list[Stored]:
+    async def next(self) -> Events:
         """The next events; none when the hub stops. A cancelled wait loses nothing."""
         while True:
-            if self._behind:
-                batch = await self._history(self._behind[0])
-            elif (follower := self._follower) is None:
+            follower = self._source()
+            if follower is None:
                 await asyncio.Event().wait()  # until the wait is cancelled, to follow something
                 continue
-            else:
-                batch = await anext(follower, [])
-                if self._follower is not follower:
-                    continue  # another took its place, and begins where we are
-                if not batch:
-                    return []
+            batch: Events = await follower.next_text()
+            if follower not in (self._history, self._follower):
+                continue  # another took its place, and begins where we are
+            if not batch:
+                return []
+            if isinstance(batch, Passage):
+                self._cursors[batch.session] = batch.last
+                return batch
+            if follower is not self._history:
                 batch = [stored for stored in batch if self._is_new(stored)]
             for stored in batch:
                 if stored.session in self._cursors:
@@ -95,19 +99,16 @@ class Reader:
             if batch:
                 return batch
 
-    async def _history(self, session: str) -> list[Stored]:
-        after = self._cursors[session]
-        try:
-            page = await self._deck.events(session, after=after, limit=PAGE)
-        except NotFound:
-            page = []  # deleted meanwhile, which the follower tells
-        if self._cursors.get(session) != after or session not in self._behind:
-            return []  # something else is wanted by now
-        self._behind.remove(session)
-        if page:
-            # To the end of the row: else one long history would keep the others waiting.
-            self._behind.append(session)
-        return page
+    def _read_history(self) -> None:
+        """Read it from where we are."""
+        cursors = {session: self._cursors[session] for session in self._behind}
+        self._history = self._deck.follow(cursors) if cursors else None
+
+    def _source(self) -> Follower | None:
+        """Who has the next events. None: nothing is followed."""
+        if self._history is not None and not self._history.behind:
+            self._history, self._behind = None, set()
+        return self._history or self._follower
 
     def _is_new(self, stored: Stored) -> bool:
         # What is behind reads the journal up to its end, and this is in it.

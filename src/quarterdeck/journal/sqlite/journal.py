@@ -27,7 +27,7 @@ from quarterdeck.journal.sqlite.file import Lock, complaints, prepare
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
-from quarterdeck.journal.stored import Stored, check_page, check_session, encode
+from quarterdeck.journal.stored import Passage, Stored, check_page, check_session, encode
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
@@ -120,6 +120,12 @@ class SqliteJournal:
         limit = check_page(after, limit)
         return await self._ask(lambda reader: reader.session(session, after, limit))
 
+    async def passage(self, session: str, *, after: int = 0) -> Passage | None:
+        """A session's events as text."""
+        check_session(session)
+        check_page(after, 1)
+        return await self._passage(session, after)
+
     async def head(self, session: str) -> int:
         """The number of the session's last event."""
         check_session(session)
@@ -130,7 +136,8 @@ class SqliteJournal:
         self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
     ) -> Follower:
         """Events as they happen."""
-        return follow(self._tail, self._page, self._page_of_all, cursors, after)
+        read, read_all = self._page, self._page_of_all
+        return follow(self._tail, read, self._passage, read_all, cursors, after)
 
     # --- what they come to ---------------------------------------------------------------------
 
@@ -273,6 +280,9 @@ class SqliteJournal:
 
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self._ask(lambda reader: reader.session(session, after, limit))
+
+    async def _passage(self, session: str, after: int) -> Passage | None:
+        return await self._ask(lambda reader: reader.passage(session, after))
 
     async def _page_of_all(self, after: int, limit: int) -> list[Stored]:
         return await self._ask(lambda reader: reader.everything(after, limit))

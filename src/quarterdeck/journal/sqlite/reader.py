@@ -20,9 +20,20 @@ from quarterdeck.journal.base import AskRecord
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
 from quarterdeck.journal.sqlite.usage import read_limits, read_usage
-from quarterdeck.journal.stored import PAGE_BYTES, Stored, decode, page, stored_size
+from quarterdeck.journal.stored import (
+    PAGE_BYTES,
+    Passage,
+    Stored,
+    decode,
+    page,
+    passage,
+    stored_size,
+)
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView, ask_view
+
+PASSAGE_EVENTS = 2000
+"""No passage has more: so many of the smallest fill a frame."""
 
 _views = msgspec.json.Decoder(SessionView)
 
@@ -43,12 +54,7 @@ class Reader:
         # Long sessions are read whole: one name for all rows, and no step more than there must be.
         found: list[Stored] = []
         size = 0
-        rows = self._connection.execute(
-            "SELECT seq, position, at, json FROM events WHERE session ="
-            " (SELECT number FROM sessions WHERE session = ?) AND seq > ? ORDER BY seq LIMIT ?",
-            (session, after, limit),
-        )
-        with closing(rows):
+        with closing(self._rows(session, after, limit)) as rows:
             for seq, position, at, json in rows:
                 event = decode(json, self._path, session, seq)
                 found.append(
@@ -60,6 +66,18 @@ class Reader:
                 if size >= PAGE_BYTES:
                     break
         return found
+
+    def passage(self, session: str, after: int) -> Passage | None:
+        """A session's events as text."""
+        with closing(self._rows(session, after, PASSAGE_EVENTS)) as rows:
+            return passage(session, rows)
+
+    def _rows(self, session: str, after: int, limit: int) -> sqlite3.Cursor:
+        return self._connection.execute(
+            "SELECT seq, position, at, json FROM events WHERE session ="
+            " (SELECT number FROM sessions WHERE session = ?) AND seq > ? ORDER BY seq LIMIT ?",
+            (session, after, limit),
+        )
 
     def everything(self, after: int, limit: int) -> list[Stored]:
         """A page of all events."""
