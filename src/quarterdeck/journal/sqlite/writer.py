@@ -14,7 +14,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain, count, repeat
 from pathlib import Path
@@ -44,7 +44,11 @@ REFOLD_EVENTS = 1000
 INSERT_ROWS = 128
 """Rows of one statement: five values each, and old versions of SQLite take 999 values."""
 
-EVENT_VALUES = 5
+FEW_ROWS = 16
+"""Up to here there is a statement for each number of rows; beyond, one for each power of two."""
+
+ROW_VALUES = 5
+"""What is bound for each row: of an event, and of a session's counters."""
 
 _encoder = msgspec.json.Encoder()
 
@@ -156,7 +160,7 @@ class Writer:
                 if not known.deleted:  # of a deleted one the events are gone, and the sums stay
                     forget(self._connection, known.number)
                 usage.write(self._connection)
-                self._write_view(session, replace(known, view=view), rewrite=True)
+                self._write_view(session, replace(known, view=view))
 
     @property
     def heads(self) -> dict[str, int]:
@@ -297,7 +301,7 @@ class Writer:
             for table in ("events", "asks", "audit"):
                 delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these three
                 self._connection.executemany(delete, group.forgotten)
-        self._insert(group.events)
+        self._write_rows(_insert, group.events)
         # Most groups have events and nothing else, and the emptiest statement takes its time.
         for statement, rows in (
             ("INSERT INTO audit VALUES (?, ?)", group.audit),
@@ -308,8 +312,13 @@ class Writer:
             if rows:
                 self._connection.executemany(statement, rows)
         group.usage.write(self._connection)
+        counters: list[int] = []
         for session, known in group.sessions.items():
-            self._write_view(session, known, rewrite=session in group.rewrite)
+            if session in group.rewrite:
+                self._write_view(session, known)
+            elif known.view is not None:
+                counters += _counters(known, known.view)
+        self._write_rows(_count, counters)
         group.forgotten.clear()
         group.events.clear()
         group.audit.clear()
@@ -317,34 +326,27 @@ class Writer:
         group.opened.clear()
         group.settled.clear()
 
-    def _insert(self, values: list[int | bytes]) -> None:
+    def _write_rows(self, statement: Callable[[int], str], values: Sequence[int | bytes]) -> None:
         """Many rows to a statement: the event loop works on while SQLite carries one out.
 
         Row by row this thread would have to wait for its turn after each of them.
         """
-        at, rows = 0, INSERT_ROWS
-        while at < len(values):
-            while rows * EVENT_VALUES > len(values) - at:
-                rows //= 2  # by halves, so that there are few kinds of statements
-            end = at + rows * EVENT_VALUES
-            self._connection.execute(_insert(rows), values[at:end])
+        at = 0
+        while left := (len(values) - at) // ROW_VALUES:
+            rows = left if left <= FEW_ROWS else min(INSERT_ROWS, 1 << (left.bit_length() - 1))
+            end = at + rows * ROW_VALUES
+            self._connection.execute(statement(rows), values[at:end])
             at = end
 
-    def _write_view(self, session: str, known: _Known, *, rewrite: bool) -> None:
+    def _write_view(self, session: str, known: _Known) -> None:
         view = known.view
         if view is None:
             return
-        counters = (known.head, view.updated, view.said, view.sent)
-        if not rewrite:
-            self._connection.execute(
-                "UPDATE sessions SET head = ?, updated = ?, said = ?, sent = ? WHERE number = ?",
-                (*counters, known.number),
-            )
-            return
+        number, *counters = _counters(known, view)
         self._connection.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                known.number,
+                number,
                 session,
                 *counters,
                 view.archived,
@@ -355,9 +357,28 @@ class Writer:
         )
 
 
+def _counters(known: _Known, view: SessionView) -> tuple[int, ...]:
+    return known.number, known.head, view.updated, view.said, view.sent
+
+
+@cache
+def _count(rows: int) -> str:
+    """The statement that writes the counters of so many sessions, which are all there.
+
+    So it never inserts: it is an insert only because an update takes one row at a time.
+    """
+    row = "(?, '', ?, ?, ?, ?, 0, 0, 0, x'')"
+    # Nothing but question marks is put into it.
+    return (
+        f"INSERT INTO sessions VALUES {','.join([row] * rows)}"  # noqa: S608
+        " ON CONFLICT (number) DO UPDATE SET head = excluded.head, updated = excluded.updated,"
+        " said = excluded.said, sent = excluded.sent"
+    )
+
+
 @cache
 def _insert(rows: int) -> str:
     """The statement that stores so many events."""
-    row = f"({','.join('?' * EVENT_VALUES)})"
+    row = f"({','.join('?' * ROW_VALUES)})"
     # Nothing but question marks is put into it.
     return f"INSERT INTO events VALUES {','.join([row] * rows)}"  # noqa: S608
