@@ -54,6 +54,10 @@ BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
 TRY_AGAIN = 1013
 """What it said could not be journalled: it keeps that, and says it again."""
 CLOSE_SECONDS = 2.0
+HAVE_SECONDS = 0.25
+HAVE_LINES = 64
+"""What we have is said after so long, or when it is so many lines more than was said last. A runner
+only keeps them until then; to say it line by line would cost both sides as much as the line."""
 LOCAL = "local"
 """What the hub's own machine is called when nobody gave it another name."""
 
@@ -109,6 +113,8 @@ class _Port:
         self._runners = runners
         self._synced = False
         self._given = 0
+        self._told = 0
+        self._telling: asyncio.TimerHandle | None = None
 
     def write(self, number: int, line: bytes) -> None:
         if number <= self._given:
@@ -120,7 +126,18 @@ class _Port:
 
     def have(self, upto: int) -> None:
         self.upto = max(self.upto, upto)
-        if self.wire is not None:
+        if self.upto - self._told >= HAVE_LINES:
+            self.tell()
+        elif self._telling is None and self.upto > self._told:
+            self._telling = asyncio.get_running_loop().call_later(HAVE_SECONDS, self.tell)
+
+    def tell(self) -> None:
+        """Say what we have, if it is news and somebody is there."""
+        if self._telling is not None:
+            self._telling.cancel()
+            self._telling = None
+        if self.wire is not None and self.upto > self._told:
+            self._told = self.upto
             self.wire.put(Have(upto=self.upto))
 
     def stop(self, *, force: bool = False) -> None:
@@ -140,6 +157,7 @@ class _Port:
         """Its socket is there: say what we have, and wait to hear what was written."""
         self.wire = wire
         self._synced = False
+        self._told = self.upto
         wire.put(Have(upto=self.upto))
 
     def written(self, upto: int) -> None:
@@ -211,6 +229,7 @@ class Runners:
 
     def drop(self, port: _Port) -> None:
         """Nothing of this run is needed any more."""
+        port.tell()
         self._starting.pop(port.run, None)
         if self._ports.pop(port.run, None) is not None:
             self.tell(port.machine, Forget(run=port.run))

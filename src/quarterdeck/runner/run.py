@@ -325,6 +325,7 @@ class Run:
 
     async def _send(self, socket: HubSocket, sent: int) -> None:
         told = self._written
+        waited = False
         while True:
             self._news.clear()
             if told != self._written:
@@ -337,12 +338,15 @@ class Run:
             batch = self.spool.batch(sent)
             if not batch:
                 await self._news.wait()
+                waited = True
                 continue
             first = batch[0].number
             if first > sent + 1:
                 await socket.send(Gap(first=first))
             sent = batch[-1].number
-            await anyio.lowlevel.checkpoint()  # a long backlog must not keep other runs waiting
+            if not waited:
+                await anyio.lowlevel.checkpoint()  # a backlog must not keep other runs waiting
+            waited = False
             if batch[0].kind is Kind.END:
                 assert self.spool.ended is not None
                 await socket.send(self.spool.ended)
