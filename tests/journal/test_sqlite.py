@@ -170,6 +170,9 @@ async def test_a_damaged_event_is_named_and_the_others_can_be_read(path: Path) -
             await journal.read("a")
         assert caught.value.code == "damaged"
         assert [each.seq for each in await journal.read("a", after=2)] == [3]
+        assert await journal.passage("a") is None
+        with pytest.raises(JournalError, match="event 2 of session a"):
+            await journal.follow({"a": 0}).next_text()
         await journal.append("b", [note("x")])
         assert await journal.head("b") == 1
 

@@ -6,15 +6,21 @@ import asyncio
 import random
 
 import anyio
+import anyio.lowlevel
+import msgspec
+from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.journal.base import Journal
-from quarterdeck.journal.stored import Stored
+from quarterdeck.domain.events import Said, SpecChanged
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.journal.base import Follower, Journal
+from quarterdeck.journal.stored import Passage, Stored, envelope
 from quarterdeck.testing.contracts.journal.support import (
     LATE,
     SECONDS,
     Contract,
     chance,
+    created,
     note,
     nothing,
     refused,
@@ -116,6 +122,87 @@ class FollowContract(Contract):
                     batch = await anext(follower)
                     waiting -= sum(each.session == "old" for each in batch)
             assert waiting == 0
+
+    async def test_a_passage_is_the_events_as_they_are_stored_as_far_as_none_has_a_spec(
+        self,
+    ) -> None:
+        changed = SpecChanged(spec=SessionSpec(directory="/work"), by="ann")
+        line = Said(run="r", number=1, line=Raw(b'{"a": "\xc3\xa4%d"}'))
+        async with self.journal() as journal:
+            await journal.append("x", [note("of another")])
+            await journal.append("a%d", [created(), line, note("%"), changed, note("4")])
+            stored = await journal.read("a%d")
+            assert await journal.passage("nobody") is None
+            assert await journal.passage("a%d") is None
+            passage = await journal.passage("a%d", after=1)
+            assert passage is not None
+            assert (passage.session, passage.last) == ("a%d", 3)
+            assert passage.text.encode() == b",".join(map(_envelope, stored[1:3]))
+            assert b'"line":{"a": "\xc3\xa4%d"}' in passage.text.encode()
+            assert await journal.passage("a%d", after=3) is None
+            last = await journal.passage("a%d", after=4)
+            assert last is not None
+            assert _numbers(last) == [5]
+            assert await journal.passage("a%d", after=5) is None
+            await refused(journal.passage("a%d", after=-1), UsageError)
+
+    async def test_a_passage_is_no_larger_than_a_frame_unless_its_only_event_is(self) -> None:
+        small, large = note("x" * 60_000), note("y" * 600_000)
+        async with self.journal() as journal:
+            await journal.append("a", [*[small] * 10, large, small])
+            after, counts = 0, []
+            while (passage := await journal.passage("a", after=after)) is not None:
+                counts.append(passage.last - after)
+                after = passage.last
+            assert counts == [4, 4, 2, 1, 1]
+
+    async def test_whoever_passes_events_on_gets_all_of_them_once_be_they_text_or_not(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("a", [created()])
+            for start in range(1, LATE, 1000):
+                await journal.append("a", [note(str(start))] * 1000)
+            await journal.append("b", [note("x")] * 10)
+            follower = journal.follow({"a": 0, "b": 0})
+            seqs: dict[str, list[int]] = {"a": [], "b": []}
+            texts = 0
+            with anyio.fail_after(SECONDS):
+                while follower.behind:
+                    batch = await follower.next_text()
+                    if isinstance(batch, Passage):
+                        texts += 1
+                        seqs[batch.session] += _numbers(batch)
+                        assert seqs[batch.session][-1] == batch.last
+                    for each in () if isinstance(batch, Passage) else batch:
+                        seqs[each.session].append(each.seq)
+                assert seqs == {"a": [*range(1, LATE + 2)], "b": [*range(1, 11)]}
+                assert texts > 0
+                await journal.append("b", [note("news")])
+                assert isinstance(new := await follower.next_text(), list)
+                assert [each.seq for each in new] == [11]
+                everything = journal.follow()
+                assert not everything.behind
+                async with anyio.create_task_group() as group:
+                    for waiting in (follower, everything):
+                        group.start_soon(_end, waiting)
+                    await anyio.lowlevel.checkpoint()
+                    await journal.close()
+
+
+async def _end(follower: Follower) -> None:
+    assert await follower.next_text() == []
+
+
+class _Numbered(Struct):
+    seq: int
+
+
+def _numbers(passage: Passage) -> list[int]:
+    events = msgspec.json.decode(f"[{passage.text}]", type=list[_Numbered])
+    return [each.seq for each in events]
+
+
+def _envelope(stored: Stored) -> bytes:
+    return envelope(stored.session, stored.seq, stored.position, stored.at, stored.json)
 
 
 async def _seam(journal: Journal, dice: random.Random, prefix: str) -> None:
