@@ -66,9 +66,9 @@ from quarterdeck.runner.home import LOG
 RUNNER_SECONDS = 30.0
 """A runner first ends what an earlier one left behind."""
 SWITCH_SECONDS = 0.0001
-"""How long a thread works on while another waits. The journal's thread gives way and goes on some ten
-times for each commit. With Python's own 5 ms a busy loop would delay each of these steps by as much;
-with 0.5 ms a commit took twice as long as with this."""
+"""How long a thread works on while another waits. For each commit the journal's thread gives way
+and goes on some ten times: with Python's own 5 ms a busy loop would delay each of these steps by as
+much, and with 0.5 ms a commit takes twice as long as with this."""
 STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
