@@ -22,7 +22,7 @@ def seat(
     """One version on one transport."""
     version, transport = request.param
 
-    def note(capability: str, answer: str) -> None:
-        record_property("capability", (capability, version, transport, answer))
+    def note(capability: str, answer: str, theme: str) -> None:
+        record_property("capability", (capability, version, transport, answer, theme))
 
     return Seat(clis[version], transport, model, tmp_path, note)

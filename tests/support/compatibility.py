@@ -46,19 +46,36 @@ class Incomplete(Exception):
 
 
 class Theme(msgspec.Struct, frozen=True, order=True):
-    """What the capabilities of one test module have in common, by its docstring."""
+    """What some capabilities have in common, by the docstring of a test module."""
 
     heading: str
     text: str = ""
 
     @classmethod
     def of(cls, module: Path) -> Theme:
-        """The first line of a module's docstring: `Heading: a sentence about it.`"""
-        docstring = ast.get_docstring(ast.parse(module.read_text())) or module.stem
-        first = docstring.partition("\n")[0].strip()
-        heading, _, text = first.partition(":")
+        """The theme of a module: `Heading: a sentence about it.` in its docstring's first line."""
+        return cls._read(_docstring(module).partition("\n")[0])
+
+    @classmethod
+    def named(cls, heading: str, modules: Iterable[Path]) -> Theme:
+        """A theme by its heading: a line like the above in any of the docstrings.
+
+        A CLI takes long to start. So one that a test has started shows what it can of other
+        themes too.
+        """
+        lines = (line for module in modules for line in _docstring(module).splitlines())
+        said = (line for line in lines if line.startswith(f"{heading}:"))
+        return cls._read(next(said, heading))
+
+    @classmethod
+    def _read(cls, line: str) -> Theme:
+        heading, _, text = line.partition(":")
         text = text.strip()
         return cls(heading.strip().rstrip("."), text[:1].upper() + text[1:])
+
+
+def _docstring(module: Path) -> str:
+    return ast.get_docstring(ast.parse(module.read_text())) or module.stem
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,17 +233,15 @@ class Compatibility:
 
     def _read(self, report: pytest.TestReport) -> list[Finding]:
         module, line = report.location[0], report.location[1] or 0
-        if module not in self._themes:
-            self._themes[module] = Theme.of(self._root / module)
         values = [value for name, value in report.user_properties if name == "capability"]
         findings = []
         for number, value in enumerate(values):
-            capability, version, transport, answer = msgspec.convert(
-                value, tuple[str, str, str, str]
+            capability, version, transport, answer, heading = msgspec.convert(
+                value, tuple[str, str, str, str, str]
             )
             findings.append(
                 Finding(
-                    theme=self._themes[module],
+                    theme=self._theme(module, heading),
                     capability=capability,
                     version=version,
                     transport=transport,
@@ -235,6 +250,15 @@ class Compatibility:
                 )
             )
         return findings
+
+    def _theme(self, module: str, heading: str) -> Theme:
+        """That of the module, or the one with this heading."""
+        known = heading or module
+        if known not in self._themes:
+            path = self._root / module
+            modules = [path, *sorted(self._folder().glob("test_*.py"))]
+            self._themes[known] = Theme.named(heading, modules) if heading else Theme.of(path)
+        return self._themes[known]
 
     def _folder(self) -> Path:
         return self._root / FOLDER

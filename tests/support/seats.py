@@ -54,7 +54,7 @@ class Seat:
         transport: str,
         model: ScriptedModel,
         folder: Path,
-        note: Callable[[str, str], None],
+        note: Callable[[str, str, str], None],
     ) -> None:
         self.cli = cli
         self.transport = transport
@@ -62,6 +62,8 @@ class Seat:
         self.home = folder / "home"
         self.cwd = folder / "work"
         self.stderr: list[str] = []
+        self.theme = ""
+        """The heading under which the next findings stand; empty is that of the test's module."""
         self._note = note
         self.home.mkdir()
         self.cwd.mkdir()
@@ -136,4 +138,4 @@ class Seat:
 
     def found(self, capability: str, answer: str = "yes") -> None:
         """Tell the compatibility page what this CLI does: `yes`, `no`, or a few words."""
-        self._note(capability, answer)
+        self._note(capability, answer, self.theme)

@@ -27,12 +27,12 @@ MATRIX = {MATRIX}
 @pytest.mark.parametrize("seat", MATRIX)
 def test_interrupt(seat, record_property):
     answer = "yes" if seat[0] == "2.1.37" else "partial text kept"
-    record_property("capability", ("Interrupt", *seat, answer))
+    record_property("capability", ("Interrupt", *seat, answer, ""))
 
 
 @pytest.mark.parametrize("seat", MATRIX)
 def test_queue(seat, record_property):
-    record_property("capability", ("A queue", *seat, "yes"))
+    record_property("capability", ("A queue", *seat, "yes", ""))
 '''
 
 
@@ -104,6 +104,15 @@ def test_a_theme_is_the_first_line_of_the_docstring(tmp_path: Path) -> None:
     assert Theme.of(module) == Theme("Turns that end")
     module.write_text("x = 1\n")
     assert Theme.of(module) == Theme("test_turns")
+
+
+def test_a_theme_is_found_by_its_heading_in_any_docstring(tmp_path: Path) -> None:
+    one, two = tmp_path / "test_one.py", tmp_path / "test_two.py"
+    one.write_text('"""One: and alone.\n\nTurns: how they end.\nMore.\n"""\n')
+    two.write_text('"""Hooks: what they see."""\n')
+    assert Theme.named("Turns", [one, two]) == TURNS
+    assert Theme.named("Hooks", [one, two]) == Theme("Hooks", "What they see.")
+    assert Theme.named("Nothing", [one, two]) == Theme("Nothing")
 
 
 class Project:
@@ -181,6 +190,21 @@ def test_a_partial_run_neither_checks_nor_writes(project: Project, arguments: li
     assert not project.page.exists()
 
 
+def test_what_belongs_to_another_theme_stands_there(project: Project) -> None:
+    more = """
+@pytest.mark.parametrize("seat", MATRIX)
+def test_more(seat, record_property):
+    record_property("capability", ("A hook", *seat, "yes", "Hooks"))
+"""
+    project.module.write_text(MODULE.replace("end.", "end.\n\nHooks: what they see.\n") + more)
+    code, output = project.run("-n0", write=True)
+    assert code == 0, output
+    hooks, turns = project.page.read_text().split("## ")[1:]
+    assert hooks.startswith("Hooks\n\nWhat they see.\n")
+    assert "| A hook | yes |" in hooks
+    assert "| A hook |" not in turns
+
+
 def test_a_run_without_one_of_the_modules_is_a_partial_one(project: Project) -> None:
     (project.module.parent / "test_more.py").write_text('"""More."""\ndef test_it(): pass\n')
     code, output = project.run("-n0", str(project.module))
@@ -198,7 +222,7 @@ def test_a_run_with_a_failure_neither_checks_nor_writes(project: Project) -> Non
 
 def test_a_hole_in_the_table_fails_the_run(project: Project) -> None:
     more = 'def test_half(record_property):\n    record_property("capability", {value})\n'
-    value = ("Half", "2.1.37", "ws", "yes")
+    value = ("Half", "2.1.37", "ws", "yes", "")
     project.module.write_text(MODULE + more.format(value=value))
     code, output = project.run("-n0", write=True)
     assert code == 1
