@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Frame, expect
 
 from quarterdeck.hub.export import Form
 from quarterdeck.hub.importing import Importer
@@ -17,6 +19,7 @@ from support.left_sessions import left_session
 from support.session_files import Disk
 
 Scheme = Literal["light", "dark"]
+_T = TypeVar("_T")
 
 
 @pytest.mark.parametrize(("scheme", "ground"), [("light", "253, 252, 250"), ("dark", "22, 24, 27")])
@@ -67,16 +70,32 @@ async def test_each_of_five_hundred_imported_sessions_opens_as_a_page(tmp_path: 
         page.on("request", lambda request: asked.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        for name, file in files.items():
-            await page.goto(file.as_uri(), wait_until="load")
-            heading, text = await page.evaluate(
-                "[document.querySelector('h1').innerText, document.body.innerText]"
-            )
-            number = int(name.split(":")[0].removeprefix("Prompt "))
-            assert heading == name
-            for n in (number, number + 1):  # its two turns
-                assert f"Prompt {n}: fix the näme {n}" in text
-                assert f"Answer {n}: done 😀" in text
-                assert f"pytest -k t{n}" in text
-    assert asked == [file.as_uri() for file in files.values()]
+        # Fifty pages beside each other: a browser takes far longer to leave a page than to open it.
+        for number, some in enumerate(batched(files.items(), 50)):
+            wall = tmp_path / f"wall-{number}.html"
+            wall.write_text("".join(f"<iframe src='{file.as_uri()}'></iframe>" for _, file in some))
+            await page.goto(wall.as_uri(), wait_until="load")
+            for (name, _), frame in zip(some, page.frames[1:], strict=True):
+                await _shows(frame, name)
+    opened = [url for url in asked if "wall-" not in url]
+    assert opened == [file.as_uri() for file in files.values()]
     assert complaints == []
+
+
+async def _shows(frame: Frame, name: str) -> None:
+    heading, text = await frame.evaluate(
+        "[document.querySelector('h1').innerText, document.body.innerText]"
+    )
+    number = int(name.split(":")[0].removeprefix("Prompt "))
+    assert heading == name
+    for n in (number, number + 1):  # its two turns
+        assert f"Prompt {n}: fix the näme {n}" in text
+        assert f"Answer {n}: done 😀" in text
+        assert f"pytest -k t{n}" in text
+
+
+def batched(items: Iterable[_T], size: int) -> Iterator[list[_T]]:
+    """Lists of so many."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
