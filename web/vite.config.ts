@@ -11,5 +11,9 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     modulePreload: { polyfill: false },
   },
-  test: { environment: "happy-dom", include: ["tests/**/*.test.{ts,tsx}"] },
+  test: {
+    environment: "happy-dom",
+    include: ["tests/**/*.test.{ts,tsx}"],
+    testTimeout: 60_000, // a machine may be busy with something else
+  },
 });

@@ -1,6 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { Stored } from "../src/api/types";
 import { heard, SILENT, superseded } from "../src/state/live";
+import { Voices } from "../src/state/voices";
 
 const delta = (text: string, more: object = {}) => ({ session: "s", message: "m1", text, ...more });
 const said = (line: unknown): Stored =>
@@ -63,5 +64,40 @@ describe("text that is being made", () => {
       event: { kind: "turn.ended", prompts: [], failed: false, outcome: "success", cost_usd: 0 },
     } as unknown as Stored;
     expect(superseded(live, [ended])).toEqual([]);
+  });
+});
+
+describe("what is drawn of it", () => {
+  it("is told once for many deltas, and not before there is a frame", () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "performance", "queueMicrotask"] });
+    const frames: FrameRequestCallback[] = [];
+    vi.stubGlobal("requestAnimationFrame", (frame: FrameRequestCallback) => frames.push(frame));
+    try {
+      const voices = new Voices();
+      let told = 0;
+      voices.subscribe(() => told++);
+      for (let at = 0; at < 200; at++) voices.hear([delta("x")], false);
+      vi.advanceTimersByTime(1000);
+      expect([told, frames.length]).toEqual([0, 1]); // a page that is not in sight has no frames
+      frames[0]?.(0);
+      expect(told).toBe(1);
+      expect(voices.of("s")[0]?.text).toBe("x".repeat(200));
+    } finally {
+      vi.useRealTimers();
+      vi.unstubAllGlobals();
+    }
+  });
+
+  it("has the same shape until a block comes or goes", () => {
+    const voices = new Voices();
+    voices.hear([delta("a")], false);
+    const shape = voices.shapeOf("s");
+    voices.hear([delta("b")], false);
+    expect(voices.shapeOf("s")).toBe(shape);
+    voices.hear([delta("c", { block: 1 })], false);
+    expect(voices.shapeOf("s")).toHaveLength(2);
+    const content = [{ type: "text", text: "ab" }];
+    voices.supersede("s", [said({ type: "assistant", message: { id: "m1", content } })]);
+    expect(voices.shapeOf("s").map((one) => one.block)).toEqual([1]);
   });
 });

@@ -7,9 +7,9 @@ import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
 import { alwaysRulesOf, planTitle, reasonsOf, sessionRulesOf } from "../src/asks/request";
 import { answerersOf } from "../src/asks/Why";
+import { Markdown } from "../src/markdown/Markdown";
 import { pieces } from "../src/panels/Search";
 import { madeRows, rowsOf } from "../src/session/Diff";
-import { Markdown } from "../src/session/Markdown";
 import { matching, wordAt } from "../src/session/menu";
 import { foundBy, madeEdits, titleOf } from "../src/state/tools";
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Stored } from "../src/api/types";
 import { editedFiles } from "../src/panels/Files";
 import { heard, SILENT } from "../src/state/live";
-import { BLANK, type Entry, type Story, type ToolEntry, tell } from "../src/state/story";
+import { BLANK, type Entry, retold, type Story, type ToolEntry, tell } from "../src/state/story";
 import recorded from "./recordings/session.json";
 
 const events = recorded as unknown as Stored[];
@@ -105,6 +105,11 @@ describe("the story of a recorded session", () => {
 
   it("can begin in the middle", () => {
     const late = tell(BLANK, events.slice(40));
+    const together = retold(late, events);
+    expect(together).toEqual(whole);
+    const known = new Set<Entry>(late.entries);
+    const stayed = together.entries.filter((entry) => known.has(entry));
+    expect(stayed.length).toBeGreaterThan(late.entries.length / 2);
     expect(late.first).toBe(events[40]?.seq);
     expect(late.last).toBe(whole.last);
   });

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { Markdown } from "../session/Markdown";
+import { Markdown } from "../markdown/Markdown";
 import { plural } from "../ui/format";
 import type { FormProps } from "./AskCard";
 import { planTitle } from "./request";

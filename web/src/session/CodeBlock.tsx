@@ -1,54 +1,37 @@
 import { memo, useEffect, useState } from "react";
-
-type Piece = { content: string; style: Record<string, string> };
+import { type Coloured, known, remember } from "./colours";
 
 /** A piece of code: plain at once, coloured as soon as its language is loaded. */
 export const CodeBlock = memo(function CodeBlock(props: {
   code: string;
   language?: string | undefined;
 }) {
-  const [lines, setLines] = useState<Piece[][]>();
-  const [copied, setCopied] = useState(false);
+  const { code, language } = props;
+  const [found, setFound] = useState<Coloured>();
   useEffect(() => {
-    let wanted = true;
-    setLines(undefined);
-    if (!props.language) return;
+    if (!language || known(code, language)) return;
+    const stop = new AbortController();
     // A block that is still being written would be coloured with every letter: wait for a pause.
     const timer = setTimeout(async () => {
-      const { coloured, languageOf } = await import("./highlight");
-      const language = languageOf(props.language);
-      if (!language) return;
-      const found = await coloured(props.code, language);
-      if (wanted && found.length) {
-        setLines(
-          found.map((line) =>
-            line.map((token) => ({
-              content: token.content,
-              style: typeof token.htmlStyle === "object" ? token.htmlStyle : {},
-            })),
-          ),
-        );
-      }
-    }, 60);
+      const { coloured } = await import("./highlight");
+      const lines = await coloured(code, language, stop.signal);
+      if (stop.signal.aborted || !lines.length) return;
+      setFound(remember({ code, language, lines }));
+    }, 80);
     return () => {
-      wanted = false;
+      stop.abort();
       clearTimeout(timer);
     };
-  }, [props.code, props.language]);
-  const copy = async (): Promise<void> => {
-    await navigator.clipboard?.writeText(props.code);
-    setCopied(true);
-    setTimeout(() => setCopied(false), 1500);
-  };
+  }, [code, language]);
+  const fits = found?.code === code && found.language === language;
+  const lines = fits ? found.lines : language ? known(code, language)?.lines : undefined;
   return (
     <figure className="code">
       <figcaption>
         <span className="path">
-          <bdi>{props.language ?? "text"}</bdi>
+          <bdi>{language ?? "text"}</bdi>
         </span>
-        <button type="button" className="ghost small" onClick={() => void copy()}>
-          {copied ? "Copied" : "Copy"}
-        </button>
+        <Copy code={code} />
       </figcaption>
       <pre tabIndex={0}>
         <code>
@@ -63,9 +46,23 @@ export const CodeBlock = memo(function CodeBlock(props: {
                   {"\n"}
                 </span>
               ))
-            : props.code}
+            : code}
         </code>
       </pre>
     </figure>
   );
 });
+
+function Copy({ code }: { code: string }) {
+  const [copied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard?.writeText(code);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <button type="button" className="ghost small" onClick={() => void copy()}>
+      {copied ? "Copied" : "Copy"}
+    </button>
+  );
+}

@@ -1,9 +1,18 @@
 import { memo, useState } from "react";
 import { AskCard } from "../asks/AskCard";
-import type { Entry, NoteEntry, PromptEntry, ThinkingEntry, TurnEntry } from "../state/story";
+import { Markdown } from "../markdown/Markdown";
+import { store } from "../state/store";
+import type {
+  Entry,
+  NoteEntry,
+  PromptEntry,
+  TextEntry,
+  ThinkingEntry,
+  TurnEntry,
+} from "../state/story";
+import { useVoice } from "../state/voices";
 import { clock, cost, duration, moment, tokens } from "../ui/format";
 import { useNow } from "../ui/useNow";
-import { Markdown } from "./Markdown";
 import { ToolRow } from "./ToolRow";
 
 /** One entry of a story. */
@@ -16,7 +25,7 @@ export const EntryRow = memo(function EntryRow(props: {
     case "prompt":
       return <Prompt entry={entry} />;
     case "text":
-      return <Markdown text={entry.text} live={entry.live ?? false} />;
+      return <Said entry={entry} />;
     case "thinking":
       return <Thinking entry={entry} />;
     case "tool":
@@ -36,6 +45,12 @@ export const EntryRow = memo(function EntryRow(props: {
   }
 });
 
+/** Words, as they come or as they came: only who shows them is drawn while they come. */
+function Said({ entry }: { entry: TextEntry | ThinkingEntry }) {
+  const voice = useVoice(store.voices, entry.live, entry.key);
+  return <Markdown text={voice ?? entry.text} live={entry.live !== undefined} />;
+}
+
 /** Folded, also while it is made: a row that folds by itself would move what is read. */
 function Thinking({ entry }: { entry: ThinkingEntry }) {
   const [open, setOpen] = useState(false);
@@ -46,7 +61,7 @@ function Thinking({ entry }: { entry: ThinkingEntry }) {
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>{entry.live ? "Thinking …" : "Thinking"}</summary>
-      {open && <Markdown text={entry.text} live={entry.live ?? false} />}
+      {open && <Said entry={entry} />}
     </details>
   );
 }

@@ -1,55 +1,75 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { LiveBlock } from "../state/live";
 import type { Opened } from "../state/store";
 import { store } from "../state/store";
 import type { Entry } from "../state/story";
+import { useShape } from "../state/voices";
 import { EntryRow } from "./EntryRow";
 import { reached, useJump } from "./jump";
 
 const NEAR_TOP = 600;
 const NEAR_END = 80;
+const GAP = 12;
+/** In pixels: how high a row is taken to be before it was drawn. */
+const ESTIMATE = 64;
+const estimateSize = (): number => ESTIMATE;
 
 /** A block that is being made is the entry that it will be, so that its row stays where it is. */
-function entryOf({ key, text, thinking }: LiveBlock): Entry {
+function entryOf(session: string, { key, text, thinking }: LiveBlock): Entry {
   return thinking
-    ? { kind: "thinking", key, at: 0, text, live: true }
-    : { kind: "text", key, at: 0, text, uuid: "", live: true };
+    ? { kind: "thinking", key, at: 0, text, live: session }
+    : { kind: "text", key, at: 0, text, uuid: "", live: session };
 }
 
 /** A session's story, from its end; older parts are loaded as one scrolls up. */
 export function Timeline({ session, opened }: { session: string; opened: Opened }) {
-  const { story, live } = opened;
+  const { story } = opened;
+  const shape = useShape(store.voices, session);
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const following = useRef(true);
+  // What is queued stands at the composer until its turn begins.
+  const said = useMemo(
+    () => story.entries.filter((one) => one.kind !== "prompt" || one.stage !== "queued"),
+    [story],
+  );
   const entries = useMemo(() => {
     // What was loaded may be ahead of the stream: a block that is complete is not being made.
-    const made = live.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
-    // What is queued stands at the composer until its turn begins.
-    const said = story.entries.filter((one) => one.kind !== "prompt" || one.stage !== "queued");
-    return [...said, ...made.map(entryOf)];
-  }, [story, live]);
+    const made = shape.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
+    return made.length ? [...said, ...made.map((one) => entryOf(session, one))] : said;
+  }, [session, story, said, shape]);
   const count = entries.length;
   const rows = useVirtualizer({
     count,
     getScrollElement: () => place.current,
-    estimateSize: () => 64,
-    getItemKey: (index) => entries[index]?.key ?? index,
-    overscan: 8,
+    estimateSize,
+    getItemKey: useCallback((index: number) => entries[index]?.key ?? index, [entries]),
+    overscan: 6,
     anchorTo: "end",
     followOnAppend: true,
     scrollEndThreshold: NEAR_END,
+    // The first thing that is drawn is the end: nothing above it is drawn for nothing.
+    initialOffset: () => count * (ESTIMATE + GAP),
+    initialRect: { width: 0, height: globalThis.innerHeight },
     paddingStart: 24,
     paddingEnd: 24,
-    gap: 12,
+    gap: GAP,
   });
   const items = rows.getVirtualItems();
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the first entries are there
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (count > 0) rows.scrollToIndex(count - 1, { align: "end" });
   }, [session, count > 0]);
+
+  // Events of which nothing is shown may be many: what fills the place is looked for before them.
+  useEffect(() => {
+    const box = place.current;
+    if (box && opened.older && !opened.loading && box.scrollHeight < 2 * box.clientHeight) {
+      void store.older(session);
+    }
+  }, [session, opened]);
 
   // Whoever is at the end stays there when the room changes: a panel opens, a prompt is queued.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the place is there with the first entry
@@ -88,10 +108,10 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     if (box.scrollTop < NEAR_TOP) void store.older(session);
   };
 
-  if (!count && !opened.loading && !opened.error) {
+  if (!count && !opened.older && !opened.error) {
     return (
       <div className="timeline empty-state">
-        <p>Nothing has been said yet. Write what is to be done below.</p>
+        {!opened.loading && <p>Nothing has been said yet. Write what is to be done below.</p>}
       </div>
     );
   }

@@ -1,4 +1,5 @@
 import { memo, useState } from "react";
+import { Markdown } from "../markdown/Markdown";
 import { imagesOf, isObject, plainText, text } from "../state/lines";
 import type { Entry, Task, Todo, ToolEntry } from "../state/story";
 import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf } from "../state/tools";
@@ -7,7 +8,6 @@ import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
 import { useShort } from "./folder";
-import { Markdown } from "./Markdown";
 import { Terminal } from "./Terminal";
 
 const OPEN_BY_ITSELF = new Set(["edit", "todo"]);

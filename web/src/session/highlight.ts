@@ -1,6 +1,12 @@
 // Colours for code, loaded when the first code is shown. A few languages, each in a file of its own.
-import { createHighlighterCore, type HighlighterCore, type ThemedToken } from "shiki/core";
+import {
+  createHighlighterCore,
+  type GrammarState,
+  type HighlighterCore,
+  type ThemedToken,
+} from "shiki/core";
 import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
+import type { Piece } from "./colours";
 
 const LANGUAGES = {
   bash: () => import("shiki/langs/bash.mjs"),
@@ -45,6 +51,8 @@ const ALIASES: Record<string, Language> = {
   htm: "html",
 };
 const LONGEST = 40_000;
+/** So many lines are coloured without a pause: a few milliseconds. */
+const AT_ONCE = 40;
 
 let made: Promise<HighlighterCore> | undefined;
 
@@ -64,14 +72,34 @@ export function languageOf(name: string | undefined): Language | undefined {
   return ALIASES[ending];
 }
 
-/** The code in coloured pieces, a line at a time. */
-export async function coloured(code: string, language: Language): Promise<ThemedToken[][]> {
-  if (code.length > LONGEST) return [];
+/** The code in coloured pieces, a line at a time; nothing for a language that is shown plain. */
+export async function coloured(code: string, name: string, stop: AbortSignal): Promise<Piece[][]> {
+  const language = languageOf(name);
+  if (!language || code.length > LONGEST) return [];
   const highlighter = await maker();
   await highlighter.loadLanguage(LANGUAGES[language]());
-  return highlighter.codeToTokens(code, {
-    lang: language,
-    themes: { light: "github-light", dark: "github-dark" },
-    defaultColor: false,
-  }).tokens;
+  const lines = code.split("\n");
+  const found: Piece[][] = [];
+  let grammarState: GrammarState | undefined;
+  for (let at = 0; at < lines.length && !stop.aborted; at += AT_ONCE) {
+    if (at) await pause();
+    const part = highlighter.codeToTokens(lines.slice(at, at + AT_ONCE).join("\n"), {
+      lang: language,
+      themes: { light: "github-light", dark: "github-dark" },
+      defaultColor: false,
+      ...(grammarState ? { grammarState } : {}),
+    });
+    grammarState = part.grammarState;
+    found.push(...part.tokens.map((line) => line.map(pieceOf)));
+  }
+  return found;
+}
+
+function pieceOf({ content, htmlStyle }: ThemedToken): Piece {
+  return { content, style: typeof htmlStyle === "object" ? htmlStyle : {} };
+}
+
+/** Let the page do what waits. */
+function pause(): Promise<void> {
+  return new Promise((done) => setTimeout(done));
 }

@@ -18,13 +18,13 @@ export interface TextEntry extends Base {
   kind: "text";
   text: string;
   uuid: string;
-  /** It is still being made. */
-  live?: boolean;
+  /** The session in which it is still being made. */
+  live?: string;
 }
 export interface ThinkingEntry extends Base {
   kind: "thinking";
   text: string;
-  live?: boolean;
+  live?: string;
 }
 export interface ToolEntry extends Base {
   kind: "tool";

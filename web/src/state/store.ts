@@ -3,21 +3,20 @@
 import { useSyncExternalStore } from "react";
 import { Failure, get, ofSession } from "../api/http";
 import { type Connection, Stream } from "../api/stream";
-import type { Answer, Ask, Delta, Me, Outcome, Session, Stored } from "../api/types";
+import type { Answer, Ask, Me, Outcome, Session, Stored } from "../api/types";
 import { type Drafts, keepPrompt, keptPrompts, letGo } from "./drafts";
 import { LEFT } from "./entries";
 import { EMPTY, type Fleet, happened, listed } from "./fleet";
-import { heard, type Live, SILENT, superseded } from "./live";
-import { BLANK, type Story, tell } from "./story";
+import { BLANK, retold, type Story, tell } from "./story";
+import { Voices } from "./voices";
 
-const PAGE = 400;
-/** In ms: live text is drawn so often, whatever comes in between. */
-const DRAWN_EVERY = 50;
+/** How many events are read when a session is opened: some screens full; and then as one scrolls. */
+const FIRST_PAGE = 200;
+const PAGE = 800;
 
 /** A session that is open in this page. */
 export interface Opened {
   story: Story;
-  live: Live;
   /** Whether there are older events than those that are loaded. */
   older: boolean;
   loading: boolean;
@@ -73,9 +72,7 @@ export class Store {
   private readonly events = new Map<string, Stored[]>();
   private readonly early = new Map<string, Stored[]>();
   /** What is being said, also where nobody looks: a session that is opened shows it from its start. */
-  private readonly lives = new Map<string, Live>();
-  private deltas: { session: string; delta: Delta; whole: boolean }[] = [];
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  readonly voices = new Voices();
   private readonly underway = new Set<string>();
   private readonly stream: Stream;
 
@@ -86,7 +83,7 @@ export class Store {
       reset: () => this.forget(),
       gap: (session) => this.reload(session),
       events: (events) => this.happened(events),
-      live: (deltas, whole) => this.heard(deltas, whole),
+      live: (deltas, whole) => this.voices.hear(deltas, whole),
     });
   }
 
@@ -206,12 +203,13 @@ export class Store {
 
   private async load(session: string): Promise<void> {
     try {
-      const { head } = await get<Session>(ofSession(session));
-      const events = await this.page(session, Math.max(0, head - PAGE), head);
+      const found = await get<Session>(ofSession(session));
+      this.set({ fleet: listed(this.deck.fleet, [found]) });
+      const { head } = found;
+      const events = await this.page(session, Math.max(0, head - FIRST_PAGE), head);
       this.events.set(session, events);
       const story = tell(BLANK, events);
-      const live = this.lives.get(session) ?? SILENT;
-      this.setOpened(session, { ...FRESH, story, live, older: story.first > 1, loading: false });
+      this.setOpened(session, { ...FRESH, story, older: story.first > 1, loading: false });
       this.stream.track(session, story.last);
       this.join(session, this.early.get(session) ?? []);
       this.early.delete(session);
@@ -245,15 +243,15 @@ export class Store {
     this.setOpened(session, { ...opened, loading: true });
     try {
       const before = opened.story.first - 1;
-      const page = await this.page(session, Math.max(0, before - PAGE * 2), before);
+      const page = await this.page(session, Math.max(0, before - PAGE), before);
       const first = opened.story.first;
       const events = [
         ...page.filter((one) => one.seq < first),
         ...(this.events.get(session) ?? []),
       ];
       this.events.set(session, events);
-      const story = tell(BLANK, events);
       const now = this.deck.opened.get(session) ?? opened;
+      const story = retold(now.story, events);
       this.setOpened(session, { ...now, story, older: story.first > 1, loading: false });
     } catch (error) {
       this.fail(session, error);
@@ -279,7 +277,7 @@ export class Store {
     this.events.get(session)?.push(...fresh);
     const story = tell(opened.story, fresh);
     this.stream.track(session, story.last);
-    this.setOpened(session, { ...opened, story, live: this.lives.get(session) ?? SILENT });
+    this.setOpened(session, { ...opened, story });
   }
 
   private async fill(session: string, upto: number, then: Stored[]): Promise<void> {
@@ -345,11 +343,10 @@ export class Store {
     const [fleet, unknown] = happened(this.deck.fleet, events);
     this.set({ fleet, ...this.asked(events) });
     for (const session of unknown) void this.learn(session);
-    this.flush();
     for (const session of new Set(events.map((stored) => stored.session))) {
       const ours = events.filter((stored) => stored.session === session);
-      this.lives.set(session, superseded(this.lives.get(session) ?? SILENT, ours));
       this.join(session, ours);
+      this.voices.supersede(session, ours);
     }
   }
 
@@ -389,30 +386,8 @@ export class Store {
     const open = [...this.deck.opened.keys()];
     for (const session of open) this.close(session);
     this.set({ fleet: EMPTY, asks: new Map(), seen: {} });
-    this.lives.clear();
+    this.voices.clear();
     for (const session of open) this.open(session);
-  }
-
-  /** Deltas may come faster than anybody reads: they are drawn some times a second. */
-  private heard(deltas: Delta[], whole: boolean): void {
-    for (const delta of deltas) this.deltas.push({ session: delta.session, delta, whole });
-    this.timer ??= setTimeout(() => this.flush(), DRAWN_EVERY);
-  }
-
-  private flush(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    const waiting = this.deltas;
-    this.deltas = [];
-    if (!waiting.length) return;
-    const next = new Map(this.deck.opened);
-    for (const { session, delta, whole } of waiting) {
-      const live = heard(this.lives.get(session) ?? SILENT, [delta], whole);
-      this.lives.set(session, live);
-      const opened = next.get(session);
-      if (opened) next.set(session, { ...opened, live });
-    }
-    this.set({ opened: next });
   }
 
   private set(change: Partial<Deck>): void {
@@ -421,7 +396,7 @@ export class Store {
   }
 }
 
-const FRESH: Opened = { story: BLANK, live: SILENT, older: false, loading: true, error: undefined };
+const FRESH: Opened = { story: BLANK, older: false, loading: true, error: undefined };
 
 function with_<K, V>(map: ReadonlyMap<K, V>, key: K, value: V): ReadonlyMap<K, V> {
   return new Map(map).set(key, value);

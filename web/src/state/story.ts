@@ -68,6 +68,28 @@ export function tell(story: Story, events: readonly Stored[]): Story {
   return teller.done();
 }
 
+/** The story of these events, of which the last are those of another story: what is alike stays. */
+export function retold(known: Story, events: readonly Stored[]): Story {
+  const story = tell(BLANK, events);
+  const before = new Map(known.entries.map((entry) => [entry.key, entry]));
+  const entries = story.entries.map((entry) => {
+    const old = before.get(entry.key);
+    return old && alike(old, entry) ? old : entry;
+  });
+  return { ...story, entries };
+}
+
+/** Whether two values of the same form say the same. */
+function alike(one: unknown, other: unknown): boolean {
+  if (Object.is(one, other)) return true;
+  if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
+  const [mine, theirs] = [Object.entries(one), Object.entries(other)];
+  return (
+    mine.length === theirs.length &&
+    mine.every(([name, value]) => alike(value, (other as Record<string, unknown>)[name]))
+  );
+}
+
 type Draft = { -readonly [K in keyof Story]: Story[K] } & {
   entries: Entry[];
   threads: Map<string, readonly Entry[]>;

@@ -29,12 +29,16 @@ export function ago(at: number, now: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
+// Made once: a formatter takes much longer to make than to use.
+const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+const MOMENT = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "medium" });
+
 export function clock(at: number): string {
-  return new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  return CLOCK.format(at);
 }
 
 export function moment(at: number): string {
-  return new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
+  return MOMENT.format(at);
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {

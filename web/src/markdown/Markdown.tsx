@@ -1,0 +1,170 @@
+import type { List, ListItem, Nodes, Table } from "mdast";
+import { memo, type ReactNode, useMemo, useRef } from "react";
+import { CodeBlock } from "../session/CodeBlock";
+import { type Block, EMPTY, finish, grow, type Parsed, parse } from "./blocks";
+
+// An agent's text is untrusted. HTML in it is left out, links open elsewhere and only where a person
+// can see where to, and a picture is a link: nothing is fetched because an agent said so.
+
+const SAFE = /^(https?:|mailto:)/i;
+/** Deeper than anybody writes: what lies below is shown as plain text, and breaks no browser. */
+const DEEPEST = 20;
+
+/** Text as it comes, or as it came. */
+export const Markdown = memo(function Markdown(props: { text: string; live?: boolean }) {
+  const { text, live = false } = props;
+  const before = useRef<Parsed>(EMPTY);
+  const parsed = useMemo(() => {
+    if (live) return grow(before.current, text);
+    return before.current === EMPTY ? parse(text) : finish(before.current, text);
+  }, [text, live]);
+  before.current = parsed;
+  return (
+    <div className="prose" data-live={live || undefined}>
+      {parsed.blocks.map((block) => (
+        <Drawn key={block.start} node={block.node} />
+      ))}
+    </div>
+  );
+});
+
+/** A block, drawn once for as long as it is the same. */
+const Drawn = memo(({ node }: { node: Block["node"] }) => drawn(node, 0));
+
+function all(nodes: readonly Nodes[], depth: number): ReactNode[] {
+  return nodes.map((node, index) => <Inner key={index} node={node} depth={depth} />);
+}
+
+function Inner({ node, depth }: { node: Nodes; depth: number }): ReactNode {
+  return drawn(node, depth);
+}
+
+function drawn(node: Nodes, depth: number): ReactNode {
+  if (depth > DEEPEST) return plain(node);
+  const below = depth + 1;
+  switch (node.type) {
+    case "text":
+      return node.value;
+    case "paragraph":
+      return <p>{all(node.children, below)}</p>;
+    case "heading": {
+      const Head = `h${node.depth}` as const;
+      return <Head>{all(node.children, below)}</Head>;
+    }
+    case "emphasis":
+      return <em>{all(node.children, below)}</em>;
+    case "strong":
+      return <strong>{all(node.children, below)}</strong>;
+    case "delete":
+      return <del>{all(node.children, below)}</del>;
+    case "inlineCode":
+      return <code>{node.value}</code>;
+    case "break":
+      return <br />;
+    case "code":
+      return <CodeBlock code={node.value} language={node.lang ?? undefined} />;
+    case "link":
+      return <Away to={node.url}>{all(node.children, below)}</Away>;
+    case "image":
+      return <Away to={node.url}>{node.alt || (SAFE.test(node.url) ? "picture" : "")}</Away>;
+    case "blockquote":
+      return <blockquote>{all(node.children, below)}</blockquote>;
+    case "list":
+      return <Items list={node} depth={below} />;
+    case "table":
+      return <Cells table={node} depth={below} />;
+    case "thematicBreak":
+      return <hr />;
+    case "footnoteReference":
+      return <sup>[{node.label ?? node.identifier}]</sup>;
+    case "footnoteDefinition":
+      return (
+        <section className="footnote">
+          <sup>[{node.label ?? node.identifier}]</sup> {all(node.children, below)}
+        </section>
+      );
+    default:
+      return null; // HTML, and names of links
+  }
+}
+
+/** The words below a node. Without a recursion of its own: what comes here is deep. */
+function plain(node: Nodes): string {
+  const found: string[] = [];
+  const waiting: Nodes[] = [node];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    if (next.type === "text" || next.type === "inlineCode" || next.type === "code")
+      found.push(next.value);
+    if ("children" in next) waiting.push(...[...next.children].reverse());
+  }
+  return found.join(" ");
+}
+
+function Away({ to, children }: { to: string; children: ReactNode }) {
+  if (!SAFE.test(to)) return <span>{children}</span>;
+  return (
+    <a href={to} target="_blank" rel="noopener noreferrer nofollow" title={to}>
+      {children}
+    </a>
+  );
+}
+
+function Items({ list, depth }: { list: List; depth: number }) {
+  const loose = list.spread || list.children.some((item) => item.spread);
+  const items = list.children.map((item, index) => (
+    <li key={index} className={typeof item.checked === "boolean" ? "task" : undefined}>
+      {typeof item.checked === "boolean" && <Check done={item.checked} />}
+      {loose ? all(item.children, depth) : tight(item, depth)}
+    </li>
+  ));
+  return list.ordered ? <ol start={list.start ?? 1}>{items}</ol> : <ul>{items}</ul>;
+}
+
+/** An item without blank lines around it: its words are no paragraph. */
+function tight(item: ListItem, depth: number): ReactNode[] {
+  return item.children.flatMap((child, index): ReactNode[] =>
+    child.type === "paragraph"
+      ? all(child.children, depth)
+      : [<Inner key={`block ${index}`} node={child} depth={depth} />],
+  );
+}
+
+function Check({ done }: { done: boolean }) {
+  return (
+    <>
+      <span aria-hidden="true">{done ? "✓" : "○"}</span>
+      <span className="visually-hidden">{done ? "done:" : "to do:"}</span>{" "}
+    </>
+  );
+}
+
+function Cells({ table, depth }: { table: Table; depth: number }) {
+  const [head, ...rows] = table.children;
+  const place = (index: number) => ({ textAlign: table.align?.[index] ?? undefined });
+  return (
+    <div className="table-wrap" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {head?.children.map((cell, index) => (
+              <th key={index} style={place(index)}>
+                {all(cell.children, depth)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row, at) => (
+            <tr key={at}>
+              {row.children.map((cell, index) => (
+                <td key={index} style={place(index)}>
+                  {all(cell.children, depth)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,133 @@
+// Markdown in blocks, for text that grows while it is read: a pure fold over the text so far.
+//
+// A top-level block that another one follows never changes again. So only the last block is parsed
+// when more text comes, and whoever draws can tell by identity which blocks are as they were.
+import type { Definition, Nodes, Root, RootContent } from "mdast";
+import { fromMarkdown } from "mdast-util-from-markdown";
+import { gfmFromMarkdown } from "mdast-util-gfm";
+import { gfm } from "micromark-extension-gfm";
+import remend from "remend";
+
+export interface Block {
+  /** Where it begins in the text: its key for as long as the text grows. */
+  start: number;
+  node: RootContent;
+}
+
+export interface Parsed {
+  text: string;
+  live: boolean;
+  blocks: readonly Block[];
+}
+
+export const EMPTY: Parsed = { text: "", live: true, blocks: [] };
+
+/** The blocks of a text that is complete. */
+export function parse(text: string): Parsed {
+  return { text, live: false, blocks: blocksIn(text, text, 0) };
+}
+
+/** The blocks of a text that goes on, from those of its beginning. */
+export function grow(before: Parsed, text: string): Parsed {
+  if (before.live && before.text === text) return before;
+  const [done, open] = settled(before, text);
+  const rest = text.slice(open);
+  const fence = openFence(rest);
+  const last: Block[] = fence
+    ? [{ start: open, node: fence }]
+    : blocksIn(remend(rest, MENDED), rest, open);
+  return { text, live: true, blocks: [...done, ...last] };
+}
+
+/** The blocks of a text that has grown and is complete now. */
+export function finish(before: Parsed, text: string): Parsed {
+  // A name for a link may be given anywhere, and holds everywhere: that takes the whole text.
+  if (DEFINES.test(text)) return parse(text);
+  const [done, open] = settled(before, text);
+  const rest = text.slice(open);
+  return { text, live: false, blocks: [...done, ...blocksIn(rest, rest, open)] };
+}
+
+/** What stays as it is in a longer text: all blocks but the last, and where that one begins. */
+function settled(before: Parsed, text: string): [readonly Block[], number] {
+  const open = before.blocks.at(-1)?.start ?? 0;
+  const fits = before.live && text.startsWith(before.text.slice(0, open));
+  return fits ? [before.blocks.slice(0, -1), open] : [[], 0];
+}
+
+/** What is begun is shown as if it were closed; nothing else in the text is touched. */
+const MENDED = {
+  comparisonOperators: false,
+  singleTilde: false,
+  katex: false,
+  linkMode: "text-only",
+} as const;
+const DEFINES = /^ {0,3}\[[^\]\n]+\]:/m;
+const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*\n/;
+
+/** Code that is being written, which may be long: there is nothing in it to be parsed. */
+function openFence(text: string): RootContent | undefined {
+  const [head, fence, lang] = FENCE.exec(text) ?? [];
+  if (head === undefined || fence === undefined) return undefined;
+  const code = text.slice(head.length);
+  const closing = new RegExp(`^ {0,3}\\${fence[0]}{${fence.length},}[ \\t]*$`, "m");
+  if (closing.test(code)) return undefined;
+  return { type: "code", lang: lang || null, value: code.replace(/\n$/, "") };
+}
+
+/** `text` parsed, of which `given` is what was said; `at` is where that begins. */
+function blocksIn(text: string, given: string, at: number): Block[] {
+  const { children } = linked(tree(text));
+  const blocks = children.map((node) => ({ start: at + (node.position?.start.offset ?? 0), node }));
+  // Were anything but the end another text, the places would not be those of what was said.
+  const last = (blocks.at(-1)?.start ?? at) - at;
+  if (text === given || text.slice(0, last) === given.slice(0, last)) return blocks;
+  return blocksIn(given, given, at);
+}
+
+const MICROMARK = {
+  extensions: [gfm({ singleTilde: false })],
+  mdastExtensions: [gfmFromMarkdown()],
+};
+
+/** Quotes in quotes, deeper than anybody writes: the parser would take very long. */
+const TOO_DEEP = /^(?:[ \t]*>){21}/m;
+
+function tree(text: string): Root {
+  try {
+    if (!TOO_DEEP.test(text)) return fromMarkdown(text, MICROMARK);
+  } catch {
+    // A text that the parser cannot take is shown as it is, too.
+  }
+  const value = { type: "text" as const, value: text };
+  return { type: "root", children: [{ type: "paragraph", children: [value] }] };
+}
+
+/** With links in the place of references to them. */
+function linked(root: Root): Root {
+  const names = new Map<string, Definition>();
+  const collect = (node: Nodes): void => {
+    if (node.type === "definition" && !names.has(node.identifier)) names.set(node.identifier, node);
+    if ("children" in node) node.children.forEach(collect);
+  };
+  if (root.children.some((node) => DEFINING.has(node.type))) collect(root);
+  if (names.size) resolve(root, names);
+  return root;
+}
+
+/** Blocks in which a definition can stand. */
+const DEFINING = new Set(["definition", "blockquote", "list", "footnoteDefinition"]);
+
+function resolve(node: Nodes, names: ReadonlyMap<string, Definition>): void {
+  if (!("children" in node)) return;
+  const children = node.children as Nodes[];
+  children.forEach((child, index) => {
+    resolve(child, names);
+    if (child.type !== "linkReference" && child.type !== "imageReference") return;
+    const url = names.get(child.identifier)?.url ?? "";
+    children[index] =
+      child.type === "linkReference"
+        ? { type: "link", url, children: child.children }
+        : { type: "image", url, alt: child.alt ?? null };
+  });
+}
