@@ -25,6 +25,7 @@ from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
+from quarterdeck.links.beside import tasks_beside
 from quarterdeck.links.launch import Launch, Spill, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
@@ -215,13 +216,8 @@ def _last_words(said: bytes) -> str:
 async def listen(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Listener]:
     """Listen for CLIs that dial while the block runs, on a free port by default."""
     doors: dict[str, Door] = {}
-    failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
-        try:
-            async with serve_endpoint(CliEndpoint(doors.get), host, port) as bound:
-                yield Listener(f"ws://{host}:{bound}", doors, tasks)
-        except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+    async with (
+        tasks_beside() as tasks,
+        serve_endpoint(CliEndpoint(doors.get), host, port) as bound,
+    ):
+        yield Listener(f"ws://{host}:{bound}", doors, tasks)

@@ -16,6 +16,22 @@ import typer
 from quarterdeck import __version__
 from quarterdeck.cli.deck.commands import register
 from quarterdeck.cli.deck.options import Config
+from quarterdeck.cli.options import (
+    Allow,
+    AppendSystemPrompt,
+    Claude,
+    Deny,
+    Effort,
+    Env,
+    MaxBudget,
+    MaxTurns,
+    McpConfig,
+    Mode,
+    Model,
+    Settings,
+    SkipPermissions,
+    SystemPrompt,
+)
 
 P = ParamSpec("P")
 
@@ -76,22 +92,12 @@ def _run(
             help="What to do; `-` reads it from stdin. Without it: a conversation, at a terminal."
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option("--model", help="The model.")] = None,
-    effort: Annotated[
-        str | None, typer.Option("--effort", help="How hard to think: low, medium, high.")
-    ] = None,
-    max_turns: Annotated[
-        int | None, typer.Option("--max-turns", help="Rounds of model and tools.")
-    ] = None,
-    max_budget_usd: Annotated[
-        float | None, typer.Option("--max-budget-usd", help="Stop when it costs more.")
-    ] = None,
-    system_prompt: Annotated[
-        str | None, typer.Option("--system-prompt", help="In place of the CLI's own.")
-    ] = None,
-    append_system_prompt: Annotated[
-        str | None, typer.Option("--append-system-prompt", help="Added to it.")
-    ] = None,
+    model: Model = None,
+    effort: Effort = None,
+    max_turns: MaxTurns = None,
+    max_budget_usd: MaxBudget = None,
+    system_prompt: SystemPrompt = None,
+    append_system_prompt: AppendSystemPrompt = None,
     output_schema: Annotated[
         Path | None,
         typer.Option("--output-schema", help="A JSON schema for the final answer."),
@@ -102,40 +108,14 @@ def _run(
             "--image", metavar="FILE", help="Show this image with the prompt. Repeatable."
         ),
     ] = None,
-    permission_mode: Annotated[
-        str | None,
-        typer.Option(
-            "--permission-mode",
-            "--mode",
-            help="default, acceptEdits, plan, dontAsk, auto, bypassPermissions.",
-        ),
-    ] = None,
-    allowed_tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow",
-            "--allowed-tools",
-            metavar="RULE",
-            help="A rule for what needs no question, as in 'Bash(git status:*)'. Repeatable.",
-        ),
-    ] = None,
-    disallowed_tools: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--deny",
-            "--disallowed-tools",
-            metavar="RULE",
-            help="A rule for what is never done. Repeatable.",
-        ),
-    ] = None,
+    permission_mode: Mode = None,
+    allowed_tools: Allow = None,
+    disallowed_tools: Deny = None,
     add_dir: Annotated[
         list[Path] | None,
         typer.Option("--add-dir", metavar="FOLDER", help="One more folder to work in. Repeatable."),
     ] = None,
-    dangerously_skip_permissions: Annotated[
-        bool,
-        typer.Option("--dangerously-skip-permissions", help="Ask about nothing at all."),
-    ] = False,
+    dangerously_skip_permissions: SkipPermissions = False,
     resume: Annotated[str | None, typer.Option("--resume", help="Go on with this session.")] = None,
     continue_: Annotated[
         bool, typer.Option("--continue", help="Go on with the newest one of the folder.")
@@ -144,30 +124,18 @@ def _run(
     session_id: Annotated[
         str | None, typer.Option("--session-id", help="The new session's id, a UUID.")
     ] = None,
-    mcp_config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--mcp-config", metavar="FILE|JSON", help="MCP servers: a file, or JSON. Repeatable."
-        ),
-    ] = None,
-    settings: Annotated[
-        str | None, typer.Option("--settings", help="More settings: a file, or JSON.")
-    ] = None,
+    mcp_config: McpConfig = None,
+    settings: Settings = None,
     agent: Annotated[
         str | None, typer.Option("--agent", help="Which agent leads the session.")
     ] = None,
     cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder to work in.")] = None,
-    claude: Annotated[
-        str | None, typer.Option("--claude", help="The CLI to start, by its path.")
-    ] = None,
+    claude: Claude = None,
     api_billing: Annotated[
         bool,
         typer.Option("--api-billing", help="Pass the API key of this environment on."),
     ] = False,
-    env: Annotated[
-        list[str] | None,
-        typer.Option("--env", metavar="NAME=VALUE", help="NAME=VALUE for the CLI. Repeatable."),
-    ] = None,
+    env: Env = None,
     no_partial: Annotated[
         bool, typer.Option("--no-partial", help="Whole blocks of text only.")
     ] = False,

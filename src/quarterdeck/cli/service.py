@@ -11,6 +11,7 @@ import plistlib
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from quarterdeck.cli.config import check_chosen
@@ -173,24 +174,24 @@ def _quoted(text: str) -> str:
 
 
 def _tell(*command: str) -> None:
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LaunchError(f"{command[0]}: {error}") from error
+    done = _call(command)
+    if isinstance(done, Exception):
+        raise LaunchError(f"{command[0]}: {done}") from done
     if done.returncode:
         raise LaunchError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
 
 
 def _ask(command: list[str]) -> str:
+    done = _call(command)
+    if isinstance(done, Exception):
+        return f"cannot be asked: {done}"
+    words = (done.stdout or done.stderr).strip().splitlines()
+    return words[0] if words else f"code {done.returncode}"
+
+
+def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str] | Exception:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -199,6 +200,4 @@ def _ask(command: list[str]) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be asked: {error}"
-    words = (done.stdout or done.stderr).strip().splitlines()
-    return words[0] if words else f"code {done.returncode}"
+        return error

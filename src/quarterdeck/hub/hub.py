@@ -43,6 +43,7 @@ from quarterdeck.hub.worktrees import Worktrees
 from quarterdeck.journal.base import Follower, Journal, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.links.beside import tasks_beside
 
 log = logging.getLogger(__name__)
 
@@ -122,17 +123,10 @@ class Hub:
                 if view.run is not None or self._guard.restarts(view):
                     session = self._sessions[view.session] = self._make(view.session, view)
                     await session.restore()
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
+        async with tasks_beside() as tasks:
             tasks.start_soon(self._keep_clock)
             self.dialled.run_in(tasks)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+            yield
 
     # --- commands ------------------------------------------------------------------------------
 

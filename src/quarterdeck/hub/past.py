@@ -28,6 +28,7 @@ from quarterdeck.journal.retention import Plan, Retention, plan
 from quarterdeck.journal.search import Hits, Search
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.views import SessionView
+from quarterdeck.links.beside import tasks_beside
 
 log = logging.getLogger(__name__)
 
@@ -87,21 +88,14 @@ class Past:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the index and the retention rule, while the block runs; then close the index."""
-        failure: Exception | None = None
         try:
-            async with anyio.create_task_group() as tasks:
+            async with tasks_beside() as tasks:
                 tasks.start_soon(self._fill)
                 tasks.start_soon(self._keep)
-                try:
-                    yield
-                except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-                    failure = error
-                tasks.cancel_scope.cancel()
+                yield
         finally:
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(self._index.close)
-        if failure is not None:
-            raise failure
 
     # --- searching -----------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,12 +22,10 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
+from quarterdeck.links.locks import lock_file
 
 LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
 _FACTS = "run.json"
-
-_LOCK_SECONDS = 2.0
-"""A look at the lock, as `living_runner` takes one, holds it for an instant."""
 
 
 class RunnerState(Fact):
@@ -72,7 +69,7 @@ class Home:
         self.spool.mkdir(mode=0o700, exist_ok=True)
         file = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            if not _lock(file, fcntl.LOCK_EX, _LOCK_SECONDS):
+            if not lock_file(file, fcntl.LOCK_EX):
                 raise Conflict("runner_is_there", f"another runner lives in {self.path}")
             yield
             (self.path / STATE).unlink(missing_ok=True)
@@ -111,26 +108,13 @@ def living_runner(home: Path) -> RunnerState | None:
     except OSError:
         return None
     try:
-        if _lock(file, fcntl.LOCK_SH, 0):  # shared: two who look do not see each other
+        if lock_file(file, fcntl.LOCK_SH, seconds=0):  # shared: two who look do not see each other
             return None
         return msgspec.json.decode((home / STATE).read_bytes(), type=RunnerState)
     except (OSError, msgspec.DecodeError):
         return None  # it has only just moved in
     finally:
         os.close(file)
-
-
-def _lock(file: int, kind: int, seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(0.05)
-        else:
-            return True
 
 
 def _replace(path: Path, data: bytes) -> None:

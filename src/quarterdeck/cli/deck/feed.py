@@ -15,9 +15,10 @@ import anyio.to_thread
 from quarterdeck.cli.deck.stream import Events, HubStream, open_stream
 from quarterdeck.cli.deck.target import Target, connect
 from quarterdeck.domain.commands import AnyCommand, Outcome
-from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFound, QuarterdeckError
+from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFound
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.fronts.http.words import Following, Live
+from quarterdeck.links.beside import tasks_beside
 
 RETRY_SECONDS = 0.5
 SENDINGS = 5
@@ -83,18 +84,11 @@ class Feed:
 
     async def _follow(self, stream: HubStream) -> None:
         await stream.follow({self._session: self.seen}, epoch=self._epoch or stream.hello.epoch)
-        failure: QuarterdeckError | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(_beat, stream)
-            try:
-                async with aclosing(stream.frames()) as frames:
-                    async for frame in frames:
-                        await self._take(stream, frame)
-            except QuarterdeckError as error:
-                failure = error  # raised below, as it is and not in a group
-            group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+        async with tasks_beside() as tasks:
+            tasks.start_soon(_beat, stream)
+            async with aclosing(stream.frames()) as frames:
+                async for frame in frames:
+                    await self._take(stream, frame)
 
     async def _take(self, stream: HubStream, frame: Following | Events | Live) -> None:
         match frame:

@@ -18,6 +18,7 @@ import anyio
 import anyio.to_thread
 
 from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.links.beside import tasks_beside
 from quarterdeck.runner import living_runner
 from quarterdeck.runner.home import STATE
 
@@ -36,16 +37,9 @@ GOOD_ORDER_SECONDS = 15.0
 async def kept_runner(folder: Path, start: Callable[[], object]) -> AsyncIterator[None]:
     """A runner lives in `folder` while the block runs. `start` blocks, and starts one."""
     await anyio.to_thread.run_sync(start)
-    failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
+    async with tasks_beside() as tasks:
         tasks.start_soon(_keep, folder, start)
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-            failure = error
-        tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
+        yield
 
 
 async def _keep(folder: Path, start: Callable[[], object]) -> None:

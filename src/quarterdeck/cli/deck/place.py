@@ -18,7 +18,6 @@ from __future__ import annotations
 import fcntl
 import getpass
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,13 +26,13 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
+from quarterdeck.links.locks import lock_file
 from quarterdeck.links.processes import ProcessId, living
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
 JOURNAL, SEARCH = "journal.db", "search.db"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
-LOCK_SECONDS = 1.0
 
 
 class HubState(Fact):
@@ -49,7 +48,7 @@ def hub_lock(home: Path) -> Iterator[None]:
     """Serve from this folder. Raises `Conflict` when another hub does."""
     file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not _lock(file):
+        if not lock_file(file, fcntl.LOCK_EX):
             state = _read_state(home)
             where = f" at {state.address}, process {state.pid}" if state else ""
             raise Conflict("hub_is_there", f"a hub serves from {home} already{where}")
@@ -59,20 +58,6 @@ def hub_lock(home: Path) -> Iterator[None]:
             (home / HUB_FILE).unlink(missing_ok=True)
     finally:
         os.close(file)
-
-
-def _lock(file: int) -> bool:
-    """Take the lock; whoever only looks at it, as `living_hub` does, holds it for an instant."""
-    deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                return False
-            time.sleep(0.05)
-        else:
-            return True
 
 
 def living_hub(home: Path) -> HubState | None:

@@ -8,6 +8,22 @@ from typing import Annotated, Any
 import typer
 
 from quarterdeck.cli.deck.options import Hub, Json, Session, TokenFile
+from quarterdeck.cli.options import (
+    Allow,
+    AppendSystemPrompt,
+    Claude,
+    Deny,
+    Effort,
+    Env,
+    MaxBudget,
+    MaxTurns,
+    McpConfig,
+    Mode,
+    Model,
+    Settings,
+    SkipPermissions,
+    SystemPrompt,
+)
 
 
 def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
@@ -39,38 +55,22 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
             str | None,
             typer.Option("--worktree", metavar="BRANCH", help="In a git worktree of its own."),
         ] = None,
-        claude: Annotated[
-            str | None, typer.Option("--claude", help="The CLI to start, by its path.")
-        ] = None,
+        claude: Claude = None,
         cli_session: Annotated[
             str | None,
             typer.Option("--resume", metavar="ID", help="Go on with this session of the CLI."),
         ] = None,
-        model: Annotated[str | None, typer.Option("--model", help="The model.")] = None,
-        mode: Annotated[
-            str | None, typer.Option("--mode", "--permission-mode", help="As for `run`.")
-        ] = None,
-        effort: Annotated[
-            str | None, typer.Option("--effort", help="How hard to think: low, medium, high.")
-        ] = None,
-        system_prompt: Annotated[
-            str | None, typer.Option("--system-prompt", help="In place of the CLI's own.")
-        ] = None,
-        append_system_prompt: Annotated[
-            str | None, typer.Option("--append-system-prompt", help="Added to it.")
-        ] = None,
+        model: Model = None,
+        mode: Mode = None,
+        effort: Effort = None,
+        system_prompt: SystemPrompt = None,
+        append_system_prompt: AppendSystemPrompt = None,
         tools: Annotated[
             list[str] | None,
             typer.Option("--tool", metavar="NAME", help="Only these tools. Repeatable."),
         ] = None,
-        allow: Annotated[
-            list[str] | None,
-            typer.Option("--allow", metavar="RULE", help="Needs no question. Repeatable."),
-        ] = None,
-        deny: Annotated[
-            list[str] | None,
-            typer.Option("--deny", metavar="RULE", help="Is never done. Repeatable."),
-        ] = None,
+        allow: Allow = None,
+        deny: Deny = None,
         policy: Annotated[
             str | None,
             typer.Option("--policy", help="A policy or preset, on top of the one for all."),
@@ -89,19 +89,10 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
             list[str] | None,
             typer.Option("--add-dir", metavar="FOLDER", help="One more folder. Repeatable."),
         ] = None,
-        mcp_config: Annotated[
-            list[str] | None,
-            typer.Option("--mcp-config", metavar="FILE|JSON", help="MCP servers. Repeatable."),
-        ] = None,
-        settings: Annotated[
-            str | None, typer.Option("--settings", metavar="FILE|JSON", help="More settings.")
-        ] = None,
-        max_turns: Annotated[
-            int | None, typer.Option("--max-turns", help="Rounds of model and tools.")
-        ] = None,
-        max_budget_usd: Annotated[
-            float | None, typer.Option("--max-budget-usd", help="Stop when it costs more.")
-        ] = None,
+        mcp_config: McpConfig = None,
+        settings: Settings = None,
+        max_turns: MaxTurns = None,
+        max_budget_usd: MaxBudget = None,
         budget_usd: Annotated[
             float | None,
             typer.Option("--budget-usd", help="US dollars for the session, over all its runs."),
@@ -113,16 +104,11 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
         restart: Annotated[
             bool, typer.Option("--restart", help="Resume by itself after a crash.")
         ] = False,
-        env: Annotated[
-            list[str] | None,
-            typer.Option("--env", metavar="NAME=VALUE", help="For the CLI. Repeatable."),
-        ] = None,
+        env: Env = None,
         api_billing: Annotated[
             bool, typer.Option("--api-billing", help="Pass the API key of the runner on.")
         ] = False,
-        skip_permissions: Annotated[
-            bool, typer.Option("--dangerously-skip-permissions", help="Ask about nothing at all.")
-        ] = False,
+        skip_permissions: SkipPermissions = False,
         hub: Hub = None,
         token_file: TokenFile = None,
     ) -> None:

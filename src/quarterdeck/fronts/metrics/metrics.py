@@ -33,6 +33,7 @@ from quarterdeck.fronts.metrics.sources import Sources
 from quarterdeck.fronts.metrics.tally import Tally, status_of
 from quarterdeck.hub.deck import Deck, MachineView
 from quarterdeck.journal.views import SessionView
+from quarterdeck.links.beside import tasks_beside
 
 FRESH_SECONDS = 1.0
 """Pages that are asked for more often than this tell the same of the sessions."""
@@ -78,16 +79,9 @@ class Metrics:
     async def running(self) -> AsyncIterator[None]:
         """Count while the block runs."""
         after = self._deck.position
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
+        async with tasks_beside() as tasks:
             tasks.start_soon(self._follow, after)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+            yield
 
     async def page(self, accept: str = "") -> tuple[bytes, str]:
         """The page and its content type, in the format that the reader's `Accept` asks for."""

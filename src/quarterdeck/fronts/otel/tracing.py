@@ -27,6 +27,7 @@ from quarterdeck.fronts.otel.settings import Telemetry
 from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.stored import Stored
+from quarterdeck.links.beside import tasks_beside
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -75,21 +76,14 @@ class Tracing:
     async def running(self) -> AsyncIterator[None]:
         """Export while the block runs. Raises `UsageError` when it cannot be done at all."""
         emitter = await anyio.to_thread.run_sync(self._make)
-        failure: Exception | None = None
         try:
-            async with anyio.create_task_group() as tasks:
+            async with tasks_beside() as tasks:
                 tasks.start_soon(self._keep, emitter)
-                try:
-                    yield
-                except Exception as error:  # noqa: BLE001 - raised below, and not in a group
-                    failure = error
-                tasks.cancel_scope.cancel()
+                yield
         finally:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await anyio.to_thread.run_sync(emitter.close, abandon_on_cancel=True)
             self._save()
-        if failure is not None:
-            raise failure
 
     def _make(self) -> Emitter:
         try:

@@ -27,6 +27,7 @@ from quarterdeck.fronts.push.keeping import Kept, Subscription
 from quarterdeck.fronts.push.sending import attempt, open_client
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.stored import Stored
+from quarterdeck.links.beside import tasks_beside
 
 if TYPE_CHECKING:
     import httpx2
@@ -112,18 +113,11 @@ class Push:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Tell while the block runs. What is not delivered then is not delivered."""
-        failure: Exception | None = None
         if self._kept.subscriptions:
             self._begin()
-        async with anyio.create_task_group() as tasks:
+        async with tasks_beside() as tasks:
             tasks.start_soon(self._keep)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+            yield
 
     def _begin(self) -> None:
         if not self._wanted.is_set():

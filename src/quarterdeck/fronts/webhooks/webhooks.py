@@ -22,6 +22,7 @@ from quarterdeck.fronts.webhooks.payloads import Link
 from quarterdeck.fronts.webhooks.sending import open_client
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
 from quarterdeck.hub.deck import Deck
+from quarterdeck.links.beside import tasks_beside
 
 log = logging.getLogger(__name__)
 
@@ -68,16 +69,9 @@ class Webhooks:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Deliver while the block runs. What is not delivered then is delivered by the next hub."""
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
+        async with tasks_beside() as tasks:
             tasks.start_soon(self._keep)
-            try:
-                yield
-            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
-                failure = error
-            tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+            yield
 
     async def _keep(self) -> None:
         """Run the endpoints that are wanted, and others when others are wanted."""
