@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from contextlib import suppress
 
 import anyio
@@ -24,18 +23,6 @@ pytestmark = pytest.mark.anyio
 SPEC = SessionSpec(directory="/work")
 SECONDS = 10.0
 P1, P2, P3 = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
-
-
-@pytest.fixture
-def journal() -> MemoryJournal:
-    return MemoryJournal()
-
-
-@pytest.fixture
-async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
-    hub, machines = hub_with(journal)
-    async with hub.running():
-        yield hub, machines
 
 
 def text(content: str) -> Raw:

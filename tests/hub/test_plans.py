@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 
 import anyio
 import pytest
@@ -21,18 +21,6 @@ pytestmark = pytest.mark.anyio
 SECONDS = 10.0
 FRESH = wish.PlanAnswer(choice="fresh")
 PROMPT = "Implement the following plan:\n\nbuild it"
-
-
-@pytest.fixture
-def journal() -> MemoryJournal:
-    return MemoryJournal()
-
-
-@pytest.fixture
-async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
-    hub, machines = hub_with(journal)
-    async with hub.running():
-        yield hub, machines
 
 
 async def planning(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 from msgspec import Raw
@@ -20,18 +19,6 @@ from support.hub_machines import TestMachines, TestRun, hub_with
 pytestmark = pytest.mark.anyio
 P1, P2 = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2))
 KILLED = RunEnd(number=99, reason="The runner was killed.", unheard=True, stderr=("oh no",))
-
-
-@pytest.fixture
-def journal() -> MemoryJournal:
-    return MemoryJournal()
-
-
-@pytest.fixture
-async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
-    hub, machines = hub_with(journal)
-    async with hub.running():
-        yield hub, machines
 
 
 async def create(hub: Hub) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 
 import pytest
 from msgspec import Raw
@@ -18,18 +17,6 @@ from support.hub_machines import TestMachines, TestRun, hub_with
 
 pytestmark = pytest.mark.anyio
 SOON = 4_000_000_000
-
-
-@pytest.fixture
-def journal() -> MemoryJournal:
-    return MemoryJournal()
-
-
-@pytest.fixture
-async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
-    hub, machines = hub_with(journal)
-    async with hub.running():
-        yield hub, machines
 
 
 def limit(uuid: str, status: str, **more: object) -> bytes:
