@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
@@ -12,6 +13,12 @@ from support.clis import VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
 pytest_plugins = ("support.compatibility",)
+
+# The same examples in every run, and no clock: how busy the machine is decides about no test.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

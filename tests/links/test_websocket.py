@@ -25,7 +25,6 @@ from quarterdeck.links.websocket import (
     accept,
     serve_endpoint,
 )
-from quarterdeck.links.websocket import serve as serving
 from quarterdeck.links.websocket.accept import event_lines, socket_paths
 from quarterdeck.links.websocket.asgi import Message
 from quarterdeck.links.websocket.dial import Redial
@@ -376,14 +375,14 @@ async def test_a_port_that_is_taken_is_refused() -> None:
 # --- dead peers ---
 
 
-async def test_a_ping_is_answered_and_a_peer_that_vanished_is_noticed_by_both(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(serving, "PING_SECONDS", 0.2)
+async def test_a_ping_is_answered_and_a_peer_that_vanished_is_noticed_by_both() -> None:
     link = WebSocketLink(grace=5)
     doors = {PATH: Door(link, TOKEN)}
     with anyio.fail_after(20):
-        async with serve_endpoint(CliEndpoint(doors.get)) as port, relay_to(port) as relay:
+        async with (
+            serve_endpoint(CliEndpoint(doors.get), ping_seconds=0.2) as port,
+            relay_to(port) as relay,
+        ):
             url = f"ws://127.0.0.1:{relay.port}{PATH}"
             redial = Redial(base=0.02, cap=0.05, ping=0.2, first=1, attempt=0.5)
             async with await DialLink.connect(url, TOKEN, redial=redial) as dialled:

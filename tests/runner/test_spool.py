@@ -250,9 +250,7 @@ def test_only_stream_events_are_transient() -> None:
     assert not is_transient(b'{"type":"stream_events"}')
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_happens_in_whatever_order_no_durable_line_is_lost(
     tmp_path: Path, data: st.DataObject

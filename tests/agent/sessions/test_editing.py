@@ -29,7 +29,7 @@ def last_line(path: Path) -> object:
     return json.loads(path.read_bytes().splitlines()[-1])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(_words)
 @example("\u200b")
 @example("ﬁ\u200b\u0301\ue000 \u2066x")

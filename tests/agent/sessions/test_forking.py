@@ -33,7 +33,7 @@ def normal(path: Path) -> list[object]:
     return lines
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(trees(rings=False), st.one_of(st.none(), st.integers(1, 12)))
 def test_a_fork_is_what_the_official_sdk_makes(tree: list[Json | bytes], cut: int | None) -> None:
     up_to = None if cut is None else uuid_number(cut)

@@ -34,7 +34,7 @@ def same(ours: SessionInfo, theirs: official.SDKSessionInfo) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(listed(), min_size=1, max_size=3))
 def test_a_listing_says_what_the_official_sdk_says(sessions: list[list[Json | bytes]]) -> None:
     with fresh_disk() as disk:

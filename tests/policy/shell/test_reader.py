@@ -175,7 +175,7 @@ ${x} $'a' {a,b} * make dd of= vim +q
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.one_of(
         st.text(max_size=60),

@@ -34,6 +34,7 @@ BACKLOG = 2048
 def settings(
     app: Application,
     *,
+    ping_seconds: float = PING_SECONDS,
     pong_seconds: float,
     lifespan: Literal["on", "off"] = "off",
     certificate: Path | None = None,
@@ -46,7 +47,7 @@ def settings(
         http="h11",
         ws=PatientProtocol,
         ws_max_size=FRAME_LIMIT,
-        ws_ping_interval=PING_SECONDS,
+        ws_ping_interval=ping_seconds,
         ws_ping_timeout=pong_seconds,
         ws_per_message_deflate=False,  # four times the work; frames are many and small
         lifespan=lifespan,

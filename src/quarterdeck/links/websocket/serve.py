@@ -10,7 +10,11 @@ from quarterdeck.links.websocket.embedded import PING_SECONDS, Application, bind
 
 @asynccontextmanager
 async def serve_endpoint(
-    endpoint: Application, host: str = "127.0.0.1", port: int = 0
+    endpoint: Application,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    ping_seconds: float = PING_SECONDS,
 ) -> AsyncIterator[int]:
     """Serve `endpoint` while the block runs; gives the port, which is a free one by default.
 
@@ -19,7 +23,7 @@ async def serve_endpoint(
     """
     # The CLI pings us and needs none. These are for us: a machine that vanished is noticed in 40 s,
     # long before the CLI's 600 s of dialling are over.
-    config = settings(endpoint, pong_seconds=PING_SECONDS)
+    config = settings(endpoint, ping_seconds=ping_seconds, pong_seconds=ping_seconds)
     listener = bind(host, port)
     async with serving(config, listener):
         yield listener.getsockname()[1]
