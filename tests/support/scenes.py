@@ -22,7 +22,7 @@ from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.system import Init
 from support.seats import Seat
 
-SECONDS = 30.0
+SECONDS = 60.0
 """How long a turn may take on a busy machine; one takes 0.3 s on an idle one."""
 
 
