@@ -66,30 +66,25 @@ def as_suggested(ask: AnyAsk) -> Allow:
     return ask.always()
 
 
-async def test_rules_take_effect_with_the_allow_that_brings_them(seat: Seat) -> None:
-    decide = Decider()
-    async with seat.agent(decide=decide) as agent:
-        await a_suggestion_sent_back_spares_the_question(seat, agent, decide)
-        await rules_for_the_settings_are_written_into_their_files(seat, agent, decide)
-        # At the end of it every command is allowed.
-        await rules_for_the_session_take_effect_at_once(seat, agent, decide)
-
-
-async def test_directories_and_modes_take_effect_with_the_allow_that_brings_them(
-    seat: Seat,
-) -> None:
+async def test_updates_take_effect_with_the_allow_that_brings_them(seat: Seat) -> None:
     decide = Decider()
     async with seat.agent(decide=decide) as agent:
         await directories_and_modes_change_with_an_allow(seat, agent, decide)
         with anyio.fail_after(SECONDS):
             await agent.set_permission_mode("default")
         await what_a_version_would_choke_on_or_misuse_does_not_reach_it(seat, agent, decide)
+        with anyio.fail_after(SECONDS):
+            await agent.set_permission_mode("default")
+        await a_suggestion_sent_back_spares_the_question(seat, agent, decide)
+        await rules_for_the_settings_are_written_into_their_files(seat, agent, decide)
+        # At the end of it every command is allowed.
+        await rules_for_the_session_take_effect_at_once(seat, agent, decide)
 
 
 async def rules_for_the_session_take_effect_at_once(
     seat: Seat, agent: Agent, decide: Decider
 ) -> None:
-    probe, other = Probe(seat), Probe(seat, "other")
+    probe, other = Probe(seat, "one"), Probe(seat, "other")
     decide.will(
         allow(AddRules(rules=rules(f"{probe.program}:*"), behavior=ALLOW, destination=SESSION))
     )
@@ -289,3 +284,4 @@ async def what_a_version_would_choke_on_or_misuse_does_not_reach_it(
         assert mode is PermissionMode.DEFAULT
         seat.found("Set the mode: auto", "refused by Quarterdeck")
     assert probe.runs == (["1", "3"] if seat.version >= release(120) else ["1"])
+    assert decide.asked() == 3
