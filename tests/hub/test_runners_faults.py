@@ -31,7 +31,7 @@ from quarterdeck.domain.machines import (
 )
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, TRY_AGAIN, Runners
+from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, HAVE_LINES, TRY_AGAIN, Runners
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -217,6 +217,30 @@ async def test_what_cannot_be_journalled_is_not_acknowledged_and_the_runner_come
         with anyio.fail_after(SECONDS):
             await until(lambda: ("said", "{}") in owner.told)
     assert port.upto == 3  # that is the session's to say
+
+
+async def test_lines_are_acknowledged_several_at_once_and_soon(runners: Runners) -> None:
+    port = runners.attach("run1", "mine", "local", said=0)
+    run, again = Socket(), Socket()
+    async with run.on(runners, "/runner/runs/run1"):
+        run.say(Started(pid=2))
+        assert await run.hear() == Have(upto=0)
+        for number in (1, 2, 3):
+            port.have(number)
+        assert await run.hear() == Have(upto=3)  # when some time has passed
+        port.have(4)
+        port.have(4 + HAVE_LINES)
+        assert await run.hear() == Have(upto=4 + HAVE_LINES)
+        port.have(5 + HAVE_LINES)
+        port.forget()
+        assert await run.hear() == Have(upto=5 + HAVE_LINES)
+    port = runners.attach("run2", "mine", "local", said=0)
+    port.have(7)  # nobody is there to be told
+    async with again.on(runners, "/runner/runs/run2"):
+        again.say(Started(pid=2))
+        assert await again.hear() == Have(upto=7)
+        port.have(8)
+        assert await again.hear() == Have(upto=8)
 
 
 async def test_lines_for_a_cli_go_once_and_again_only_when_they_were_not_written(
