@@ -11,7 +11,7 @@ from __future__ import annotations
 from quarterdeck.journal.base import AskRecord, Follower, Journal, Log, Overview
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.stored import Passage, Stored
 from quarterdeck.journal.views import (
     AskView,
     PromptStage,
@@ -29,6 +29,7 @@ __all__ = [
     "Log",
     "MemoryJournal",
     "Overview",
+    "Passage",
     "PromptStage",
     "PromptView",
     "SessionView",
