@@ -1,7 +1,7 @@
 """Permissions: a tool call is asked about, and what an answer does.
 
-The scenes of one test follow each other in one session: none of them leaves anything behind that
-the next one would notice.
+The scenes follow each other in one session: none of them leaves anything behind that the next one
+would notice.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import anyio
 import pytest
 
 from quarterdeck import Agent, Allow, Deny, ToolAsk
+from quarterdeck.domain.errors import LinkClosed, UnsupportedError
 from quarterdeck.testing import ToolUse, play, reply
+from quarterdeck.wire.commands import EndSession
 from quarterdeck.wire.messages import User
-from quarterdeck.wire.permissions import PermissionMode, SetMode
+from quarterdeck.wire.permissions import AddRules, Destination, PermissionMode, SetMode
 from quarterdeck.wire.requests import DecisionReasonType
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
@@ -30,6 +32,7 @@ from support.scenes import (
     write,
 )
 from support.seats import Seat
+from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -41,7 +44,15 @@ async def test_an_answer_decides_what_becomes_of_a_call(seat: Seat) -> None:
         await an_allowed_call_runs_as_it_is_or_changed(seat, agent, decide, probe)
         await a_denied_call_does_not_run_and_the_model_goes_on(seat, agent, decide, probe)
         await a_denial_that_interrupts_ends_the_turn(seat, agent, decide, probe)
-    assert probe.runs == ["changed"]
+        assert probe.runs == ["changed"]
+        await suggestions_say_what_would_spare_the_question(seat, agent, decide)
+        person, probe = Person(), Probe(seat, "more")
+        decide.ask_instead(person)
+        await reads_are_asked_about_at_once(seat, agent, person)
+        await commands_are_asked_about_one_after_the_other(seat, agent, person, probe)
+        await subagents_ask_at_the_same_time(seat, agent, person, probe)
+        seat.theme = "Endings"
+        await a_cli_that_is_asked_to_go_goes_by_itself(seat, agent)
 
 
 async def an_allowed_call_runs_as_it_is_or_changed(
@@ -121,7 +132,9 @@ async def a_denied_call_does_not_run_and_the_model_goes_on(
     (answer,) = tool_results(messages)
     assert answer.is_error
     assert "out of order" in answer.text
-    assert not result_of(messages).failed
+    result = result_of(messages)
+    assert not result.failed
+    assert [each.tool_use_id for each in result.permission_denials] == [answer.tool_use_id]
     seat.found("A permission callback that fails", "denies")
 
 
@@ -138,7 +151,10 @@ async def a_denial_that_interrupts_ends_the_turn(
     assert result.subtype is ResultSubtype.ERROR_DURING_EXECUTION
     newer = seat.version >= release(120)
     assert result.is_error is newer
+    assert bool(result.errors) is newer
     assert result.terminal_reason is (TerminalReason.ABORTED_TOOLS if newer else None)
+    told = [message.text for message in messages if isinstance(message, User)]
+    assert "[Request interrupted by user for tool use]" in told
     seat.found("Deny and interrupt", "the turn ends")
     seat.found("Marks an interrupted turn as an error", "yes" if newer else "no")
     shown = tool_results(messages)[0].text
@@ -165,8 +181,12 @@ async def what_is_harmless_or_wrong_is_not_asked_about(
     assert tool_results(messages)[0].text == "there.txt"
     messages = await turn(agent, read(there), "done")
     assert "old" in tool_results(messages)[0].text
+    blocked = seat.version >= release(325)
+    messages = await turn(agent, bash("sleep 30" if blocked else "sleep 0.01"), "done")
+    assert tool_results(messages)[0].is_error is blocked
     assert decide.asked() == 0
     seat.found("A command or tool that only reads", "not asked about")
+    seat.found("A command that only waits", "refused" if blocked else "not asked about")
 
     change = {"file_path": str(there), "old_string": "not in it", "new_string": "new"}
     messages = await turn(agent, ToolUse("Edit", {**change}), "done")
@@ -176,12 +196,42 @@ async def what_is_harmless_or_wrong_is_not_asked_about(
     seat.found("A call that cannot work", "fails, not asked about")
 
 
-async def test_questions_come_at_once_or_one_after_the_other(seat: Seat) -> None:
-    person, probe = Person(), Probe(seat)
-    async with seat.agent(decide=person) as agent:
-        await reads_are_asked_about_at_once(seat, agent, person)
-        await commands_are_asked_about_one_after_the_other(seat, agent, person, probe)
-        await subagents_ask_at_the_same_time(seat, agent, person, probe)
+async def suggestions_say_what_would_spare_the_question(
+    seat: Seat, agent: Agent, decide: Decider
+) -> None:
+    async def suggested(call: ToolUse) -> ToolAsk:
+        decide.asks.clear()
+        decide.will(Deny("not now"))
+        await turn(agent, call, "I see")
+        (ask,) = decide.asks
+        assert isinstance(ask, ToolAsk)
+        return ask
+
+    def rules(ask: ToolAsk) -> list[tuple[str, str | None, Destination]]:
+        return [
+            (rule.tool_name, rule.rule_content, each.destination)
+            for each in ask.suggestions
+            if isinstance(each, AddRules)
+            for rule in each.rules
+        ]
+
+    ask = await suggested(read(seat.home / "outside.txt"))
+    assert rules(ask) == [("Read", f"/{seat.home}/**", Destination.SESSION)]
+    ask = await suggested(bash("./nosuch.sh now"))
+    ((tool, rule, destination),) = rules(ask)
+    assert (tool, destination) == ("Bash", Destination.LOCAL_SETTINGS)
+    assert rule is not None
+    assert rule.startswith("./nosuch.sh")
+    page = ToolUse("WebFetch", {"url": "http://example.invalid/a", "prompt": "what is it"})
+    ((_, rule, _),) = rules(await suggested(page))
+    assert rule == "domain:example.invalid"
+    # A file that a command writes is named. To allow edits is one way, the newest knows another.
+    ask = await suggested(bash("touch new.txt"))
+    assert ask.request.blocked_path == str(seat.cwd / "new.txt")
+    assert [each.mode for each in ask.suggestions if isinstance(each, SetMode)] == [
+        PermissionMode.ACCEPT_EDITS
+    ]
+    assert bool(rules(ask)) is (seat.version >= release(325))
 
 
 async def reads_are_asked_about_at_once(seat: Seat, agent: Agent, person: Person) -> None:
@@ -193,6 +243,11 @@ async def reads_are_asked_about_at_once(seat: Seat, agent: Agent, person: Person
         first, second = await person.wait_for(2)
         state = agent.state
         assert state is State.WAITING
+        # However long it takes: nothing is asked twice, and nothing given up.
+        await agent.mcp_status()
+        with anyio.move_on_after(0.5):
+            await person.wait_for(3)
+        assert person.withdrawn == []
         assert [ask.request_id for ask in agent.asks] == [first.request_id, second.request_id]
         # The other way round: an answer finds its question by its id.
         person.answer(second)
@@ -246,3 +301,18 @@ async def subagents_ask_at_the_same_time(
     assert result_of(messages).result == "both"
     assert sorted(probe.runs[-2:]) == ["left", "right"]
     seat.found("Several questions open at once (subagents)")
+
+
+async def a_cli_that_is_asked_to_go_goes_by_itself(seat: Seat, agent: Agent) -> None:
+    with anyio.fail_after(SECONDS):
+        if seat.version < release(92):
+            with pytest.raises(UnsupportedError, match="end_session"):
+                await agent.request(EndSession())
+            seat.found("Ask the CLI to end", "no")
+            return
+        await agent.request(EndSession())
+        await until(lambda: agent.state is State.CLOSED)
+        with pytest.raises(LinkClosed) as caught:
+            await agent.query("anybody there?").finish()
+    assert caught.value.exit_code == 0
+    seat.found("Ask the CLI to end")
