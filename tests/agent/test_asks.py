@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from msgspec import Raw
@@ -29,8 +30,8 @@ RULE = AddRules(
 )
 
 
-def ask_for(tool: str, tool_input: bytes, **more: object) -> ToolAsk | QuestionsAsk | PlanAsk:
-    request = CanUseTool(tool_name=tool, input=Raw(tool_input), **more)  # type: ignore[arg-type]
+def ask_for(tool: str, tool_input: bytes, **more: Any) -> ToolAsk | QuestionsAsk | PlanAsk:
+    request = CanUseTool(tool_name=tool, input=Raw(tool_input), **more)
     return to_ask("q", request)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -29,8 +30,8 @@ def text(content: str) -> Raw:
     return Raw(json.dumps(content).encode())
 
 
-async def create(hub: Hub, prompt: str = "hello", **spec: object) -> str:
-    made = SessionSpec(directory="/work", **spec)  # type: ignore[arg-type]
+async def create(hub: Hub, prompt: str = "hello", **spec: Any) -> str:
+    made = SessionSpec(directory="/work", **spec)
     outcome = await hub.submit(
         wish.CreateSession(spec=made, prompt=text(prompt), prompt_id=P1, by="ada")
     )
@@ -208,7 +209,10 @@ async def test_a_stale_card_still_works_the_session_resumes_and_is_told(
     [("auto", "allow", "acceptEdits"), ("manual", "allow", "default"), ("revise", "deny", None)],
 )
 async def test_a_plan_is_reviewed_in_place(
-    deck: tuple[Hub, TestMachines], choice: str, behavior: str, mode: str | None
+    deck: tuple[Hub, TestMachines],
+    choice: Literal["auto", "manual", "revise"],
+    behavior: str,
+    mode: str | None,
 ) -> None:
     hub, machines = deck
     await create(hub)
@@ -218,7 +222,7 @@ async def test_a_plan_is_reviewed_in_place(
     await run.say(lines.asks_permission("q1", tool="ExitPlanMode", plan="1. think"))
     (card,) = await hub.asks()
     assert card.opened.plan == "1. think"
-    answer = wish.PlanAnswer(choice=choice, feedback="more")  # type: ignore[arg-type]
+    answer = wish.PlanAnswer(choice=choice, feedback="more")
     await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
     (sent,) = run.read()
     body = sent["response"]["response"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Raw
@@ -20,14 +21,14 @@ from support.processes import Processes
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
-def spec_for(cli: RealCli, model: ScriptedModel, folder: Path, **more: object) -> SessionSpec:
+def spec_for(cli: RealCli, model: ScriptedModel, folder: Path, **more: Any) -> SessionSpec:
     work = folder / "work"
     work.mkdir()
     return SessionSpec(
         directory=str(work),
         claude=cli.command[-1],
         env=isolated_env(folder / "home", model.url),
-        **more,  # type: ignore[arg-type]
+        **more,
     )
 
 
