@@ -1,4 +1,4 @@
-"""Questions, as a person answers them in the browser."""
+"""Questions, as a person answers them in the browser, with the mouse or with keys alone."""
 
 from __future__ import annotations
 
@@ -103,4 +103,30 @@ async def test_questions_have_choices_several_choices_and_free_words(
     await seat.send(session, call, "I see that too")
     await screen.card.get_by_role("button", name="Skip").click()
     await screen.hears("I see that too")
+    await seat.stop(session)
+
+
+async def test_keys_go_from_question_to_question_and_answer_them(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    session = await seat.create(bash("touch one"), "done one")
+    page = screen.page
+    waits = page.get_by_role("region", name="Waits for you")
+    await expect(waits).to_contain_text("touch one")
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    await screen.shot("keys")
+    await screen.check_access()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_have_count(0)
+    await page.keyboard.press("g")
+    await expect(screen.card).to_be_focused()
+    await page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    await screen.check_access()
+    await screen.shot("ask-dark")
+    await page.keyboard.press("y")
+    await screen.hears("done one")
+    assert (seat.work / "one").exists()
+    await page.keyboard.press("c")
+    await expect(screen.composer).to_be_focused()
     await seat.stop(session)

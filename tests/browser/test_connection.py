@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Browser, Locator, expect
 
 from quarterdeck.testing import RealCli, ScriptedModel
 from quarterdeck.testing.script import play
@@ -35,9 +35,9 @@ async def plug(
 
 
 @pytest.fixture
-async def screen(plug: Plug) -> AsyncIterator[Screen]:
+async def screen(browser: Browser, plug: Plug) -> AsyncIterator[Screen]:
     """A browser before it, whose clock can be put forward."""
-    async with browsing(plug.deck, TALL) as opened:
+    async with browsing(browser, plug.deck, TALL) as opened:
         await opened.page.clock.install()
         await opened.login()
         yield opened

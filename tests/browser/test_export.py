@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import pytest
-from playwright.async_api import Frame, expect
+from playwright.async_api import Browser, Frame, expect
 
 from quarterdeck.hub.export import Form
 from quarterdeck.hub.importing import Importer
 from quarterdeck.journal.memory import MemoryJournal
-from support.browser import chromium
 from support.exports import HOSTILE, STORY, answer, export, export_of, prompt
 from support.left_sessions import left_session
 from support.session_files import Disk
@@ -24,33 +23,35 @@ _T = TypeVar("_T")
 
 @pytest.mark.parametrize(("scheme", "ground"), [("light", "253, 252, 250"), ("dark", "22, 24, 27")])
 async def test_an_exported_page_opens_and_asks_for_nothing(
-    tmp_path: Path, scheme: Scheme, ground: str
+    browser: Browser, tmp_path: Path, scheme: Scheme, ground: str
 ) -> None:
     hostile = [event for text in HOSTILE for event in (prompt(text), answer(text))]
     file = tmp_path / "session.html"
     file.write_text(await export(Form.HTML, *STORY, *hostile))
     asked: list[str] = []
     complaints: list[str] = []
-    async with chromium() as browser:
-        page = await browser.new_page(color_scheme=scheme)
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        await page.goto(file.as_uri(), wait_until="networkidle")
-        await expect(page.get_by_role("heading", name="One")).to_be_visible()
-        call = page.locator("details", has_text="Bash gave")
-        await expect(call.locator("pre")).to_be_hidden()
-        await call.locator("summary").click()
-        await expect(call.locator("pre")).to_have_text("a\n```\n</pre><script>x")
-        colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert colour == f"rgb({ground})"
-        assert await page.locator("script, img, iframe, svg, link").count() == 0
+    page = await browser.new_page(color_scheme=scheme)
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    await page.goto(file.as_uri(), wait_until="networkidle")
+    await expect(page.get_by_role("heading", name="One")).to_be_visible()
+    call = page.locator("details", has_text="Bash gave")
+    await expect(call.locator("pre")).to_be_hidden()
+    await call.locator("summary").click()
+    await expect(call.locator("pre")).to_have_text("a\n```\n</pre><script>x")
+    colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert colour == f"rgb({ground})"
+    assert await page.locator("script, img, iframe, svg, link").count() == 0
+    await page.close()
     assert asked == [file.as_uri()]
     assert complaints == []
 
 
-async def test_each_of_five_hundred_imported_sessions_opens_as_a_page(tmp_path: Path) -> None:
+async def test_each_of_five_hundred_imported_sessions_opens_as_a_page(
+    browser: Browser, tmp_path: Path
+) -> None:
     disk, journal = Disk(tmp_path), MemoryJournal()
     for number in range(500):
         left_session(disk, number)
@@ -65,18 +66,18 @@ async def test_each_of_five_hundred_imported_sessions_opens_as_a_page(tmp_path: 
     assert len(files) == 500
     asked: list[str] = []
     complaints: list[str] = []
-    async with chromium() as browser:
-        page = await browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        # Fifty pages beside each other: a browser takes far longer to leave a page than to open it.
-        for number, some in enumerate(batched(files.items(), 50)):
-            wall = tmp_path / f"wall-{number}.html"
-            wall.write_text("".join(f"<iframe src='{file.as_uri()}'></iframe>" for _, file in some))
-            await page.goto(wall.as_uri(), wait_until="load")
-            for (name, _), frame in zip(some, page.frames[1:], strict=True):
-                await _shows(frame, name)
+    page = await browser.new_page()
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    # Fifty pages beside each other: a browser takes far longer to leave a page than to open it.
+    for number, some in enumerate(batched(files.items(), 50)):
+        wall = tmp_path / f"wall-{number}.html"
+        wall.write_text("".join(f"<iframe src='{file.as_uri()}'></iframe>" for _, file in some))
+        await page.goto(wall.as_uri(), wait_until="load")
+        for (name, _), frame in zip(some, page.frames[1:], strict=True):
+            await _shows(frame, name)
+    await page.close()
     opened = [url for url in asked if "wall-" not in url]
     assert opened == [file.as_uri() for file in files.values()]
     assert complaints == []

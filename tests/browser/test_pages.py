@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator
-
 import pytest
 from playwright.async_api import Locator, expect
 
@@ -49,91 +46,89 @@ async def look(screen: Screen, name: str) -> None:
     await screen.page.emulate_media(color_scheme="light")
 
 
-@contextlib.asynccontextmanager
-async def worked(seat: ApiSeat) -> AsyncIterator[str]:
+async def worked(seat: ApiSeat) -> str:
     """A session in which something was asked, allowed, done and paid for."""
     session = await seat.create(bash("touch one"), "the walrus was here")
-    card = await seat.ask(session)
-    await seat.answer(card, "allow")
+    await seat.ada.patch(f"sessions/{session}", name=f"walrus {session[:8]}")
+    await seat.answer(await seat.ask(session), "allow")
     await seat.turn_ended(session)
-    yield session
-    await seat.stop(session)
+    return session
 
 
 async def test_what_was_said_is_searched_and_what_was_used_is_drawn(
     seat: ApiSeat, screen: Screen
 ) -> None:
-    async with worked(seat) as session:
-        page = await visit(screen, "Search")
-        await page.get_by_label("Words").fill("walrus -carpenter")
-        await page.get_by_label("Kind").select_option("answers")
-        await page.get_by_role("button", name="Search").click()
-        hits = page.get_by_role("list", name="Found").get_by_role("listitem")
-        await expect(hits).to_have_count(1)
-        await expect(hits.locator("mark")).to_have_text("walrus")
-        await look(screen, "search")
-        await page.get_by_label("Words").fill("nowhere-to-be-found")
-        await page.get_by_role("button", name="Search").click()
-        await expect(page.get_by_text("Nothing was found.")).to_be_visible()
-        await page.get_by_label("Words").fill("walrus")
-        await page.get_by_label("Kind").select_option("answers")
-        await page.get_by_role("button", name="Search").click()
-        await hits.get_by_role("link").click()
-        await screen.hears("the walrus was here")
-        assert screen.page.url.endswith(session)
+    session = await worked(seat)
+    page = await visit(screen, "Search")
+    await page.get_by_label("Words").fill("walrus -carpenter")
+    await page.get_by_label("Kind").select_option("answers")
+    await page.get_by_role("button", name="Search").click()
+    hits = page.get_by_role("list", name="Found").get_by_role("listitem")
+    await expect(hits).to_have_count(1)
+    await expect(hits.locator("mark")).to_have_text("walrus")
+    await look(screen, "search")
+    await page.get_by_label("Words").fill("nowhere-to-be-found")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    await page.get_by_label("Words").fill("walrus")
+    await page.get_by_label("Kind").select_option("answers")
+    await page.get_by_role("button", name="Search").click()
+    await hits.get_by_role("link").click()
+    await screen.hears("the walrus was here")
+    assert screen.page.url.endswith(session)
 
-        page = await visit(screen, "Usage")
-        chart = page.get_by_role("img", name="cost by day")
-        await expect(chart.locator("rect")).not_to_have_count(0)
-        await look(screen, "usage")
-        await page.get_by_label("Measure").select_option("tokens")
-        await page.get_by_label("By", exact=True).select_option("model")
-        rows = page.get_by_role("row").filter(has_text="claude")
-        await expect(rows.first).to_be_visible()
-        await page.get_by_label("By", exact=True).select_option("session")
-        await expect(page.get_by_role("row").filter(has_text="work")).to_have_count(1)
-        await look(screen, "usage-session")
+    page = await visit(screen, "Usage")
+    chart = page.get_by_role("img", name="cost by day")
+    await expect(chart.locator("rect")).not_to_have_count(0)
+    await look(screen, "usage")
+    await page.get_by_label("Measure").select_option("tokens")
+    await page.get_by_label("By", exact=True).select_option("model")
+    rows = page.get_by_role("row").filter(has_text="claude")
+    await expect(rows.first).to_be_visible()
+    await page.get_by_label("By", exact=True).select_option("session")
+    await expect(page.get_by_role("row").filter(has_text=f"walrus {session[:8]}")).to_have_count(1)
+    await look(screen, "usage-session")
 
 
 async def test_the_policy_is_explained_audited_and_replayed(seat: ApiSeat, screen: Screen) -> None:
-    async with worked(seat) as session:
-        await seat.ada.post("policy/grants", rules=["Bash(npm test:*)"])
-        page = await visit(screen, "Policy")
-        grants = page.get_by_role("region", name="Grants")
-        await expect(grants).to_contain_text("Bash(npm test:*)")
-        await look(screen, "policy-rules")
-        await grants.get_by_role("button", name="Take back").click()
-        await expect(grants).to_contain_text("Nothing yet.")
+    session = await worked(seat)
+    await seat.ada.post("policy/grants", rules=["Bash(npm test:*)"])
+    page = await visit(screen, "Policy")
+    grants = page.get_by_role("region", name="Grants")
+    await expect(grants).to_contain_text("Bash(npm test:*)")
+    await look(screen, "policy-rules")
+    await grants.get_by_role("button", name="Take back").click()
+    await expect(grants).to_contain_text("Nothing yet.")
 
-        await page.get_by_role("tab", name="Explain").click()
-        await page.get_by_role("combobox", name="Policy").select_option("read-only")
-        await page.get_by_label("The command").fill("touch one && git status")
-        await page.get_by_role("button", name="Explain").click()
-        told = page.get_by_role("region", name="Explanation")
-        await expect(told.locator(".verdict").first).to_have_text("deny")
-        await expect(told).to_contain_text("touch one")
-        await look(screen, "policy-explain")
+    await page.get_by_role("tab", name="Explain").click()
+    await page.get_by_role("combobox", name="Policy").select_option("read-only")
+    await page.get_by_label("The command").fill("touch one && git status")
+    await page.get_by_role("button", name="Explain").click()
+    told = page.get_by_role("region", name="Explanation")
+    await expect(told.locator(".verdict").first).to_have_text("deny")
+    await expect(told).to_contain_text("touch one")
+    await look(screen, "policy-explain")
 
-        await page.get_by_role("tab", name="Audit log").click()
-        await expect(page.get_by_role("status")).to_contain_text("none changed")
-        entry = page.get_by_role("row").filter(has_text="touch one").filter(has_text="ada")
-        await expect(entry.locator(".verdict")).to_have_text("allow")
-        await look(screen, "policy-audit")
-        await page.get_by_label("Of which session").select_option(session)
-        await expect(entry).to_have_count(1)
+    await page.get_by_role("tab", name="Audit log").click()
+    await expect(page.get_by_role("status")).to_contain_text("none changed")
+    entry = page.get_by_role("row").filter(has_text="touch one").filter(has_text="ada")
+    await look(screen, "policy-audit")
+    await page.get_by_label("Of which session").select_option(session)
+    await expect(entry).to_have_count(1)
+    await expect(entry.locator(".verdict")).to_have_text("allow")
 
-        await page.get_by_role("tab", name="Replay").click()
-        await page.get_by_label("A policy to try").fill("no = policy = at all")
-        await page.get_by_role("button", name="Hold it against the past").click()
-        await expect(page.get_by_role("alert")).to_contain_text("line 1")
-        await page.get_by_label("A policy to try").fill(POLICY)
-        await page.get_by_role("button", name="Hold it against the past").click()
-        result = page.get_by_role("region", name="Result of the replay")
-        await expect(result.get_by_role("row").filter(has_text="touch one")).to_contain_text("deny")
-        await look(screen, "policy-replay")
+    await page.get_by_role("tab", name="Replay").click()
+    await page.get_by_label("A policy to try").fill("no = policy = at all")
+    await page.get_by_role("button", name="Hold it against the past").click()
+    await expect(page.get_by_role("alert")).to_contain_text("line 1")
+    await page.get_by_label("A policy to try").fill(POLICY)
+    await page.get_by_role("button", name="Hold it against the past").click()
+    result = page.get_by_role("region", name="Result of the replay")
+    await expect(result.get_by_role("row").filter(has_text="touch one")).to_contain_text("deny")
+    await look(screen, "policy-replay")
 
-        await page.get_by_role("tab", name="Suggestions").click()
-        await expect(page.get_by_text("No rule is supported")).to_be_visible()
+    await page.get_by_role("tab", name="Suggestions").click()
+    await expect(page.get_by_text("No rule is supported")).to_be_visible()
 
 
 async def test_machines_settings_and_tokens(seat: ApiSeat, screen: Screen) -> None:
@@ -161,15 +156,15 @@ async def test_machines_settings_and_tokens(seat: ApiSeat, screen: Screen) -> No
 
 
 async def test_every_page_fits_a_phone(seat: ApiSeat, phone: Screen) -> None:
-    async with worked(seat):
-        for name in ("Search", "Usage", "Policy", "Machines", "Settings"):
-            await visit(phone, name)
-            await phone.page.wait_for_load_state("networkidle")
-            await phone.shot(f"phone-{name.lower()}")
-            await phone.check_access()
-            wide = await phone.page.evaluate("document.documentElement.scrollWidth")
-            assert wide <= 390, name
-            await phone.page.go_back()
+    await worked(seat)
+    for name in ("Search", "Usage", "Policy", "Machines", "Settings"):
+        await visit(phone, name)
+        await phone.page.wait_for_load_state("networkidle")
+        await phone.shot(f"phone-{name.lower()}")
+        await phone.check_access()
+        wide = await phone.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, name
+        await phone.page.go_back()
 
 
 async def test_one_who_looks_elsewhere_is_told_that_an_agent_waits(

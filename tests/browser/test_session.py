@@ -210,7 +210,9 @@ async def test_a_long_session_opens_at_its_end_and_what_came_before_is_loaded_as
     seat: ApiSeat, screen: Screen
 ) -> None:
     leave(seat.home, "/home/ann/long", turns=600)
-    ((taken,),) = [(await seat.ada.post("import"))["sessions"]]
+    await seat.ada.post("import")
+    sessions = (await seat.ada.get("sessions"))["sessions"]
+    (taken,) = [one for one in sessions if one["name"] == "Prompt 0 in /home/ann/long"]
     await screen.open(taken["session"])
     story = screen.story
     await expect(story.get_by_text("Answer 599.")).to_be_visible()

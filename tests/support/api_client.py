@@ -8,6 +8,7 @@ would who has only the documents.
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from quarterdeck.cli.deck.place import RUNNER
 from quarterdeck.cli.deck.serve import Deck, Serving, cli_secret, running_deck
 from quarterdeck.cli.deck.stop import end_runner
+from quarterdeck.config import Settings
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.hub.dialled import cli_token
@@ -160,6 +162,27 @@ class ApiSeat:
     def deck(self) -> Deck:
         """The service itself."""
         return self._deck
+
+    def at(self, work: Path) -> ApiSeat:
+        """The same service and people, with another folder to work in and nothing counted yet."""
+        work.mkdir()
+        other = copy.copy(self)
+        other.work, other._turns, other._asked = work, {}, {}
+        return other
+
+    async def clear(self) -> None:
+        """Forget every session, and what was allowed and set."""
+        sessions: list[Json] = []
+        for archived in ("false", "true"):
+            sessions += (await self.ada.get("sessions", limit=200, archived=archived))["sessions"]
+        for session in sessions:
+            if session["run"] is not None:
+                await self.stop(session["session"])
+            await self.ada.delete(f"sessions/{session['session']}")
+        (self._deck.home / "policy.toml").unlink(missing_ok=True)
+        self._deck.take(Settings())
+        for grant in (await self.ada.get("policy"))["grants"]:
+            await self.ada.delete(f"policy/grants/{grant['id']}")
 
     @property
     def dials(self) -> bool:

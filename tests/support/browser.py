@@ -95,9 +95,11 @@ class Screen:
     async def check_access(self) -> None:
         """Have axe look for what keeps somebody from using the page (WCAG A and AA)."""
         # Evaluated, and not added as a script: the page's own rules allow no such script.
-        await self.page.evaluate(AXE.read_text())
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(AXE.read_text())
         found = await self.page.evaluate(
-            "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})"
+            "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],"
+            " resultTypes: ['violations']})"
         )
         told = [
             (violation["id"], [node["html"][:160] for node in violation["nodes"]])
@@ -127,14 +129,18 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @contextlib.asynccontextmanager
-async def browsing(deck: Deck, size: dict[str, int] | None = None) -> AsyncIterator[Screen]:
-    """A browser of its own, with one page of this size."""
+async def browsing(
+    browser: Browser, deck: Deck, size: dict[str, int] | None = None
+) -> AsyncIterator[Screen]:
+    """One page of this size, which knows nothing of what others in the same browser have done."""
     wanted = size or DESKTOP
-    async with chromium() as browser:
-        context = await browser.new_context(
-            viewport={"width": wanted["width"], "height": wanted["height"]},
-            reduced_motion="reduce",  # a colour that is on its way is nobody's contrast
-        )
+    context = await browser.new_context(
+        viewport={"width": wanted["width"], "height": wanted["height"]},
+        reduced_motion="reduce",  # a colour that is on its way is nobody's contrast
+    )
+    try:
         screen = Screen(await context.new_page(), deck)
         yield screen
         assert not screen.complaints, screen.complaints
+    finally:
+        await context.close()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import msgspec
@@ -59,16 +60,20 @@ def still(known: Born) -> bool:
     return _born(known.pid) == known.at
 
 
-def offspring() -> frozenset[Born]:
-    """Everything that descends from this test run and runs now."""
-    pairs = [(pid, _born(pid)) for pid in _descendants(os.getpid())]
+def offspring(without: Collection[int] = ()) -> frozenset[Born]:
+    """Everything that descends from this test run and runs now, but for these and their own."""
+    spared = {*without, *(pid for root in without for pid in _descendants(root))}
+    pids = [pid for pid in _descendants(os.getpid()) if pid not in spared]
+    pairs = [(pid, _born(pid)) for pid in pids]
     return frozenset(Born(pid, at) for pid, at in pairs if at is not None)
 
 
-def left_behind(before: frozenset[Born], patience: float = 1.0) -> list[int]:
+def left_behind(
+    before: frozenset[Born], patience: float = 1.0, without: Collection[int] = ()
+) -> list[int]:
     """What came since `before` and does not go within a moment; it is killed."""
     deadline = time.monotonic() + patience
-    while new := offspring() - before:
+    while new := offspring(without) - before:
         if time.monotonic() > deadline:
             kill_all([process.pid for process in new])
             break
