@@ -81,27 +81,6 @@ async def test_all_are_followed_and_some_from_their_number(hub: Front) -> None:
     assert numbers(events, other) == [4]
 
 
-# F3
-@pytest.mark.parametrize("everything", [False, True])
-async def test_history_that_is_only_in_the_journal_comes_whole_and_masked(
-    hub: Front, everything: bool
-) -> None:
-    one, other = [await hub.deck.have_session(env={"KEY": "hush"}) for _ in range(2)]
-    await hub.deck.say(one, *map(str, range(2000)))
-    hub.deck.journal._tail.forget()  # as when the hub has just started
-    await hub.deck.say(other, "recent")
-    async with hub.stream() as talk:
-        await talk.follow(all=everything, sessions={one: 0, other: 0})
-        await hub.deck.say(one, "last")
-        await hub.deck.say(other, "x")
-        events = await talk.events(2009)
-    assert numbers(events, one) == list(range(1, 2005))
-    assert numbers(events, other) == list(range(1, 6))
-    said = [event["event"] for event in events if event["session"] == one]
-    assert said[0]["spec"]["env"] == {"KEY": "…"}
-    assert [each["line"]["text"] for each in said[3:]] == [*map(str, range(2000)), "last"]
-
-
 # F4
 @pytest.mark.parametrize(
     ("after", "epoch", "reason"),
