@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import pytest
 
 from quarterdeck import Agent, Allow
-from quarterdeck.agent.asks import AnyAsk
-from quarterdeck.domain.errors import LinkClosed, UnsupportedError
-from quarterdeck.testing import Gate, ToolUse, play, reply
-from quarterdeck.wire.commands import EndSession
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
 from support.meddling import Meddler
-from support.scenes import SECONDS, result_of, running
+from support.scenes import SECONDS, Decider, Probe, bash, result_of, running, tool_results
 from support.seats import Seat
 from support.waiting import until
 
@@ -48,91 +44,60 @@ async def test_leaving_in_the_midst_of_a_turn_leaves_no_process_behind(seat: Sea
     seat.found("Orphans after the end", "none")
 
 
-async def test_an_agent_ends_whatever_it_is_doing(seat: Seat) -> None:
-    waiting = anyio.Event()
-
-    async def decide(_: AnyAsk) -> Allow:
-        waiting.set()
-        await anyio.sleep_forever()
-        return Allow()
-
-    # While a question is open: whoever thinks about it is stopped.
-    with anyio.fail_after(SECONDS):
-        async with seat.agent(decide=decide) as agent:
-            query = await agent.prompt(play(ToolUse("Bash", {"command": "touch made"}), "ok"))
-            await waiting.wait()
-        # Some have the time to say how the turn ended.
-        with suppress(LinkClosed):
-            assert (await query.finish()).failed
-    assert not (seat.cwd / "made").exists()
-    # While the model speaks.
-    with anyio.fail_after(SECONDS):
-        async with seat.agent() as agent:
-            await agent.prompt(play(reply("on ", Gate(), "and on")))
-            await seat.model.wait_at_gate()
-    seat.found("End an agent in the midst of a turn")
-    await end_politely(seat)
-
-
-async def end_politely(seat: Seat) -> None:
-    """A CLI that is asked to go goes by itself, where it can be asked."""
-    async with seat.agent() as agent:
-        with anyio.fail_after(SECONDS):
-            await agent.query("hello").finish()
-            if seat.version < release(92):
-                with pytest.raises(UnsupportedError, match="end_session"):
-                    await agent.request(EndSession())
-                seat.found("Ask the CLI to end", "no")
-                return
-            await agent.request(EndSession())
-            await until(lambda: agent.state is State.CLOSED)
-            closed = await refusal(agent)
-    assert closed.exit_code == 0
-    seat.found("Ask the CLI to end")
-
-
-async def refusal(agent: Agent) -> LinkClosed:
-    """What an agent says when its CLI has gone."""
-    with pytest.raises(LinkClosed) as caught:
-        await agent.query("anybody there?").finish()
-    return caught.value
-
-
-SIGNALS = {
-    signal.SIGTERM: ("exit code 143", 143),
-    signal.SIGINT: ("exit code 0", 0),
-    signal.SIGHUP: ("exit code 129", 129),
-}
-
-
-async def test_a_signal_ends_the_cli_and_its_exit_is_explained(seat: Seat) -> None:
-    for number, (words, code) in SIGNALS.items():
-        async with seat.agent() as agent:
-            with anyio.fail_after(SECONDS):
-                query = await agent.prompt(play(reply("on ", Gate(number.name), "and on")))
-                await seat.model.wait_at_gate(number.name)
-                os.kill(seat.pid, number)
-                # The newest has the time to say how the turn ended.
-                with suppress(LinkClosed):
-                    assert (await query.finish()).failed
-                closed = await refusal(agent)
-        assert closed.exit_code == code
-        seat.found(f"Signals: {number.name}", words)
+CANNOT = "cannot be told"
+BUSY = "The end of its input while a command runs"
+LATE = "A question after the end of its input"
+BEHIND = "The end of its input while a command runs in the background"
 
 
 async def test_the_end_of_its_input_ends_the_cli_after_the_turn(seat: Seat) -> None:
     if seat.transport == "ws":
-        seat.found("The end of its input in the midst of a turn", "cannot be told")
+        for name in (BUSY, LATE, BEHIND):
+            seat.found(name, CANNOT)
         return
-    meddler = Meddler()
-    async with seat.agent(meddler=meddler) as agent:
+    meddler, decide, probe = Meddler(), Decider(), Probe(seat)
+    front, behind = seat.cwd / "front", seat.cwd / "behind"
+    async with seat.agent(meddler=meddler, decide=decide) as agent:
         with anyio.fail_after(SECONDS):
-            query = await agent.prompt(play(reply("on ", Gate(), "and on")))
-            await seat.model.wait_at_gate()
+            in_background = {**wait_for(behind).input, "run_in_background": True}
+            await agent.query(play(ToolUse("Bash", in_background), "it runs")).finish()
+            decide.asks.clear()
+            query = await agent.prompt(play(wait_for(front), probe.call("late"), "and on"))
+            await until(lambda: bool(running(str(front))))
             await meddler.end_input()
-            seat.model.release()
+            front.touch()
             messages = [message async for message in query]
-            closed = await refusal(agent)
-    assert result_of(messages).result == "and on"
+            waited, late = tool_results(messages)
+            assert not waited.is_error
+            assert result_of(messages).result == "and on"
+            seat.found(BUSY, "the turn is finished first")
+            assert "Stream closed" in late.text
+            assert [ask for ask in decide.asks if b"probe.sh" in bytes(ask.input)] == []
+            assert probe.runs == []
+            seat.found(LATE, "denied without asking")
+            if seat.version < release(62):
+                closed = await refusal(agent)
+                assert running(str(behind))
+                seat.found(BEHIND, "is left running")
+            else:
+                with anyio.move_on_after(0.5):
+                    await until(lambda: agent.state is State.CLOSED)
+                assert agent.state is not State.CLOSED
+                behind.touch()
+                closed = await refusal(agent)
+                seat.found(BEHIND, "is waited for")
     assert closed.exit_code == 0
-    seat.found("The end of its input in the midst of a turn", "the turn is finished first")
+    assert running(str(behind)) == []
+
+
+def wait_for(file: Path) -> ToolUse:
+    """A command that runs until there is such a file."""
+    return bash(f"while [ ! -e {file} ]; do sleep 0.05; done")
+
+
+async def refusal(agent: Agent) -> LinkClosed:
+    """What an agent says when its CLI has gone."""
+    await until(lambda: agent.state is State.CLOSED)
+    with pytest.raises(LinkClosed) as caught:
+        await agent.query("anybody there?").finish()
+    return caught.value

@@ -10,6 +10,7 @@ import pytest
 
 from quarterdeck import Agent, Allow, ToolAsk
 from quarterdeck.agent.asks import AnyAsk
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.testing import ToolUse
 from quarterdeck.wire.base import UnknownPart
 from quarterdeck.wire.permissions import (
@@ -272,6 +273,11 @@ async def what_a_version_would_choke_on_or_misuse_does_not_reach_it(
     assert "not started with leave to bypass" in text
     assert mode is PermissionMode.DEFAULT
     seat.found("Set the mode: bypassPermissions, without leave", "refused by Quarterdeck")
+    with pytest.raises(UsageError):
+        await agent.set_permission_mode("bypassPermissions")
+    seat.theme = "Switches"
+    seat.found("Change the mode to bypassPermissions, without leave", "refused by Quarterdeck")
+    seat.theme = ""
 
     decide.will(allow(set_mode(PermissionMode.AUTO)))
     text, mode = await mode_after(probe.call("3"))

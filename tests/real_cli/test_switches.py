@@ -19,10 +19,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 async def test_the_model_thinking_and_mode_change_with_the_next_call(seat: Seat) -> None:
     decide = Decider()
-    async with seat.agent(decide=decide) as agent:
+    async with seat.agent(decide=decide, allow_dangerously_skip_permissions=True) as agent:
         await the_model_changes(seat, agent)
         await thinking_changes(seat, agent)
         await the_mode_changes_what_is_asked(seat, agent, decide)
+        await with_leave_nothing_is_asked_but_an_open_question_stays_open(seat, agent, decide)
 
 
 async def the_model_changes(seat: Seat, agent: Agent) -> None:
@@ -43,9 +44,11 @@ async def the_model_changes(seat: Seat, agent: Agent) -> None:
         await agent.set_model("no-such-model")
     assert await model_used() == "no-such-model"
     seat.found("Change the model: a name that nobody knows", "used as it is")
-    with anyio.fail_after(SECONDS):
-        await agent.set_model(None)
-    assert await model_used() == usual
+    for default in ("default", None):
+        with anyio.fail_after(SECONDS):
+            await agent.set_model("no-such-model")
+            await agent.set_model(default)
+        assert await model_used() == usual
     seat.found("Change the model: back to the default")
 
 
@@ -82,10 +85,8 @@ async def the_mode_changes_what_is_asked(seat: Seat, agent: Agent, decide: Decid
     assert (seat.cwd / "made.txt").exists()
     seat.found("Change the mode")
 
-    for wrong in ("nonsense", "bypassPermissions"):
-        with pytest.raises(UsageError):
-            await agent.set_permission_mode(wrong)
-    seat.found("Change the mode to bypassPermissions, without leave", "refused by Quarterdeck")
+    with pytest.raises(UsageError):
+        await agent.set_permission_mode("nonsense")
     seat.found("Change the mode to a word that is none", "refused by Quarterdeck")
     if seat.version >= release(120):
         with anyio.fail_after(SECONDS):
@@ -113,19 +114,22 @@ async def the_mode_changes_what_is_asked(seat: Seat, agent: Agent, decide: Decid
         seat.found("Announces a change of the mode", "with the next turn")
 
 
-async def test_with_leave_nothing_is_asked_but_an_open_question_stays_open(seat: Seat) -> None:
-    person, probe = Person(), Probe(seat)
-    async with seat.agent(decide=person, allow_dangerously_skip_permissions=True) as agent:
-        with anyio.fail_after(SECONDS):
-            query = await agent.prompt(play(probe.call("1"), probe.call("2"), "done"))
-            (ask,) = await person.wait_for(1)
-            await agent.set_permission_mode("bypassPermissions")
-            assert [each.request_id for each in agent.asks] == [ask.request_id]
-            assert probe.runs == []
-            person.answer(ask)
-            await query.finish()
-        assert len(person.asks) == 1
-        assert probe.runs == ["1", "2"]
-        assert await mode_shown(agent) is PermissionMode.BYPASS_PERMISSIONS
+async def with_leave_nothing_is_asked_but_an_open_question_stays_open(
+    seat: Seat, agent: Agent, decide: Decider
+) -> None:
+    person, probe = Person(), Probe(seat, "more")
+    decide.ask_instead(person)
+    with anyio.fail_after(SECONDS):
+        await agent.set_permission_mode("default")
+        query = await agent.prompt(play(probe.call("1"), probe.call("2"), "done"))
+        (ask,) = await person.wait_for(1)
+        await agent.set_permission_mode("bypassPermissions")
+        assert [each.request_id for each in agent.asks] == [ask.request_id]
+        assert probe.runs == []
+        person.answer(ask)
+        await query.finish()
+    assert len(person.asks) == 1
+    assert probe.runs == ["1", "2"]
+    assert await mode_shown(agent) is PermissionMode.BYPASS_PERMISSIONS
     seat.found("Change the mode to bypassPermissions, with leave")
     seat.found("A question that is open when the mode changes", "stays open")
