@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
+from anyio import wait_all_tasks_blocked
 
+from quarterdeck.fronts.http.reader import Reader
+from quarterdeck.journal import Passage, Stored
 from support.front import Front
+from support.small_deck import SmallDeck
 
 
 @pytest.mark.parametrize("everything", [False, True])
@@ -26,3 +31,27 @@ async def test_history_that_is_only_in_the_journal_comes_whole_and_masked(
     said = [event["event"] for event in events if event["session"] == one]
     assert said[0]["spec"]["env"] == {"KEY": "…"}
     assert [each["line"]["text"] for each in said[3:]] == [*map(str, range(2000)), "last"]
+
+
+async def test_a_session_whose_past_is_wanted_is_not_told_of_by_what_came_at_that_moment() -> None:
+    deck = SmallDeck()
+    session = await deck.have_session()
+    reader = Reader(deck)
+    reader.follow({}, everything=True)
+    found: list[Stored] = []
+
+    async def read() -> None:
+        while len(found) < 5:
+            batch = await reader.next()
+            assert not isinstance(batch, Passage)  # all of it is in memory
+            found.extend(batch)
+
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await wait_all_tasks_blocked()
+            await deck.say(session, "this wakes the reader")
+            reader.follow({session: 0}, everything=True)
+            await wait_all_tasks_blocked()
+            await deck.say(session, "next")
+    assert [stored.seq for stored in found] == [1, 2, 3, 4, 5]
