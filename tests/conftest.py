@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +21,9 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+# What Node makes of the CLIs that are scripts is kept: each start of one takes half a second less.
+os.environ["NODE_COMPILE_CACHE"] = str(Path(__file__).parents[1] / ".cache" / "node-compile")
 
 
 @pytest.fixture(scope="session")

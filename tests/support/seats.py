@@ -20,7 +20,6 @@ from quarterdeck.links.base import Link
 from quarterdeck.links.launch import Spill
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.wire.versions import Version
-from support.clis import PROJECT
 from support.meddling import Meddler
 
 MATRIX = (
@@ -33,10 +32,6 @@ MATRIX = (
     ("2.1.325", "stdio"),
 )
 """2.1.120 is the last version that dials a host of one's own; 2.1.325 the newest that we know."""
-
-
-COMPILED = PROJECT / ".cache" / "node-compile"
-"""Where Node keeps the code of old CLIs once it has compiled it: a start costs a fifth less."""
 
 
 def children(parent: int) -> list[int]:
@@ -77,7 +72,7 @@ class Seat:
 
     def options(self, **changes: object) -> Options:
         """Options for this CLI in its own empty folder, with what a test wants changed."""
-        env = isolated_env(self.home, self.model.url, NODE_COMPILE_CACHE=str(COMPILED))
+        env = isolated_env(self.home, self.model.url)
         more = changes.pop("env", {})
         assert isinstance(more, dict)
         base = Options(claude=self.cli.command, cwd=self.cwd, env={**env, **more})

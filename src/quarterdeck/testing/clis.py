@@ -59,10 +59,13 @@ def installed_clis(cache: Path | None = None) -> dict[str, RealCli]:
 def isolated_env(home: Path, base_url: str, **extra: str) -> dict[str, str]:
     """An environment built from nothing, in which the CLI talks to `base_url` and to no one else.
 
-    `home` becomes HOME and the place of temporary files; `extra` is added last and wins.
+    `home` becomes HOME and the place of temporary files; `extra` is added last and wins. Of this
+    process's own variables only `NODE_COMPILE_CACHE` is passed on, if it is set: CLIs that are
+    scripts start faster with it.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
+    cache = os.environ.get("NODE_COMPILE_CACHE")
     return {
         "HOME": str(home),
         "TMPDIR": str(temporary),
@@ -76,6 +79,7 @@ def isolated_env(home: Path, base_url: str, **extra: str) -> dict[str, str]:
         "DISABLE_TELEMETRY": "1",
         "DISABLE_AUTOUPDATER": "1",
         "IS_SANDBOX": "1",
+        **({"NODE_COMPILE_CACHE": cache} if cache else {}),
         **extra,
     }
 
