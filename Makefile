@@ -82,7 +82,7 @@ docs: setup clis ## write the pages that are generated
 	@$(BIN)/python tools/draw_states.py
 	@QUARTERDECK_WRITE_DOCS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/real_cli
 
-bench: setup ## measure, side by side with the peers; ROW=4 is one row of the table
+bench: setup deck $(CACHE)/.browser ## measure, side by side with the peers; ROW=4 is one row of the table
 	@$(BIN)/python -m bench $(ROW)
 
 # --- now and then ------------------------------------------------------------------------------

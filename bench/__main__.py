@@ -1,7 +1,8 @@
 """Run the benchmarks and print them: `make bench`, or `python -m bench [--row N …] [CASE …]`.
 
 Twelve rows make one table, `bench/results.json` and the page about performance. Other cases have no
-row there and are run by name. The exit code is 1 when a bar that is a ratio is not reached.
+row there: they are run by name, and some of them in short behind the whole table. The exit code is
+1 when a bar that is a ratio is not reached.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -50,6 +52,12 @@ CASES: dict[str, Callable[[Path, int], None]] = {
     "deck": deck.run_deck,
 }
 """What has no row: it prints for itself."""
+
+SHORT: dict[str, Callable[[Path], None]] = {
+    "deck": partial(deck.run_deck, rounds=3),
+    "search": partial(search.run_search, rounds=1, events=100_000),
+}
+"""What is measured behind the table when nothing is chosen: each in a minute at most."""
 
 
 def chosen_rows(wanted: Sequence[str]) -> list[int]:
@@ -151,6 +159,10 @@ def main(arguments: Sequence[str]) -> int:
     kept = merged(read_results(chosen.results), results)
     chosen.results.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
     print(f"\n{results.seconds:.0f} s, {results.rounds} rounds, load {results.machine.load_before}")
+    if not rows:
+        for case in SHORT.values():
+            with tempfile.TemporaryDirectory(prefix="quarterdeck-bench-") as place:
+                case(Path(place))
     return exit_code(results.measures)
 
 
