@@ -9,8 +9,8 @@ and processes want; below it are the journal, the machines, and `run`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from quarterdeck.domain.commands import AnswerAsk
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
@@ -45,6 +45,28 @@ def check_machine(spec: SessionSpec, session: str) -> None:
         )
 
 
+class _InOrder:
+    """A lock, and what is to be done first by whoever has it.
+
+    No generator that is made anew: every line of every CLI passes here.
+    """
+
+    def __init__(self, order: asyncio.Lock, first: Callable[[], Awaitable[None]]) -> None:
+        self._order = order
+        self._first = first
+
+    async def __aenter__(self) -> None:
+        await self._order.acquire()
+        try:
+            await self._first()
+        except BaseException:
+            self._order.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._order.release()
+
+
 class SessionCore:
     """What a session is in memory, and how that stays what the journal says."""
 
@@ -65,6 +87,7 @@ class SessionCore:
         self._machines = machines
         self._live = live
         self._order = asyncio.Lock()
+        self._ordered = _InOrder(self._order, self._catch_up)
         self._stale = False
         self._view = view
         self._run: Run | None = None
@@ -99,14 +122,15 @@ class SessionCore:
         async with self._order:
             await self._reload()
 
-    @asynccontextmanager
-    async def _in_order(self) -> AsyncIterator[None]:
+    def _in_order(self) -> _InOrder:
         """One thing at a time, and each on top of what the journal has."""
-        async with self._order:
-            if self._stale:
-                await self._reload()
-                await self._guard.load(self._journal)
-            yield
+        return self._ordered
+
+    async def _catch_up(self) -> None:
+        """Before something is done: what is in memory may not be what the journal has."""
+        if self._stale:
+            await self._reload()
+            await self._guard.load(self._journal)
 
     async def _reload(self) -> None:
         """Forget what is in memory for what is in the journal.

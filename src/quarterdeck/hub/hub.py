@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from typing import assert_never
 
 import anyio
+import anyio.lowlevel
 from msgspec.structs import replace
 
 from quarterdeck.domain import commands as wish
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 
 CLOCK_SECONDS = 1.0
 """How often questions that may not wait for ever are looked at."""
+CLOCK_AT_ONCE = 16
+"""Sessions that are looked at before others may go on."""
 
 
 class _Everywhere:
@@ -345,7 +348,9 @@ class Hub:
         while True:
             await anyio.sleep(CLOCK_SECONDS)
             now = time.time() * 1000
-            for session in list(self._sessions.values()):
+            for number, session in enumerate(list(self._sessions.values())):
+                if number % CLOCK_AT_ONCE == 0:  # hundreds must not hold up what comes meanwhile
+                    await anyio.lowlevel.checkpoint()
                 try:
                     await session.tick()
                 except QuarterdeckError as error:  # the clock must not stop for a full disk
