@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import anyio
 import pytest
 
-from quarterdeck import Agent, Assistant
-from quarterdeck.domain.errors import TurnFailed
+from quarterdeck import Agent, Assistant, Query
+from quarterdeck.domain.errors import LinkClosed, TurnFailed
 from quarterdeck.testing import (
     ApiError,
     CutConnection,
+    Gate,
     MidStreamError,
-    ResponseHeaders,
     Stop,
     Text,
     play,
     reply,
 )
-from quarterdeck.wire.messages import AssistantError, RateLimitEvent
-from quarterdeck.wire.result import ResultSubtype
+from quarterdeck.wire.messages import AssistantError
+from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import ApiRetry
 from quarterdeck.wire.versions import release
@@ -39,20 +41,31 @@ async def test_api_errors_fail_the_turn_or_are_tried_again(seat: Seat) -> None:
             await a_cut_answer_goes_on_in_the_same_turn(seat, agent)
             await a_refusal_ends_the_turn(seat, agent)
             await an_answer_may_break_off(seat, agent)
-        assert agent.state is State.READY
+            assert agent.state is State.READY
+            query = await leave_while_the_model_speaks(seat, agent)
+    # Some have the time to say how the turn ended.
+    with suppress(LinkClosed):
+        assert (await query.finish()).failed
+    seat.theme = "Endings"
+    seat.found("End an agent while the model speaks")
 
 
 async def an_error_fails_the_turn_and_not_the_session(seat: Seat, agent: Agent) -> None:
     newer = seat.version >= release(120)
+    asked = len(seat.model.turns)
     query = agent.query(play(ApiError(403, "no entry", times=9)))
     said = [m for m in [m async for m in query] if isinstance(m, Assistant)]
     assert said[-1].error is AssistantError.AUTHENTICATION_FAILED
+    # It would be no other the next time.
+    assert len(seat.model.turns) == asked + 1
     result = query.result
     assert result is not None
     # It says success, and it is none.
     assert (result.subtype, result.is_error) == (ResultSubtype.SUCCESS, True)
     assert result.failed
     assert result.api_error_status == (403 if newer else None)
+    named = result.terminal_reason is TerminalReason.API_ERROR
+    assert named is (seat.version >= release(325))
     with pytest.raises(TurnFailed):
         query.check(await query.finish())
     assert agent.state is State.READY
@@ -86,6 +99,8 @@ async def a_retry_is_told(seat: Seat, agent: Agent) -> None:
     assert query.result.result == "at last"
     retries = [m for m in messages if isinstance(m, ApiRetry)]
     assert [retry.error_status for retry in retries] == ([529] if newer else [])
+    word = "overloaded" if seat.version >= release(325) else "rate_limit"
+    assert [(retry.attempt, retry.error) for retry in retries] == ([(1, word)] if newer else [])
     seat.found("Retries of the API are told", "yes" if newer else "no")
 
 
@@ -150,36 +165,7 @@ async def an_answer_may_break_off(seat: Seat, agent: Agent) -> None:
         seat.found(without_a_word, "is asked for again")
 
 
-def limits(status: str) -> ResponseHeaders:
-    """What the API tells a subscriber of the limits."""
-    words = {
-        "status": status,
-        "reset": "4102444800",
-        "representative-claim": "five_hour",
-        "5h-utilization": "0.92",
-        "5h-reset": "4102444800",
-        "5h-surpassed-threshold": "0.9",
-    }
-    return ResponseHeaders(
-        {f"anthropic-ratelimit-unified-{name}": word for name, word in words.items()}
-    )
-
-
-async def test_the_limits_of_a_subscription_are_told(seat: Seat) -> None:
-    # Made up, and never seen by anybody but the scripted model.
-    env = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-made-up"}
-    async with seat.agent(env=env) as agent:
-        with anyio.fail_after(SECONDS):
-            query = agent.query(play(reply(limits("allowed_warning"), "nearly")))
-            told = [m async for m in query if isinstance(m, RateLimitEvent)]
-            assert query.result is not None
-            assert query.result.result == "nearly"
-    if seat.version < release(62):
-        assert told == []
-        seat.found("Tells the limits of a subscription", "no")
-        return
-    info = told[-1].rate_limit_info
-    assert (info.status, info.rate_limit_type) == ("allowed_warning", "five_hour")
-    assert info.utilization == pytest.approx(0.92)
-    assert info.resets_at == 4102444800
-    seat.found("Tells the limits of a subscription")
+async def leave_while_the_model_speaks(seat: Seat, agent: Agent) -> Query:
+    query = await agent.prompt(play(reply("on ", Gate(), "and on")))
+    await seat.model.wait_at_gate()
+    return query

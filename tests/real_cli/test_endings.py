@@ -71,14 +71,14 @@ async def test_the_end_of_its_input_ends_the_cli_after_the_turn(seat: Seat) -> N
             assert not waited.is_error
             assert result_of(messages).result == "and on"
             seat.found(BUSY, "the turn is finished first")
-            assert "Stream closed" in late.text
+            assert "stream closed" in late.text.lower()
             assert [ask for ask in decide.asks if b"probe.sh" in bytes(ask.input)] == []
             assert probe.runs == []
             seat.found(LATE, "denied without asking")
             if seat.version < release(62):
+                # It may be left running: then it is for the library to end it.
                 closed = await refusal(agent)
-                assert running(str(behind))
-                seat.found(BEHIND, "is left running")
+                seat.found(BEHIND, "is not waited for")
             else:
                 with anyio.move_on_after(0.5):
                     await until(lambda: agent.state is State.CLOSED)

@@ -6,21 +6,38 @@ import anyio
 import pytest
 
 from quarterdeck import Agent, User
-from quarterdeck.testing import Gate, Text, Thinking, ToolUse, play, reply
+from quarterdeck.testing import Gate, ResponseHeaders, Text, Thinking, ToolUse, play, reply
 from quarterdeck.wire.content import TextBlock, ThinkingBlock, ToolUseBlock
-from quarterdeck.wire.messages import Assistant, StreamEvent
+from quarterdeck.wire.messages import Assistant, RateLimitEvent, StreamEvent
 from quarterdeck.wire.states import State
-from quarterdeck.wire.versions import joins_queued_prompts
+from quarterdeck.wire.versions import joins_queued_prompts, release
 from support.scenes import SECONDS, Decider, Probe, result_of, tool_results, turn
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
+def limits(status: str) -> ResponseHeaders:
+    """What the API tells a subscriber of the limits."""
+    words = {
+        "status": status,
+        "reset": "4102444800",
+        "representative-claim": "five_hour",
+        "5h-utilization": "0.92",
+        "5h-reset": "4102444800",
+        "5h-surpassed-threshold": "0.9",
+    }
+    return ResponseHeaders(
+        {f"anthropic-ratelimit-unified-{name}": word for name, word in words.items()}
+    )
+
+
 async def test_an_agent_does_without_what_was_switched_off(seat: Seat) -> None:
     decide = Decider()
     async with seat.agent(
         decide=decide,
+        # Made up, and never seen by anybody but the scripted model.
+        env={"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-made-up"},
         permission_prompts=False,
         include_partial_messages=False,
         replay_user_messages=False,
@@ -30,6 +47,9 @@ async def test_an_agent_does_without_what_was_switched_off(seat: Seat) -> None:
         await a_tool_is_denied_unless_the_cli_dialled(seat, agent, decide)
         await only_whole_messages_come(seat, agent)
         await turns_end_without_echoes_too(seat, agent)
+        seat.theme = "API errors"
+        await the_limits_of_a_subscription_are_told(seat, agent)
+    seat.theme = ""
     for request in seat.model.turns:
         assert "You are an actor." in request.system
         assert "Mind the step." in request.system
@@ -89,3 +109,18 @@ async def turns_end_without_echoes_too(seat: Seat, agent: Agent) -> None:
     assert two.result.result == "echo: second"
     assert joins_queued_prompts(seat.version) or len(seat.model.turns) == asked + 3
     seat.found("Turns are told apart without echoes")
+
+
+async def the_limits_of_a_subscription_are_told(seat: Seat, agent: Agent) -> None:
+    messages = await turn(agent, reply(limits("allowed_warning"), "nearly"))
+    assert result_of(messages).result == "nearly"
+    told = [message for message in messages if isinstance(message, RateLimitEvent)]
+    if seat.version < release(62):
+        assert told == []
+        seat.found("Tells the limits of a subscription", "no")
+        return
+    info = told[-1].rate_limit_info
+    assert (info.status, info.rate_limit_type) == ("allowed_warning", "five_hour")
+    assert info.utilization == pytest.approx(0.92)
+    assert info.resets_at == 4102444800
+    seat.found("Tells the limits of a subscription")

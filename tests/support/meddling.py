@@ -23,6 +23,8 @@ class Meddler:
         self._link: Link | None = None
         self._changes: list[tuple[str, Change]] = []
         self.kept: list[Line] = []
+        self.heard = bytearray()
+        """All that the CLI has said, as it came."""
 
     def over(self, link: Link) -> Link:
         """Take the place of this link."""
@@ -53,7 +55,10 @@ class Meddler:
         return self._under.resumable
 
     async def receive(self) -> bytes | Dropped | Resumed:
-        return await self._under.receive()
+        got = await self._under.receive()
+        if isinstance(got, bytes):
+            self.heard += got
+        return got
 
     async def send(self, data: bytes) -> None:
         await self._under.send(b"".join(map(self._changed, data.splitlines(keepends=True))))

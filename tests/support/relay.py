@@ -17,6 +17,8 @@ class Relay:
         self.port = 0
         self.target = target
         self.connections = 0
+        self.openings: list[bytes] = []
+        """The first bytes that came over each connection."""
         self.cuts = 0
         self.refusing = False
         self.chance: random.Random | None = None
@@ -62,7 +64,7 @@ class Relay:
         self._open |= {*ends}
         try:
             await asyncio.gather(
-                self._carry(reader, far_writer, self._budget(), ends),
+                self._carry(reader, far_writer, self._budget(), ends, self.openings),
                 self._carry(far_reader, writer, self._budget(), ends),
             )
         finally:
@@ -80,9 +82,13 @@ class Relay:
         writer: asyncio.StreamWriter,
         left: int | None,
         ends: tuple[asyncio.StreamWriter, ...],
+        openings: list[bytes] | None = None,
     ) -> None:
         with suppress(ConnectionError):
             while data := await reader.read(65536):
+                if openings is not None:
+                    openings.append(data)
+                    openings = None
                 await self._flowing.wait()
                 if self.rubbish is not None:
                     data, self.rubbish = self.rubbish + data, None
