@@ -191,6 +191,8 @@ async def a_hook_may_stop_a_prompt_or_add_to_it(seat: Seat, agent: Agent, house:
         turn = await agent.query(prompt).finish()
         assert turn.result is not None
         assert not turn.failed
+        said = turn.result.result or ""
+        assert said == "" or (seat.version >= release(325) and "hook" in said)
         assert not seat.model.turns
         assert agent.state is State.READY
     seat.found("Hooks: UserPromptSubmit blocks a prompt")
@@ -236,6 +238,8 @@ async def a_hook_before_a_tool_decides_about_it(seat: Seat, agent: Agent, house:
     told = seat.model.turns[-1].body.decode()
     assert "not this one" in told
     assert "nor that one" in told
+    newest = seat.version >= release(325)
+    assert ("PreToolUse:Bash hook error: not this one" in told) is newest
     assert "the hook is broken" in told
     after = [event for event in house.seen if event is not HookEvent.PERMISSION_REQUEST]
     assert after.count(HookEvent.PRE_TOOL_USE) == len(calls) + 1

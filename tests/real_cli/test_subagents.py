@@ -13,8 +13,15 @@ from quarterdeck.wire.base import Message
 from quarterdeck.wire.info import AgentDefinition
 from quarterdeck.wire.messages import Assistant, Result, User
 from quarterdeck.wire.states import State
-from quarterdeck.wire.system import TaskNotification, TaskStarted
-from quarterdeck.wire.tasks import TaskEnd
+from quarterdeck.wire.tasks import (
+    BackgroundTasksChanged,
+    TaskEnd,
+    TaskNotification,
+    TaskProgress,
+    TaskStarted,
+    TaskStatus,
+    TaskUpdated,
+)
 from quarterdeck.wire.versions import marks_own_turns, release, starts_turns_itself
 from support.scenes import SECONDS
 from support.seats import Seat
@@ -23,15 +30,17 @@ from support.waiting import until
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 
-def task(name: str, script: str, *, background: bool, kind: str = "general-purpose") -> ToolUse:
-    """The model hands work to a subagent."""
+def task(
+    name: str, script: str, *, background: bool | None, kind: str = "general-purpose"
+) -> ToolUse:
+    """The model hands work to a subagent, and may leave it open where that one works."""
     given: dict[str, object] = {
         "description": "some work",
         "prompt": script,
         "subagent_type": kind,
-        "run_in_background": background,
     }
-    return ToolUse("Task", given, id=f"toolu_{name}")
+    where = {} if background is None else {"run_in_background": background}
+    return ToolUse("Task", {**given, **where}, id=f"toolu_{name}")
 
 
 class Overheard:
@@ -70,7 +79,9 @@ async def test_subagents_and_tasks_work_beside_the_conversation(seat: Seat) -> N
         await a_subagent_in_the_foreground_works_within_the_turn(seat, agent, asked)
         await an_interrupt_ends_a_subagent_too(seat, agent)
         await a_background_subagent_reports_later(seat, agent)
+        await where_a_subagent_works_by_default(seat, agent)
         await a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat, agent)
+        await a_command_that_takes_long_is_a_task_too(seat, agent)
 
 
 async def a_subagent_in_the_foreground_works_within_the_turn(
@@ -100,6 +111,22 @@ async def a_subagent_in_the_foreground_works_within_the_turn(
         if isinstance(message, Assistant | User) and message.parent_tool_use_id == "toolu_front"
     }
     assert parents == {"Assistant", "User"}
+    below_said = [
+        message
+        for message in messages
+        if isinstance(message, Assistant | User) and message.parent_tool_use_id == "toolu_front"
+    ]
+    # First its prompt, then its calls and what came of them; its own words are not told.
+    assert isinstance(below_said[0], User)
+    assert below_said[0].text == below
+    assert "below is done" not in [m.text for m in below_said if isinstance(m, Assistant)]
+    tasks = [m for m in messages if isinstance(m, TaskStarted)]
+    assert [each.tool_use_id for each in tasks] == (
+        ["toolu_front"] if seat.version >= release(62) else []
+    )
+    progress = any(isinstance(m, TaskProgress) for m in messages)
+    assert progress is (seat.version >= release(120))
+    seat.found("Subagents: how they get on", "yes" if progress else "no")
     assert "not below" in "".join(request.body.decode() for request in seat.model.turns)
     seat.found("Subagents: messages and questions name their subagent")
     assert agent.init is not None
@@ -145,7 +172,11 @@ async def a_background_subagent_reports_later(seat: Seat, agent: Agent) -> None:
         tasks.cancel_scope.cancel()
     (ended,) = overheard.ended_tasks
     assert ended.status is TaskEnd.COMPLETED
+    assert (ended.tool_use_id is not None) is (seat.version >= release(62))
+    changes = [m for m in overheard.messages if isinstance(m, BackgroundTasksChanged)]
+    assert bool(changes) is (seat.version >= release(325))
     if seat.version >= release(325):
+        assert changes[-1].tasks == ()
         assert (first.result, before) == ("it is launched", 2)
         seat.found("Background subagents", "the turn ends at once, another reports")
     elif seat.version >= release(62):
@@ -156,6 +187,34 @@ async def a_background_subagent_reports_later(seat: Seat, agent: Agent) -> None:
     else:
         assert (first.result, before) == ("it is launched", 1)
         seat.found("Background subagents", "the turn ends at once, a later one reports")
+
+
+async def where_a_subagent_works_by_default(seat: Seat, agent: Agent) -> None:
+    behind = seat.version >= release(325)
+    below = play(reply("for a while ", Gate("default")), "below is done")
+    script = play(task("default", below, background=None), "above is done")
+    async with anyio.create_task_group() as tasks:
+        overheard = Overheard(agent)
+        tasks.start_soon(overheard.listen)
+        with anyio.fail_after(SECONDS):
+            query = await agent.prompt(script)
+            await seat.model.wait_at_gate("default")
+            if behind:
+                # The turn ends while it still works. An interrupt between turns ends it too.
+                assert Query.check(await query.finish()).result == "above is done"
+                assert overheard.ended_tasks == []
+                await agent.interrupt()
+                await until(lambda: bool(overheard.ended_tasks))
+                assert overheard.ended_tasks[0].status is TaskEnd.STOPPED
+                seat.model.release("default")
+            else:
+                assert query.turn is None
+                seat.model.release("default")
+                assert Query.check(await query.finish()).result == "above is done"
+            assert await agent.query("and now?").text() == "echo: and now?"
+        tasks.cancel_scope.cancel()
+    assert agent.state is State.READY
+    seat.found("Subagents: where they work by default", f"{'back' if behind else 'fore'}ground")
 
 
 async def a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(
@@ -193,6 +252,7 @@ async def a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(
             )
             (ended,) = overheard.ended_tasks
             assert ended.status is TaskEnd.COMPLETED
+            assert ended.output_file.endswith(f"/tasks/{ended.task_id}.output")
             command_turn = await agent.query("/cost").finish()
             assert not command_turn.failed
             await stop_a_task(seat, agent, overheard)
@@ -212,10 +272,13 @@ async def stop_a_task(seat: Seat, agent: Agent, overheard: Overheard) -> None:
         seat.found("Stop a task that is not there", "no")
         return
     started = [message for message in overheard.messages if isinstance(message, TaskStarted)][-1]
+    assert started.task_type == "local_bash"
     await agent.stop_task(started.task_id)
     if seat.version >= release(120):
         await until(lambda: overheard.ended_tasks[-1].task_id == started.task_id)
         assert overheard.ended_tasks[-1].status is TaskEnd.STOPPED
+        changes = [m.patch.status for m in overheard.messages if isinstance(m, TaskUpdated)]
+        assert changes[-1] is TaskStatus.KILLED
     seat.found("Stop a background task")
     if seat.version >= release(325):
         await agent.stop_task("nosuch")
@@ -224,3 +287,27 @@ async def stop_a_task(seat: Seat, agent: Agent, overheard: Overheard) -> None:
         with pytest.raises(RequestRefused, match="No task found with ID: nosuch"):
             await agent.stop_task("nosuch")
         seat.found("Stop a task that is not there", "a clear error")
+
+
+async def a_command_that_takes_long_is_a_task_too(seat: Seat, agent: Agent) -> None:
+    """Some tell of a command in the foreground as well, once it has run for a while."""
+    gate, newest = seat.cwd / "long", seat.version >= release(325)
+    command = f"while [ ! -e {gate} ]; do sleep 0.1; done"
+    async with anyio.create_task_group() as tasks:
+        overheard = Overheard(agent)
+        tasks.start_soon(overheard.listen)
+        with anyio.fail_after(SECONDS):
+            query = await agent.prompt(play(ToolUse("Bash", {"command": command}), "done"))
+            if newest:
+                await until(lambda: any(isinstance(m, TaskStarted) for m in overheard.messages))
+            else:
+                await anyio.sleep(3.5)  # 2.1.120 tells only at its end whether that was long
+            gate.touch()
+            await query.finish()
+        tasks.cancel_scope.cancel()
+    kinds = [type(message) for message in overheard.messages]
+    told = [kind for kind in kinds if kind in {TaskStarted, TaskNotification}]
+    tells = seat.version >= release(120)
+    assert told == ([TaskStarted, TaskNotification] if tells else [])
+    at = "while it runs" if newest else "at its end" if tells else "no"
+    seat.found("Tells of a command that takes long", at)
