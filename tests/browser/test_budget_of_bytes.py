@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
+import struct
 from pathlib import Path
 
 import pytest
@@ -89,3 +91,9 @@ async def test_the_deck_can_be_installed_as_an_app(screen: Screen) -> None:
     manifest = await client.send("Page.getAppManifest")
     assert manifest["url"].endswith("/manifest.webmanifest")
     assert not manifest["errors"]
+    for icon in json.loads(manifest["data"])["icons"]:
+        served = await screen.page.request.get(screen.deck.address + icon["src"])
+        assert served.headers["content-type"].startswith(icon["type"])
+        if icon["type"] == "image/png":
+            width, height = struct.unpack(">II", (await served.body())[16:24])
+            assert icon["sizes"] == f"{width}x{height}"

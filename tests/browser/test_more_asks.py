@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, WebSocketRoute, expect
 
 from quarterdeck.fronts.http import Role
 from quarterdeck.testing import fake, play
-from support.api_client import ApiSeat
+from support.api_client import ApiSeat, Json
 from support.browser import Screen
 from support.runners import program
 from support.scenes import bash
@@ -38,6 +39,7 @@ SCHEMA = {
     },
     "required": ["colour", "gloss"],
 }
+ANSWERED = fake.Expect("control_response", timeout=120.0)
 IDS: fake.Line = {"session_id": "$session_id", "uuid": "$uuid"}
 TODOS: list[fake.Line] = [
     {"content": "Read the code", "status": "completed", "activeForm": "Reading the code"},
@@ -222,6 +224,77 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     await seat.stop(session)
 
 
+def answers_in(record: Path) -> dict[str, Json]:
+    """What a fake CLI was answered, by the id of its request."""
+    heard = [json.loads(line) for line in record.read_text().splitlines() if line[0] == "{"]
+    return {
+        line["response"]["request_id"]: line["response"]["response"]
+        for line in heard
+        if line.get("type") == "control_response"
+    }
+
+
+async def test_several_questions_of_one_turn_are_answered_by_several_people(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    record = seat.home / "parallel"
+    names = ("one", "two", "three")
+    calls = [fake.tool_use("Bash", {"command": f"touch {name}"}, f"t-{name}") for name in names]
+    asks = [
+        fake.control_request(
+            name,
+            subtype="can_use_tool",
+            tool_name="Bash",
+            input={"command": f"touch {name}"},
+            tool_use_id=f"t-{name}",
+        )
+        for name in names
+    ]
+    done = [fake.tool_result(f"made {name}", f"t-{name}") for name in names]
+    end = [fake.say(*done), fake.say(fake.assistant("all three")), fake.say(fake.result())]
+    script = [
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(fake.assistant(*calls)),
+        fake.say(*asks),
+        *[ANSWERED] * len(names),
+        *end,
+        fake.Serve(),
+    ]
+    spec = {"directory": str(seat.work), "claude": program(seat.home / "three", script, record)}
+    session = str((await seat.ada.post("sessions", spec=spec, prompt="begin"))["session"])
+    await screen.open(session)
+    await expect(screen.card).to_have_count(3)
+    await expect(screen.page).to_have_title("(3) Quarterdeck")
+    waits = screen.page.get_by_role("region", name="Waits for you")
+    await expect(waits.locator(".ask")).to_have_count(3)
+    second = screen.card.filter(has_text="touch two")
+    adds = second.locator(".adds div", has_text="For the session")
+    await expect(adds).to_contain_text("allow Bash, every call of it")
+    await screen.shot("asks-in-one-turn")
+    await screen.check_access()
+    await second.get_by_role("button", name="Allow once").click()
+    settled = screen.story.locator(".ask[data-state='settled']")
+    await expect(settled).to_contain_text("Allowed by the owner")
+    await expect(screen.card).to_have_count(2)
+
+    # Somebody else is first, while we are still writing why not.
+    third = screen.card.filter(has_text="touch three")
+    await third.get_by_role("button", name="Deny").click()
+    await third.get_by_label("Why not?").fill("it is too")
+    open_ = [each["opened"] for each in (await seat.bob.get("asks"))["asks"]]
+    (card,) = [each for each in open_ if each["title"] == "touch three"]
+    await seat.answer(card, "allow")
+    await expect(settled.filter(has_text="touch three")).to_contain_text("Allowed by ada")
+    await expect(screen.page).to_have_title("(1) Quarterdeck")
+    await screen.card.get_by_role("button", name="Deny").click()
+    await screen.card.get_by_role("button", name="Deny, and let it go on").click()
+    await screen.hears("all three")
+    await expect(screen.page).to_have_title("Quarterdeck")
+    given = {name: answer["behavior"] for name, answer in answers_in(record).items()}
+    assert given == {"one": "deny", "two": "allow", "three": "allow"}
+
+
 async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
     seat: ApiSeat, screen: Screen
 ) -> None:
@@ -238,9 +311,9 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
         fake.say(fake.assistant(fake.tool_use("TodoWrite", {"todos": TODOS}))),
         fake.say(fake.tool_result("Todos have been modified")),
         fake.say(fake.control_request("form-1", message="How shall I paint?", **form)),
-        fake.Expect("control_response"),
+        ANSWERED,
         fake.say(fake.control_request("form-2", message="And again?", **form)),
-        fake.Expect("control_response"),
+        ANSWERED,
         fake.say({"type": "rate_limit_event", "rate_limit_info": limit} | IDS),
         fake.say(fake.result("limited", is_error=True)),
         fake.Serve(),
@@ -266,19 +339,15 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
     await expect(card).to_contain_text("And again?")
     await card.get_by_role("button", name="Decline").click()
     await expect(settled.last).to_contain_text("Declined by the owner")
-    heard = [json.loads(line) for line in record.read_text().splitlines() if line[0] == "{"]
-    given = {
-        line["response"]["request_id"]: line["response"]["response"]
-        for line in heard
-        if line.get("type") == "control_response"
-    }
+    note = screen.story.locator(".note", has_text="rate limit is reached")
+    await expect(note).to_be_visible()  # and so the CLI has heard both answers
+    given = answers_in(record)
     assert given["form-1"] == {
         "action": "accept",
         "content": {"colour": "blue", "coats": 2, "gloss": False, "where": "the wall"},
     }
     assert given["form-2"]["action"] == "decline"
 
-    note = screen.story.locator(".note", has_text="rate limit is reached")
     timer = note.get_by_role("timer")
     await expect(timer).to_have_text(re.compile(r"It is reset in (49|50) min \d+ s\."))
     before = await timer.inner_text()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
-from quarterdeck.testing import ApiError, Text, Thinking, ToolUse, play, reply
+from quarterdeck.testing import ApiError, Text, Thinking, ToolUse, fake, play, reply
 from support.api_client import ApiSeat
 from support.browser import Screen
 from support.imports import leave
 from support.pictures import png
+from support.runners import program
 from support.scenes import bash, read
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -44,6 +45,16 @@ HOSTILE = """<script>window.hurt = 1</script> <img src=x onerror="window.hurt = 
 """
 
 
+IDS: fake.Line = {"session_id": "$session_id", "uuid": "$uuid"}
+SHIFTS = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries())
+    if (!one.hadRecentInput && document.querySelector(".prose[data-live]"))
+      shifts.push([one.value, one.sources.map(({node}) => node?.className ?? "")]);
+}).observe({ type: "layout-shift" });
+"""
+"""What moves while text streams, though nobody has touched anything."""
 SCROLL = """async (log) => {
   log.scrollTo(0, 560);
   await new Promise(requestAnimationFrame);
@@ -112,7 +123,9 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
 async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_reads_above(
     seat: ApiSeat, screen: Screen
 ) -> None:
-    lines = Text("One line of many that are said.\n\n", times=120, delay=0.04)
+    text = "One line of many that are said, and *long enough* for `two` of them. " * 3
+    lines = Text(f"{text}\n\n- a\n- list\n\n", times=60, delay=0.04)
+    await screen.page.add_init_script(SHIFTS)
     session = await seat.create(lines)
     await screen.open(session)
     live = screen.story.locator(".prose[data-live]")
@@ -121,14 +134,14 @@ async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_re
     box = await live.element_handle()
     to_end = screen.page.get_by_role("button", name="To the end")
     far = "log => log.scrollHeight - log.scrollTop - log.clientHeight"
-    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 30")
+    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 15")
     assert await screen.story.evaluate(far) < 80
 
     await screen.story.hover()
     await screen.page.mouse.wheel(0, -400)
     await expect(to_end).to_be_visible()
     place = await screen.story.evaluate("log => log.scrollTop")
-    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 60")
+    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 30")
     assert await screen.story.evaluate("log => log.scrollTop") == place
     await to_end.click()
     await expect(to_end).to_have_count(0)
@@ -137,6 +150,7 @@ async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_re
     # The row that streamed is the row that stays: nothing was drawn anew, nothing has moved.
     assert await box.evaluate("row => row.isConnected")
     assert await screen.story.evaluate(far) < 80
+    assert await screen.page.evaluate("shifts") == []
     await seat.stop(session)
 
 
@@ -185,6 +199,58 @@ async def test_subagents_tasks_attempts_and_compaction_have_their_places(
     await expect(screen.story).to_contain_text("the conversation was compacted here")
     await screen.shot("session-compacted")
     await seat.stop(session)
+
+
+async def test_searches_in_the_web_and_tasks_tell_what_they_found_and_how_far_they_are(
+    seat: ApiSeat, screen: Screen
+) -> None:
+    found = [
+        {"title": "The first page", "url": "https://one.example/a"},
+        {"title": "Not a page", "url": "javascript:alert(1)"},
+    ]
+    structured = {"query": "walrus", "results": [{"tool_use_id": "s", "content": found}]}
+    task: fake.Line = {"type": "system", "task_id": "t1", "tool_use_id": "toolu_task"} | IDS
+    usage = {"tool_uses": 3, "total_tokens": 1200}
+    about = {"description": "count the walruses", "run_in_background": True}
+    progress = {"subtype": "task_progress", "description": "reading page 2", "usage": usage}
+    over = {"subtype": "task_notification", "status": "completed", "summary": "there are 7"}
+    script = [
+        fake.Initialize(),
+        fake.Expect("user"),
+        fake.say(fake.assistant(fake.tool_use("WebSearch", {"query": "walrus"}))),
+        fake.say(fake.tool_result("Links: []") | {"tool_use_result": structured}),
+        fake.say(fake.assistant(fake.tool_use("Task", about, "toolu_task"))),
+        fake.say(task | {"subtype": "task_started", "description": "count the walruses"}),
+        fake.say(task | progress),
+        fake.say(fake.result()),
+        fake.Expect("user", timeout=120.0),
+        fake.say(task | over),
+        fake.say(fake.result()),
+        fake.Serve(),
+    ]
+    spec = {"directory": str(seat.work), "claude": program(seat.home / "walrus", script)}
+    session = str((await seat.ada.post("sessions", spec=spec, prompt="look"))["session"])
+    await screen.open(session)
+    search = screen.story.locator(".tool", has_text="Web search")
+    await expect(search).to_contain_text("walrus")
+    await search.get_by_role("button").first.click()
+    await expect(search.get_by_role("link")).to_have_count(1)
+    await expect(search.get_by_role("link", name="The first page")).to_have_attribute(
+        "rel", "noopener noreferrer nofollow"
+    )
+    line = screen.story.locator(".tool", has_text="count the walruses").locator(".task-line")
+    await expect(line).to_contain_text("runs in the background")
+    await expect(line).to_contain_text("3 calls · 1.2k tokens · reading page 2")
+    await screen.shot("session-search-and-task")
+    await screen.check_access()
+    await screen.page.get_by_role("button", name="Panels").click()
+    await screen.page.get_by_role("tab", name="Tasks").click()
+    panel = screen.page.get_by_role("tabpanel")
+    await expect(panel).to_contain_text("reading page 2")
+    await expect(panel.get_by_role("button", name="Stop")).to_be_visible()
+    await seat.ada.post(f"sessions/{session}/prompts", content="go on")
+    await expect(line).to_contain_text("completed")
+    await expect(panel).to_contain_text("there are 7")
 
 
 async def test_hostile_text_does_nothing_and_asks_nobody(seat: ApiSeat, screen: Screen) -> None:

@@ -5,7 +5,7 @@ import type { AskOpened } from "../src/api/types";
 import { fieldsOf } from "../src/asks/ElicitationForm";
 import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
-import { alwaysRulesOf, planTitle, reasonsOf, sessionRulesOf } from "../src/asks/request";
+import { alwaysRulesOf, askTitle, planTitle, reasonsOf, sessionRulesOf } from "../src/asks/request";
 import { answerersOf } from "../src/asks/Why";
 import { Markdown } from "../src/markdown/Markdown";
 import { pieces } from "../src/panels/Search";
@@ -111,7 +111,7 @@ describe("small parts", () => {
     ]);
     expect(alwaysRulesOf(asked("Edit", mode))).toEqual(["mode acceptEdits"]);
     expect(alwaysRulesOf(asked("Bash"))).toEqual(["allow exactly this call"]);
-    expect(sessionRulesOf(asked("Bash"))).toEqual(["allow Bash"]);
+    expect(sessionRulesOf(asked("Bash"))).toEqual(["allow Bash, every call of it"]);
   });
 
   it("say why a person is asked, and a plan's name", () => {
@@ -125,6 +125,11 @@ describe("small parts", () => {
     expect(reasonsOf({ request: {} } as unknown as AskOpened)).toEqual([]);
     expect(planTitle("\n## How I do it\n\nwell")).toBe("How I do it");
     expect(planTitle("")).toBe("A plan");
+    const plan = { ask_kind: "plan", tool: "ExitPlanMode", title: "ExitPlanMode", plan: "# Mine" };
+    expect(askTitle(plan as unknown as AskOpened)).toBe("Mine");
+    const input = { questions: [{ question: "Which colour?" }] };
+    const asks = { ask_kind: "questions", tool: "AskUserQuestion", request: { input } };
+    expect(askTitle(asks as unknown as AskOpened)).toBe("Which colour?");
   });
 
   it("say who may answer", () => {

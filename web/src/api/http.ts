@@ -13,6 +13,10 @@ export class Failure extends Error {
   }
 }
 
+/** A failure in words for a person. */
+export const wordsOf = (failure: unknown): string =>
+  failure instanceof Error ? failure.message : String(failure);
+
 export function failureOf(problem: Problem): Failure {
   const said = problem.detail ? `${problem.title}: ${problem.detail}` : problem.title;
   return new Failure(problem.code, said, problem.status);

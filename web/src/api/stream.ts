@@ -10,8 +10,8 @@ export type Connection = "connecting" | "online" | "offline" | "refused";
 export interface Listener {
   /** The connection is this way now. */
   connection(state: Connection): void;
-  /** The stream is up, and all sessions are followed from now on: list them. */
-  ready(who: { name: string; role: string }): void;
+  /** All sessions are followed from now on: what is listed now and told later has no gap. */
+  ready(): void;
   /** Another journal: nothing that is known holds. */
   reset(): void;
   /** A session's numbers mean nothing any more: drop what is known of it. */
@@ -40,6 +40,7 @@ export class Stream {
   private epoch: string | undefined;
   /** Whether this connection's hub has said who it is: before that nothing is said to it. */
   private greets = false;
+  private follow = "";
   private tries = 0;
   private next = 1;
   private heard = 0;
@@ -170,6 +171,7 @@ export class Stream {
             this.to.gap(session);
           }
         }
+        if (frame.id === this.follow) this.to.ready();
         return;
       case "events":
         return this.happened(frame.events);
@@ -202,10 +204,10 @@ export class Stream {
     this.epoch = hello.epoch;
     this.greets = true;
     const sessions = Object.fromEntries(this.cursors);
-    this.say({ t: "follow", id: this.id(), all: true, epoch: this.epoch, sessions });
+    this.follow = this.id();
+    this.say({ t: "follow", id: this.follow, all: true, epoch: this.epoch, sessions });
     for (const one of this.waiting.values()) this.socket?.send(one.frame);
     this.to.connection("online");
-    this.to.ready(hello);
   }
 
   private happened(events: Stored[]): void {

@@ -11,7 +11,7 @@ import { ElicitationForm } from "./ElicitationForm";
 import { PermissionForm } from "./PermissionForm";
 import { PlanForm } from "./PlanForm";
 import { QuestionsForm } from "./QuestionsForm";
-import { planTitle } from "./request";
+import { askTitle } from "./request";
 import { Why } from "./Why";
 
 export interface FormProps {
@@ -85,7 +85,7 @@ export const AskCard = memo(function AskCard(props: {
 function Card(props: { opened: AskOpened; state: string; children: ReactNode }) {
   const place = useRef<HTMLElement>(null);
   const { opened } = props;
-  const title = useShort(opened.ask_kind === "plan" ? planTitle(opened.plan ?? "") : opened.title);
+  const title = useShort(askTitle(opened));
   // Keys go to the card that a person is in; a card that opens takes no focus from anybody.
   useEffect(() => {
     const card = place.current;
@@ -106,10 +106,10 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       data-kind={opened.ask_kind}
       data-state={props.state}
       data-ask={opened.ask}
-      aria-label={`Question: ${title || opened.tool}`}
+      aria-label={`Question: ${title}`}
       tabIndex={-1}
     >
-      {props.state === "settled" && <h3>{title || opened.tool}</h3>}
+      {props.state === "settled" && <h3>{title}</h3>}
       {props.children}
     </section>
   );

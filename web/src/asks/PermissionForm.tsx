@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { wordsOf } from "../api/http";
 import type { Answer } from "../api/types";
 import { CodeBlock } from "../session/CodeBlock";
 import { Diff } from "../session/Diff";
@@ -24,7 +25,7 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
     try {
       answer({ answer: "allow", scope: "once", input: JSON.parse(draft) } as Answer);
     } catch (error) {
-      setWrong(error instanceof Error ? error.message : String(error));
+      setWrong(wordsOf(error));
     }
   };
   return (

@@ -2,7 +2,7 @@ import { useState } from "react";
 import { Markdown } from "../markdown/Markdown";
 import { plural } from "../ui/format";
 import type { FormProps } from "./AskCard";
-import { planTitle } from "./request";
+import { askTitle } from "./request";
 
 interface Comment {
   about: string;
@@ -77,7 +77,7 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {compact ? (
-        <p className="what">{planTitle(opened.plan ?? "")}</p>
+        <p className="what">{askTitle(opened)}</p>
       ) : (
         <label className="edit">
           What should be different?

@@ -27,6 +27,13 @@ export function planTitle(plan: string): string {
   return line.replace(/^#+\s*/, "").trim() || "A plan";
 }
 
+/** What is asked, in a line for people: a call by its title, a plan by its own, a question itself. */
+export function askTitle(opened: AskOpened): string {
+  if (opened.ask_kind === "plan") return planTitle(opened.plan ?? "");
+  if (opened.ask_kind === "questions") return questionsOf(opened)[0]?.question || "A question";
+  return opened.title || opened.tool;
+}
+
 /** Why it is asked, as far as anybody said; paths are shown from this folder. */
 export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
@@ -40,7 +47,7 @@ export function reasonsOf(opened: AskOpened, folder = ""): string[] {
 /** What an allowance for the session adds to what the CLI asks nobody about, each in a line. */
 export function sessionRulesOf(opened: AskOpened): string[] {
   const added = suggestionsOf(opened).map(([, words]) => words);
-  return added.length ? added : [`allow ${opened.tool}`];
+  return added.length ? added : [`allow ${opened.tool}, every call of it`];
 }
 
 /** What an allowance for always adds: rules of the hub's own, or for edits another mode. */

@@ -1,6 +1,6 @@
 import { type FormEvent, useCallback, useState } from "react";
 import { useLocation } from "wouter";
-import { get } from "../api/http";
+import { get, wordsOf } from "../api/http";
 import type { components } from "../api/schema";
 import type { Machine, Spec } from "../api/types";
 import { Pictures, usePictures } from "../session/pictures";
@@ -76,7 +76,7 @@ export function NewSession({ onClose }: { onClose: () => void }) {
       go(`/s/${session}`);
       onClose();
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
       setBusy(false);
     }
   };

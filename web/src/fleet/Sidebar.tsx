@@ -101,9 +101,13 @@ export function Sidebar() {
         ))}
         {known && groups.length === 0 && (
           <p className="empty-state">
-            {fleet.size
-              ? "No session fits the filter."
-              : "No agent yet. Begin with «New session», or type: quarterdeck new"}
+            {fleet.size ? (
+              "No session fits the filter."
+            ) : (
+              <>
+                No agent yet. Begin with «New session», or type <code>quarterdeck new</code>
+              </>
+            )}
           </p>
         )}
       </nav>

@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useState } from "react";
-import { get, ofSession, post } from "../api/http";
+import { get, ofSession, post, wordsOf } from "../api/http";
 import type { components } from "../api/schema";
 import { Diff } from "../session/Diff";
 import { useShort } from "../session/folder";
@@ -87,7 +87,7 @@ function Worktree({ session }: { session: string }) {
       setGone(done.removed ?? false);
       if (!done.removed) diff.again();
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
     }
   };
   if (gone) {

@@ -1,6 +1,7 @@
-import { useCallback, useState } from "react";
+import { useCallback } from "react";
 import { store, useRights } from "../state/store";
 import { plural } from "../ui/format";
+import { useDoing } from "../ui/useDoing";
 import { useHub } from "../ui/useHub";
 import type { PanelProps } from "./Panel";
 
@@ -16,19 +17,14 @@ interface Server {
 export function Mcp({ session }: PanelProps) {
   const id = session.session;
   const rights = useRights();
-  const [error, setError] = useState("");
+  const [doing, error] = useDoing();
   const ask = useCallback(
     () => store.control<{ mcpServers?: Server[] }>(id, { subtype: "mcp_status" }),
     [id],
   );
   const status = useHub(ask);
   const control = async (request: Record<string, unknown>): Promise<void> => {
-    setError("");
-    try {
-      await store.control(id, request);
-    } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
-    }
+    await doing(() => store.control(id, request));
     status.again();
   };
   const servers = status.value?.mcpServers ?? [];

@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
-import { get } from "../api/http";
+import { get, wordsOf } from "../api/http";
 import { nameOf } from "../state/fleet";
 import { useDeck } from "../state/store";
 import { moment } from "../ui/format";
@@ -49,7 +49,7 @@ export default function Search() {
       setHits((known) => (before === undefined ? found.hits : [...(known ?? []), ...found.hits]));
       setNext(found.next ?? null);
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
     }
   };
   const submit = (event: FormEvent<HTMLFormElement>): void => {

@@ -1,8 +1,10 @@
 import { useCallback, useState } from "react";
-import { get, post, remove } from "../api/http";
+import { get, post, remove, wordsOf } from "../api/http";
 import { useDeck } from "../state/store";
 import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
+import { BACK, Table, TakeBack } from "../ui/Table";
+import { useDoing } from "../ui/useDoing";
 import { useHub } from "../ui/useHub";
 import { choose, setTheme, type Theme, theme, type Wish, wanted } from "../ui/wishes";
 
@@ -85,7 +87,7 @@ function Switch({ wish }: { wish: Wish }) {
             },
             (failure) => {
               setOn(wanted(wish));
-              setTold(failure instanceof Error ? failure.message : String(failure));
+              setTold(wordsOf(failure));
             },
           );
         }}
@@ -99,65 +101,38 @@ function Switch({ wish }: { wish: Wish }) {
 function Tokens() {
   const found = useHub(useCallback(() => get<{ tokens: Token[] }>("/api/tokens"), []));
   const [made, setMade] = useState("");
-  const [error, setError] = useState("");
-  const act = async (doing: Promise<{ token?: string } | undefined>): Promise<void> => {
-    setError("");
-    try {
-      setMade((await doing)?.token ?? "");
-      found.again();
-    } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
-    }
+  const [doing, error] = useDoing();
+  const act = async (change: () => Promise<{ token?: string } | undefined>): Promise<void> => {
+    if (await doing(async () => setMade((await change())?.token ?? ""))) found.again();
+  };
+  const revoke = (token: Token): void => {
+    if (!confirm(`Take back the access of «${token.name}»?`)) return;
+    void act(() => remove(`/api/tokens/${encodeURIComponent(token.id)}`));
   };
   return (
     <section className="card">
       <h2>Access</h2>
       {(found.error || error) && <p className="error">{found.error || error}</p>}
-      <div className="table-wrap" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>name</th>
-              <th>role</th>
-              <th>kind</th>
-              <th>until</th>
-              <th>
-                <span className="visually-hidden">take back</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.value?.tokens.map((token) => (
-              <tr key={token.id}>
-                <td>{token.name}</td>
-                <td>{token.role}</td>
-                <td>{token.kind}</td>
-                <td>{token.expires ? moment(token.expires * 1000) : "for good"}</td>
-                <td>
-                  <button
-                    type="button"
-                    className="small danger"
-                    aria-label={`Take back the access of ${token.name}`}
-                    onClick={() => {
-                      if (confirm(`Take back the access of «${token.name}»?`)) {
-                        void act(remove(`/api/tokens/${encodeURIComponent(token.id)}`));
-                      }
-                    }}
-                  >
-                    Take back
-                  </button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table heads={["name", "role", "kind", "until", BACK]}>
+        {found.value?.tokens.map((token) => (
+          <tr key={token.id}>
+            <td>{token.name}</td>
+            <td>{token.role}</td>
+            <td>{token.kind}</td>
+            <td>{token.expires ? moment(token.expires * 1000) : "for good"}</td>
+            <td>
+              <TakeBack what={`the access of ${token.name}`} onClick={() => revoke(token)} />
+            </td>
+          </tr>
+        ))}
+      </Table>
       <form
         className="buttons"
         onSubmit={(event) => {
           event.preventDefault();
           const form = new FormData(event.currentTarget);
-          void act(post("/api/tokens", { name: form.get("name"), role: form.get("role") }));
+          const wanted = { name: form.get("name"), role: form.get("role") };
+          void act(() => post("/api/tokens", wanted));
         }}
       >
         <input

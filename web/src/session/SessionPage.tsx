@@ -1,8 +1,9 @@
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
+import { wordsOf } from "../api/http";
 import type { Session } from "../api/types";
 import { archive } from "../fleet/Sidebar";
-import { folderOf, nameOf } from "../state/fleet";
+import { detailOf, folderOf, nameOf } from "../state/fleet";
 import { store, useDeck, useRights } from "../state/store";
 import { cost } from "../ui/format";
 import { StateBadge } from "../ui/StateBadge";
@@ -73,7 +74,7 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
     try {
       return (await store.command(name, { session: session.session, ...members })).session;
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
       return "";
     }
   };
@@ -105,14 +106,16 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
           <h1>{nameOf(session)}</h1>
         )}
         <p className="where">
-          <span>{folderOf(session)}</span>
+          <span className="path" title={folderOf(session)}>
+            <bdi>{folderOf(session)}</bdi>
+          </span>
           {session.version && <span> · Claude Code {session.version}</span>}
           {session.cost_usd > 0 && <span> · {cost(session.cost_usd)}</span>}
         </p>
       </div>
       <div className="state">
         <StateBadge state={session.state} />
-        {session.detail && <span className="why">{session.detail}</span>}
+        {detailOf(session) && <span className="why">{detailOf(session)}</span>}
       </div>
       <div className="buttons">
         {steer && session.run === null && (

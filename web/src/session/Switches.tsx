@@ -1,7 +1,7 @@
-import { useState } from "react";
 import type { Session } from "../api/types";
 import { store, useDeck } from "../state/store";
 import type { Story } from "../state/story";
+import { useDoing } from "../ui/useDoing";
 
 const MODES = ["default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"];
 const THINKING: [string, number | null][] = [
@@ -14,17 +14,11 @@ const THINKING: [string, number | null][] = [
 
 /** Model, mode and thinking of a session that runs. */
 export function Switches({ session, story }: { session: Session; story: Story }) {
-  const [error, setError] = useState("");
+  const [doing, error] = useDoing();
   const mayManage = useDeck((deck) => deck.me?.rights.includes("manage") ?? false);
   if (!mayManage || session.run === null) return null;
-  const control = async (request: Record<string, unknown>): Promise<void> => {
-    setError("");
-    try {
-      await store.command("session.control", { session: session.session, request });
-    } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
-    }
-  };
+  const control = (request: Record<string, unknown>): Promise<boolean> =>
+    doing(() => store.command("session.control", { session: session.session, request }));
   return (
     <>
       <select

@@ -60,7 +60,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when the first entries are there
   useLayoutEffect(() => {
-    if (count > 0) rows.scrollToIndex(count - 1, { align: "end" });
+    if (count > 0) rows.scrollToEnd();
   }, [session, count > 0]);
 
   // Events of which nothing is shown may be many: what fills the place is looked for before them.
@@ -146,11 +146,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
         </div>
       </div>
       {!atEnd && (
-        <button
-          type="button"
-          className="to-end"
-          onClick={() => rows.scrollToIndex(count - 1, { align: "end" })}
-        >
+        <button type="button" className="to-end" onClick={() => rows.scrollToEnd()}>
           To the end
         </button>
       )}

@@ -2,7 +2,7 @@ import { memo, useState } from "react";
 import { Markdown } from "../markdown/Markdown";
 import { imagesOf, isObject, plainText, text } from "../state/lines";
 import type { Entry, Task, Todo, ToolEntry } from "../state/story";
-import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf } from "../state/tools";
+import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf, toolName } from "../state/tools";
 import { duration, plural, tokens } from "../ui/format";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
@@ -27,7 +27,7 @@ export const ToolRow = memo(function ToolRow(props: {
   return (
     <div className="tool" data-kind={kind} data-state={state}>
       <button type="button" className="head" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span className="kind">{entry.name}</span>
+        <span className="kind">{toolName(entry.name)}</span>
         <span className="title">{title !== entry.name && title}</span>
         {refused && (
           <span className="verdict">

@@ -38,6 +38,13 @@ export function nameOf(session: Session): string {
   return folder ?? "session";
 }
 
+/** What there is to say about a session's state; a question by what it is, not by its tool. */
+export function detailOf({ detail }: Session): string {
+  return QUESTIONS[detail] ?? detail;
+}
+
+const QUESTIONS: Record<string, string> = { ExitPlanMode: "a plan", "ask user": "a question" };
+
 /** The folder that a session works in, or is to work in. */
 export function folderOf(session: Session): string {
   return session.directory ?? session.spec.directory ?? "/";

@@ -1,7 +1,7 @@
 // What the page knows, and how it learns it: the one place where the stream, the hub's answers and
 // the reducers meet. Components read it with `useDeck`, and change nothing but through its methods.
 import { useSyncExternalStore } from "react";
-import { Failure, get, ofSession } from "../api/http";
+import { Failure, get, ofSession, wordsOf } from "../api/http";
 import { type Connection, Stream } from "../api/stream";
 import type { Answer, Ask, Me, Outcome, Session, Stored } from "../api/types";
 import { type Drafts, keepPrompt, keptPrompts, letGo } from "./drafts";
@@ -126,7 +126,7 @@ export class Store {
       this.set({ unsent: letGo(this.deck.unsent, id) });
     } catch (error) {
       if (error instanceof Failure && error.code === "withdrawn") return;
-      const told = error instanceof Error ? error.message : String(error);
+      const told = wordsOf(error);
       this.set({ unsent: keepPrompt(this.deck.unsent, { session, id, content, error: told }) });
     } finally {
       this.underway.delete(id);
@@ -143,7 +143,7 @@ export class Store {
     try {
       await this.command("ask.answer", { ask, answer });
     } catch (error) {
-      const told = error instanceof Error ? error.message : String(error);
+      const told = wordsOf(error);
       this.set({ sending: with_(this.deck.sending, ask, { state: "failed", error: told }) });
       if (error instanceof Failure && error.status !== 0) void this.listAsks();
     }
@@ -213,6 +213,7 @@ export class Store {
       this.stream.track(session, story.last);
       this.join(session, this.early.get(session) ?? []);
       this.early.delete(session);
+      this.catchUp(session);
     } catch (error) {
       this.fail(session, error);
     }
@@ -280,6 +281,14 @@ export class Store {
     this.setOpened(session, { ...opened, story });
   }
 
+  /** What happened between reading a session and following it is told by nobody: its head shows. */
+  private catchUp(session: string): void {
+    const opened = this.deck.opened.get(session);
+    const head = this.deck.fleet.get(session)?.head ?? 0;
+    if (!opened || opened.loading || opened.error || head <= opened.story.last) return;
+    void this.fill(session, head, []);
+  }
+
   private async fill(session: string, upto: number, then: Stored[]): Promise<void> {
     const opened = this.deck.opened.get(session);
     if (!opened) return;
@@ -293,7 +302,7 @@ export class Store {
   private fail(session: string, error: unknown): void {
     const opened = this.deck.opened.get(session);
     if (!opened) return;
-    const told = error instanceof Error ? error.message : String(error);
+    const told = wordsOf(error);
     this.setOpened(session, { ...opened, loading: false, error: told });
   }
 
@@ -321,6 +330,7 @@ export class Store {
       await this.listAsks();
       for (const [session, opened] of this.deck.opened) {
         if (opened.error) this.reload(session);
+        else this.catchUp(session);
       }
       for (const one of Object.values(this.deck.unsent)) {
         if (!one.error) void this.prompt(one.session, one.id, one.content);

@@ -39,6 +39,18 @@ export function kindOf(name: string): Kind {
   return KINDS[name]?.[0] ?? "tool";
 }
 
+const NAMES: Record<string, string> = {
+  TodoWrite: "To do",
+  WebSearch: "Web search",
+  WebFetch: "Web page",
+  ExitPlanMode: "Plan",
+};
+
+/** A tool's name for people; most have one already. */
+export function toolName(name: string): string {
+  return NAMES[name] ?? name;
+}
+
 /** A call in a line: what is run, which file, what is looked for. */
 export function titleOf(name: string, input: Obj): string {
   const [, ...members] = KINDS[name] ?? ["tool"];

@@ -1,4 +1,5 @@
 import { useEffect, useRef } from "react";
+import { askTitle } from "../asks/request";
 import { nameOf } from "../state/fleet";
 import { store, useDeck } from "../state/store";
 import { renewPush } from "./push";
@@ -24,7 +25,7 @@ export function Notices() {
     for (const ask of fresh) {
       const session = store.get().fleet.get(ask.session);
       const note = new Notification(`${session ? nameOf(session) : "An agent"} waits for you`, {
-        body: ask.opened.title || ask.opened.tool,
+        body: askTitle(ask.opened),
         tag: ask.opened.ask,
       });
       note.onclick = () => {

@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useState } from "react";
+import { wordsOf } from "../api/http";
 
 export interface Answered<T> {
   value: T | undefined;
@@ -24,7 +25,7 @@ export function useHub<T>(ask: () => Promise<T>): Answered<T> {
         setError("");
       })
       .catch((failure: unknown) => {
-        if (wanted) setError(failure instanceof Error ? failure.message : String(failure));
+        if (wanted) setError(wordsOf(failure));
       })
       .finally(() => {
         if (wanted) setLoading(false);

@@ -1,11 +1,12 @@
 import { useCallback, useEffect, useState } from "react";
 import { Link } from "wouter";
-import { get } from "../../api/http";
+import { get, wordsOf } from "../../api/http";
 import type { components } from "../../api/schema";
 import type { EventOf, Stored } from "../../api/types";
 import { nameOf } from "../../state/fleet";
 import { useDeck } from "../../state/store";
 import { moment, plural } from "../../ui/format";
+import { Table } from "../../ui/Table";
 import { Verdict } from "./Verdict";
 
 type Checked = components["schemas"]["Checked"];
@@ -68,7 +69,7 @@ export function Audit() {
       setEntries((before) => (end === undefined ? found : [...before, ...found]));
       setBegin(from);
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
     }
   }, []);
   useEffect(() => void load(session), [load, session]);
@@ -97,24 +98,11 @@ export function Audit() {
           {error}
         </p>
       )}
-      <div className="table-wrap" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>when</th>
-              <th>verdict</th>
-              <th>call</th>
-              <th>by</th>
-              <th>why</th>
-            </tr>
-          </thead>
-          <tbody>
-            {entries.map((entry) => (
-              <Row key={entry.position} entry={entry} />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table heads={["when", "verdict", "call", "by", "why"]}>
+        {entries.map((entry) => (
+          <Row key={entry.position} entry={entry} />
+        ))}
+      </Table>
       {checked && !entries.length && <p className="why">Nothing was decided yet.</p>}
       {begin > 0 && entries.length > 0 && (
         <button type="button" onClick={() => void load(session, begin)}>

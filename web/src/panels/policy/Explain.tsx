@@ -1,8 +1,9 @@
 import { type FormEvent, useState } from "react";
-import { post } from "../../api/http";
+import { post, wordsOf } from "../../api/http";
 import type { components } from "../../api/schema";
 import { nameOf } from "../../state/fleet";
 import { useDeck } from "../../state/store";
+import { Table } from "../../ui/Table";
 import { Verdict } from "./Verdict";
 
 type Explanation = components["schemas"]["Explanation"];
@@ -20,7 +21,7 @@ export function Explain({ names }: { names: readonly string[] }) {
       setFound(await post<Explanation>("/api/policy/explain", Object.fromEntries(given)));
     } catch (failure) {
       setFound(undefined);
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
     }
   };
   return (
@@ -90,39 +91,29 @@ function Explained({ found }: { found: Explanation }) {
         ))}
       </ul>
       {found.rewritten && <pre className="raw">{found.rewritten}</pre>}
-      <div className="table-wrap" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>what the call needs</th>
-              <th>rules about it</th>
-            </tr>
-          </thead>
-          <tbody>
-            {found.parts.map((part, index) => (
-              <tr key={index}>
-                <td>
-                  <span className="why">{part.kind}</span> <code>{part.what}</code>
-                  {part.why && <p className="why">{part.why}</p>}
-                </td>
-                <td>
-                  {part.free && <span className="why">needs nobody's leave</span>}
-                  {part.rules?.map((rule, at) => (
-                    <p key={at}>
-                      <Verdict word={rule.verdict} /> {rule.rule}{" "}
-                      <span className="why">
-                        {rule.source}
-                        {rule.sure === false && " (perhaps)"}
-                      </span>
-                    </p>
-                  ))}
-                  {!part.free && !part.rules?.length && <span className="why">none</span>}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table heads={["what the call needs", "rules about it"]}>
+        {found.parts.map((part, index) => (
+          <tr key={index}>
+            <td>
+              <span className="why">{part.kind}</span> <code>{part.what}</code>
+              {part.why && <p className="why">{part.why}</p>}
+            </td>
+            <td>
+              {part.free && <span className="why">needs nobody's leave</span>}
+              {part.rules?.map((rule, at) => (
+                <p key={at}>
+                  <Verdict word={rule.verdict} /> {rule.rule}{" "}
+                  <span className="why">
+                    {rule.source}
+                    {rule.sure === false && " (perhaps)"}
+                  </span>
+                </p>
+              ))}
+              {!part.free && !part.rules?.length && <span className="why">none</span>}
+            </td>
+          </tr>
+        ))}
+      </Table>
     </section>
   );
 }

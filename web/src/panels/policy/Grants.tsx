@@ -1,8 +1,10 @@
-import { useCallback, useState } from "react";
+import { useCallback } from "react";
 import { get, remove } from "../../api/http";
 import type { components } from "../../api/schema";
 import { useRights } from "../../state/store";
 import { moment, plural } from "../../ui/format";
+import { BACK, Table, TakeBack } from "../../ui/Table";
+import { useDoing } from "../../ui/useDoing";
 import { useHub } from "../../ui/useHub";
 
 type Grant = components["schemas"]["Grant"];
@@ -15,15 +17,10 @@ export function Grants(props: {
   again: () => void;
 }) {
   const manage = useRights().includes("manage");
-  const [error, setError] = useState("");
+  const [doing, error] = useDoing();
   const revoke = async (grant: Grant): Promise<void> => {
-    setError("");
-    try {
-      await remove(`/api/policy/grants/${encodeURIComponent(grant.id)}`);
-      props.again();
-    } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
-    }
+    const path = `/api/policy/grants/${encodeURIComponent(grant.id)}`;
+    if (await doing(() => remove(path))) props.again();
   };
   return (
     <section className="card" aria-label="Grants">
@@ -37,51 +34,29 @@ export function Grants(props: {
         <p className="why">Nothing yet. «Always» in a question makes an entry here.</p>
       )}
       {props.grants.length > 0 && (
-        <div className="table-wrap" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th>rules</th>
-                <th>where</th>
-                <th>by</th>
-                <th>until</th>
-                <th>
-                  <span className="visually-hidden">take back</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {props.grants.map((grant) => (
-                <tr key={grant.id}>
-                  <td>
-                    {grant.rules.map((rule) => (
-                      <p key={rule}>
-                        <code>{rule}</code>
-                      </p>
-                    ))}
-                  </td>
-                  <td>{grant.project ?? grant.directory ?? "everywhere"}</td>
-                  <td>
-                    {grant.by}, {moment(grant.at)}
-                  </td>
-                  <td>{grant.until ? moment(grant.until) : "you take it back"}</td>
-                  <td>
-                    {manage && (
-                      <button
-                        type="button"
-                        className="small danger"
-                        aria-label={`Take back ${grant.rules.join(", ")}`}
-                        onClick={() => void revoke(grant)}
-                      >
-                        Take back
-                      </button>
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={["rules", "where", "by", "until", BACK]}>
+          {props.grants.map((grant) => (
+            <tr key={grant.id}>
+              <td>
+                {grant.rules.map((rule) => (
+                  <p key={rule}>
+                    <code>{rule}</code>
+                  </p>
+                ))}
+              </td>
+              <td>{grant.project ?? grant.directory ?? "everywhere"}</td>
+              <td>
+                {grant.by}, {moment(grant.at)}
+              </td>
+              <td>{grant.until ? moment(grant.until) : "you take it back"}</td>
+              <td>
+                {manage && (
+                  <TakeBack what={grant.rules.join(", ")} onClick={() => void revoke(grant)} />
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </section>
   );

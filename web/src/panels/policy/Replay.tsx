@@ -1,7 +1,8 @@
 import { type FormEvent, useState } from "react";
-import { post } from "../../api/http";
+import { post, wordsOf } from "../../api/http";
 import type { components } from "../../api/schema";
 import { moment, plural } from "../../ui/format";
+import { Table } from "../../ui/Table";
 
 type Result = components["schemas"]["Replay"];
 type Check = components["schemas"]["PolicyChecked"];
@@ -27,7 +28,7 @@ export function Replay() {
       setCheck(read);
       if (read.good) setResult(await post<Result>("/api/policy/replay", { text, since }));
     } catch (failure) {
-      setError(failure instanceof Error ? failure.message : String(failure));
+      setError(wordsOf(failure));
     } finally {
       setBusy(false);
     }
@@ -84,34 +85,21 @@ function Shown({ result }: { result: Result }) {
         ))}
       </ul>
       {result.changes.length > 0 && (
-        <div className="table-wrap" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th>when</th>
-                <th>call</th>
-                <th>then</th>
-                <th>now</th>
-                <th>why</th>
-              </tr>
-            </thead>
-            <tbody>
-              {result.changes.slice(0, 500).map((change, index) => (
-                <tr key={index}>
-                  <td className="when">{moment(change.at)}</td>
-                  <td>
-                    {change.tool} <code>{change.call}</code>
-                  </td>
-                  <td>
-                    {change.then} <span className="why">by {change.by}</span>
-                  </td>
-                  <td>{change.now}</td>
-                  <td className="why">{change.reasons?.join("; ")}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={["when", "call", "then", "now", "why"]}>
+          {result.changes.slice(0, 500).map((change, index) => (
+            <tr key={index}>
+              <td className="when">{moment(change.at)}</td>
+              <td>
+                {change.tool} <code>{change.call}</code>
+              </td>
+              <td>
+                {change.then} <span className="why">by {change.by}</span>
+              </td>
+              <td>{change.now}</td>
+              <td className="why">{change.reasons?.join("; ")}</td>
+            </tr>
+          ))}
+        </Table>
       )}
     </section>
   );
