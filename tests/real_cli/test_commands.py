@@ -14,8 +14,8 @@ import pytest
 
 from quarterdeck import Agent, Query
 from quarterdeck.agent.asks import Allow, AnyAsk
-from quarterdeck.domain.errors import RequestRefused, UnsupportedError
-from quarterdeck.testing import Purpose, play
+from quarterdeck.domain.errors import LinkClosed, RequestRefused, UnsupportedError
+from quarterdeck.testing import Gate, Purpose, play, reply
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import (
     ExportConversation,
@@ -29,8 +29,10 @@ from quarterdeck.wire.messages import Assistant, ConversationReset, User
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import CompactBoundary, Init, Status, WorkingStatus
 from quarterdeck.wire.versions import release
+from support.meddling import Meddler
 from support.scenes import SECONDS, Probe
 from support.seats import Seat
+from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -140,7 +142,8 @@ async def test_commands_of_every_kind_work_or_are_refused(seat: Seat) -> None:
     commands = seat.cwd / ".claude" / "commands"
     commands.mkdir(parents=True)
     (commands / "hey.md").write_text("Say hey to $ARGUMENTS.")
-    async with seat.agent(decide=decide) as agent:
+    meddler = Meddler()
+    async with seat.agent(decide=decide, meddler=meddler) as agent:
         with anyio.fail_after(2 * SECONDS):
             seat.theme = "Slash commands"
             await commands_of_the_cli_need_no_model(seat, agent)
@@ -152,7 +155,9 @@ async def test_commands_of_every_kind_work_or_are_refused(seat: Seat) -> None:
             await commands_go_to_the_model_or_not(seat, agent)
             await a_conversation_is_compacted(seat, agent)
             await a_conversation_is_cleared(seat, agent)
-        assert agent.state is State.READY
+            assert agent.state is State.READY
+            seat.theme = "Endings"
+            await the_end_of_its_input_does_not_end_the_turn(seat, agent, meddler)
 
 
 async def newer_commands_work_or_are_refused(seat: Seat, agent: Agent, asked: list[bytes]) -> None:
@@ -270,3 +275,22 @@ async def a_conversation_is_cleared(seat: Seat, agent: Agent) -> None:
     assert cleared.cost_usd == pytest.approx(spent)
     answer = "yes" if forgotten else "a new session that remembers the old" if renamed else "no"
     seat.found("Clear the conversation", answer)
+
+
+async def the_end_of_its_input_does_not_end_the_turn(
+    seat: Seat, agent: Agent, meddler: Meddler
+) -> None:
+    name = "The end of its input while the model speaks"
+    if seat.transport == "ws":
+        seat.found(name, "cannot be told")
+        return
+    query = await agent.prompt(play(reply("on ", Gate(), "and on")))
+    await seat.model.wait_at_gate()
+    await meddler.end_input()
+    seat.model.release()
+    assert Query.check(await query.finish()).result == "and on"
+    await until(lambda: agent.state is State.CLOSED)
+    with pytest.raises(LinkClosed) as caught:
+        await agent.query("anybody there?").finish()
+    assert caught.value.exit_code == 0
+    seat.found(name, "the turn is finished first")

@@ -108,8 +108,10 @@ class House:
             HookEvent.POST_TOOL_USE: self.on_result,
             HookEvent.POST_TOOL_USE_FAILURE: lambda _: None,
             HookEvent.STOP: self.on_stop,
-            # Nobody calls these: the first is called for hooks of the settings only.
+            # Nobody calls these: the first is called for hooks of the settings only, the second
+            # is tried when nobody can be asked any more.
             HookEvent.SESSION_START: lambda _: None,
+            HookEvent.SESSION_END: lambda _: None,
             HookEvent("NoSuchEvent"): lambda _: None,
         }
         return [
@@ -183,7 +185,8 @@ async def test_hooks_see_what_happens_and_decide_about_it(seat: Seat) -> None:
             await a_hook_may_answer_a_question(seat, agent, house)
             await a_hook_that_does_not_answer_is_not_waited_for(seat, agent, house)
     assert HookEvent("NoSuchEvent") not in house.seen
-    assert HookEvent.SESSION_START not in house.seen
+    assert not {HookEvent.SESSION_START, HookEvent.SESSION_END} & {*house.seen}
+    seat.found("Hooks: SessionStart, SessionEnd", "not called")
 
 
 async def a_hook_may_stop_a_prompt_or_add_to_it(seat: Seat, agent: Agent, house: House) -> None:
