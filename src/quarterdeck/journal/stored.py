@@ -25,7 +25,7 @@ PAGE_BYTES = 4 * 1024 * 1024
 MOST_EVENTS = 5000
 """No page has more events than this, whatever is asked for."""
 
-PASSAGE_BYTES = 256 * 1024
+PASSAGE_SIZE = 256 * 1024
 """A passage is not made larger than this, unless its only event is."""
 
 _LARGEST = 2**63 - 1
@@ -38,7 +38,7 @@ _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _skim = msgspec.json.Decoder(Raw)
 
-_WITH_A_SPEC = tuple(
+WITH_A_SPEC = tuple(
     f'{{"kind":"{kind.__struct_config__.tag}"'.encode() for kind in (SessionCreated, SpecChanged)
 )
 """How the events begin that are in no passage: a spec has secrets in it."""
@@ -70,7 +70,7 @@ class Passage(Fact):
     last: int
     """The number of the last of them."""
     text: str
-    """Each as `envelope` makes it, with commas between them. None of them has a spec."""
+    """An array, in which each is as `envelope` makes it. None of them has a spec."""
 
 
 class Encoded(Fact):
@@ -169,16 +169,23 @@ def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> Passag
     for row in rows:
         json = row[3]
         size += len(json)
-        if json.startswith(_WITH_A_SPEC) or (parts and size > PASSAGE_BYTES):
+        if json.startswith(WITH_A_SPEC) or (parts and size > PASSAGE_SIZE):
             break
         parts.append(form % row)
         last = row[0]
-    text = b",".join(parts)
+    text = b"[%b]" % b",".join(parts)
+    return (
+        Passage(session=session, last=last, text=text.decode()) if parts and sound(text) else None
+    )
+
+
+def sound(text: str | bytes) -> bool:
+    """Whether a text is JSON, and UTF-8. Nobody has looked at what a file gives back."""
     try:
-        _skim.decode(b"[%b]" % text)
-        return Passage(session=session, last=last, text=text.decode()) if parts else None
+        _skim.decode(text)
+        return isinstance(text, str) or text.isascii() or bool(text.decode())
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+        return False
 
 
 def check_session(session: str) -> None:

@@ -60,17 +60,17 @@ class Frames:
     KEPT = 16
 
     def __init__(self, epoch: str) -> None:
-        self._head = f'{{"t":"events","epoch":{msgspec.json.encode(epoch).decode()},"events":['
+        self._head = f'{{"t":"events","epoch":{msgspec.json.encode(epoch).decode()},"events":'
         self._made: dict[tuple[str, int, int], str] = {}
 
     def frame(self, batch: Events) -> str:
         """The frame for these events."""
         if isinstance(batch, Passage):  # read by one client, for itself
-            return f"{self._head}{batch.text}]}}"
+            return f"{self._head}{batch.text}}}"
         key = _key(batch)
         if key is not None and (made := self._made.get(key)) is not None:
             return made
-        text = self._head + b",".join(map(envelope, batch)).decode() + "]}"
+        text = f"{self._head}[{b','.join(map(envelope, batch)).decode()}]}}"
         if key is not None:
             while len(self._made) >= self.KEPT:
                 self._made.pop(next(iter(self._made)))

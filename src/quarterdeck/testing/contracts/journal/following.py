@@ -23,6 +23,7 @@ from quarterdeck.testing.contracts.journal.support import (
     created,
     note,
     nothing,
+    read_all,
     refused,
     take,
     texts,
@@ -137,7 +138,7 @@ class FollowContract(Contract):
             passage = await journal.passage("a%d", after=1)
             assert passage is not None
             assert (passage.session, passage.last) == ("a%d", 3)
-            assert passage.text.encode() == b",".join(map(_envelope, stored[1:3]))
+            assert passage.text.encode() == b"[%b]" % b",".join(map(_envelope, stored[1:3]))
             assert b'"line":{"a": "\xc3\xa4%d"}' in passage.text.encode()
             assert await journal.passage("a%d", after=3) is None
             last = await journal.passage("a%d", after=4)
@@ -155,6 +156,22 @@ class FollowContract(Contract):
                 counts.append(passage.last - after)
                 after = passage.last
             assert counts == [4, 4, 2, 1, 1]
+
+    async def test_passages_one_behind_the_other_are_the_whole_session(self) -> None:
+        dice = chance(5)
+        sizes = [5] * 3000 + [int(10 ** dice.uniform(0, 4.5)) for _ in range(300)] + [9] * 500
+        async with self.journal() as journal:
+            await journal.append("a", [note(dice.choice("xä€") * size) for size in sizes])
+            parts: list[bytes] = []
+            after = 0
+            while (passage := await journal.passage("a", after=after)) is not None:
+                assert len(_numbers(passage)) == passage.last - after
+                assert len(passage.text) < 300_000
+                parts.append(passage.text[1:-1].encode())
+                after = passage.last
+            stored = await read_all(journal, "a")
+            assert b",".join(parts) == b",".join(map(_envelope, stored))
+            assert len(parts) < 40
 
     async def test_whoever_passes_events_on_gets_all_of_them_once_be_they_text_or_not(self) -> None:
         async with self.journal() as journal:
@@ -197,7 +214,7 @@ class _Numbered(Struct):
 
 
 def _numbers(passage: Passage) -> list[int]:
-    events = msgspec.json.decode(f"[{passage.text}]", type=list[_Numbered])
+    events = msgspec.json.decode(passage.text, type=list[_Numbered])
     return [each.seq for each in events]
 
 
