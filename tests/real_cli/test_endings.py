@@ -1,4 +1,7 @@
-"""Endings: whatever an agent was doing, nothing that it started is left."""
+"""Endings: whatever an agent was doing, nothing that it started is left.
+
+Most of them are at the end of other scenes, in the other modules.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck import Agent, Allow
+from quarterdeck import Agent
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.states import State
@@ -18,30 +21,6 @@ from support.seats import Seat
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
-
-
-async def leave_by_an_error(seat: Seat, script: str, commands: list[str]) -> None:
-    """Leave an agent's block with an error as soon as all these commands run."""
-    async with seat.agent(decide=lambda _: Allow()) as agent:
-        await agent.prompt(script)
-        with anyio.fail_after(SECONDS):
-            await until(lambda: all(running(command) for command in commands))
-        raise ZeroDivisionError
-
-
-async def test_leaving_in_the_midst_of_a_turn_leaves_no_process_behind(seat: Seat) -> None:
-    front, behind = (f"tail -f {seat.cwd / name}" for name in ("front", "behind"))
-    for name in ("front", "behind"):
-        (seat.cwd / name).touch()
-    in_background: dict[str, object] = {"command": behind, "run_in_background": True}
-    script = play(
-        ToolUse("Bash", in_background), ToolUse("Bash", {"command": f"{front}; true"}), "never"
-    )
-    with pytest.raises(ZeroDivisionError):
-        await leave_by_an_error(seat, script, [front, behind])
-    assert running(front) == []
-    assert running(behind) == []
-    seat.found("Orphans after the end", "none")
 
 
 CANNOT = "cannot be told"

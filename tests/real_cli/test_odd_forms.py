@@ -158,7 +158,8 @@ def for_session(session: str, line: Line) -> list[Line]:
 
 def echoes(meddler: Meddler) -> list[str]:
     """The uuids of all echoes so far."""
-    lines = [json.loads(line) for line in bytes(meddler.heard).splitlines()]
+    whole, _, _ = bytes(meddler.heard).rpartition(b"\n")
+    lines = [json.loads(line) for line in whole.splitlines()]
     return [line["uuid"] for line in lines if line["type"] == "user" and line.get("isReplay")]
 
 

@@ -23,7 +23,7 @@ from quarterdeck.wire.tasks import (
     TaskUpdated,
 )
 from quarterdeck.wire.versions import marks_own_turns, release, starts_turns_itself
-from support.scenes import SECONDS
+from support.scenes import SECONDS, running
 from support.seats import Seat
 from support.waiting import until
 
@@ -68,6 +68,16 @@ class Overheard:
 
 
 async def test_subagents_and_tasks_work_beside_the_conversation(seat: Seat) -> None:
+    left: list[str] = []
+    with pytest.raises(ZeroDivisionError):
+        await work_and_leave_by_an_error(seat, left)
+    # Whoever leaves so in the midst of a turn leaves no process behind.
+    assert [running(command) for command in left] == [[], []]
+    seat.theme = "Endings"
+    seat.found("Orphans after the end", "none")
+
+
+async def work_and_leave_by_an_error(seat: Seat, left: list[str]) -> None:
     asked: list[str | None] = []
 
     def decide(ask: AnyAsk) -> Decision:
@@ -82,6 +92,8 @@ async def test_subagents_and_tasks_work_beside_the_conversation(seat: Seat) -> N
         await where_a_subagent_works_by_default(seat, agent)
         await a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(seat, agent)
         await a_command_that_takes_long_is_a_task_too(seat, agent)
+        left += await commands_run_in_front_and_behind(seat, agent)
+        raise ZeroDivisionError
 
 
 async def a_subagent_in_the_foreground_works_within_the_turn(
@@ -301,6 +313,7 @@ async def a_command_that_takes_long_is_a_task_too(seat: Seat, agent: Agent) -> N
             if newest:
                 await until(lambda: any(isinstance(m, TaskStarted) for m in overheard.messages))
             else:
+                await until(lambda: bool(running(str(gate))))
                 await anyio.sleep(3.5)  # 2.1.120 tells only at its end whether that was long
             gate.touch()
             await query.finish()
@@ -311,3 +324,16 @@ async def a_command_that_takes_long_is_a_task_too(seat: Seat, agent: Agent) -> N
     assert told == ([TaskStarted, TaskNotification] if tells else [])
     at = "while it runs" if newest else "at its end" if tells else "no"
     seat.found("Tells of a command that takes long", at)
+
+
+async def commands_run_in_front_and_behind(seat: Seat, agent: Agent) -> list[str]:
+    """Start both, and wait until they run."""
+    for name in ("front", "behind"):
+        (seat.cwd / name).touch()
+    front, behind = (f"tail -f {seat.cwd / name}" for name in ("front", "behind"))
+    in_background: dict[str, object] = {"command": behind, "run_in_background": True}
+    calls = ToolUse("Bash", in_background), ToolUse("Bash", {"command": f"{front}; true"})
+    await agent.prompt(play(*calls, "never said"))
+    with anyio.fail_after(SECONDS):
+        await until(lambda: bool(running(front) and running(behind)))
+    return [front, behind]
