@@ -1,7 +1,8 @@
 """One client of the stream: what it says, what it is sent, and when it is sent away.
 
-Four tasks that end together: listening, events, live text, and beats. Whatever is sent goes through
-one lock, and may wait for a while; a client that reads slowly holds up these tasks and no others.
+Three tasks that end together: listening, events and live text. Whatever is sent goes through one
+lock, and may wait for a while; a client that reads slowly holds up these tasks and no others. What
+takes too long is seen by a timer.
 Above is the endpoint; below are the reader of its events and the buffer of its live text.
 """
 
@@ -128,8 +129,11 @@ class Connection:
             await self._say(self._hello())
             group.start_soon(self._send_events)
             group.start_soon(self._send_live)
-            group.start_soon(self._beat)
-            await self._listen(group)
+            self._watch(group)
+            try:
+                await self._listen(group)
+            finally:
+                self._timer.cancel()
             group.cancel_scope.cancel()
         if self._close is not None and not self._gone:
             await self._say_goodbye(*self._close)
@@ -287,20 +291,28 @@ class Connection:
             for frame in self._live.take():
                 await self._write(msgspec.json.encode(frame).decode())
 
-    async def _beat(self) -> None:
+    def _watch(self, group: TaskGroup) -> None:
+        """Look now and then whether the client may stay, is there, and reads; and say that we are.
+
+        A timer and no task, which would be a tenth of what a client weighs.
+        """
         step = min(self._pace.beat_seconds, self._pace.send_seconds / 4)
-        while True:
-            await anyio.sleep(step)
-            if not self._shared.access.is_valid(self._person):
-                self._end(NOT_WELCOME, "access was taken back, or has run out")
-            now = time.monotonic()
-            if now - self._heard_at > self._pace.silence_seconds:
-                self._end(TOO_SLOW, "nothing was heard for too long")
-            since = self._writing_since
-            if since is not None and now - since >= self._pace.send_seconds:
-                self._end(TOO_SLOW, "the frames are not read")
-            if now - self._sent_at >= self._pace.beat_seconds and not self._turn.locked():
-                await self._say(Beat())
+        self._timer = asyncio.get_running_loop().call_later(step, self._look, group)
+
+    def _look(self, group: TaskGroup) -> None:
+        if not self._shared.access.is_valid(self._person):
+            self._end(NOT_WELCOME, "access was taken back, or has run out")
+        now = time.monotonic()
+        if now - self._heard_at > self._pace.silence_seconds:
+            self._end(TOO_SLOW, "nothing was heard for too long")
+        since = self._writing_since
+        if since is not None and now - since >= self._pace.send_seconds:
+            self._end(TOO_SLOW, "the frames are not read")
+        if self._close is not None:
+            return
+        if now - self._sent_at >= self._pace.beat_seconds and not self._turn.locked():
+            group.start_soon(self._say, Beat())
+        self._watch(group)
 
     def _hello(self) -> Hello:
         pace = self._pace
@@ -325,8 +337,8 @@ class Connection:
     async def _write(self, text: str) -> None:
         """Send a frame; whoever calls holds the turn.
 
-        It is the beats that look whether it takes too long: a timer for each frame, of which
-        nearly none is ever needed, would take longer than to send it.
+        `_look` sees whether it takes too long: a timer for each frame, of which nearly none is ever
+        needed, would take longer than to send it.
         """
         self._writing_since = time.monotonic()
         try:
