@@ -30,6 +30,7 @@ def write(page: Path = docs.PAGE) -> None:
     for title, load in (
         ("The hub, 60,000 stream events (row 4)", _stream),
         ("The hub, 60,000 journalled events (rows 4 and 5)", _durable),
+        ("The hub, 50 sessions, 12,000 journalled events at 1,000/s (row 6)", _paced),
         ("The hub, 300 permissions (row 7)", _asks),
     ):
         parts.append(asyncio.run(_hub(title, load)))
@@ -51,6 +52,12 @@ async def _durable(_: Served, client: Client, session: str, folder: Path) -> Non
     for _round in range(3):
         await client.prompt(session, prompt({"do": "send", "file": str(file)}))
         await through.until_counted(client, 20_000)
+
+
+async def _paced(deck: Served, client: Client, _: str, __: Path) -> None:
+    sessions = await through.paced_sessions(deck, client)
+    for _round in range(3):
+        await through.paced_round(deck, client, sessions, through.RATE / through.SESSIONS)
 
 
 async def _asks(_: Served, client: Client, session: str, __: Path) -> None:

@@ -250,14 +250,9 @@ async def paced(folder: Path, rounds: int) -> list[Measure]:
     tails: list[float] = []
     each = RATE / SESSIONS
     async with served(folder, name="paced") as deck, deck.client() as client:
-        sessions = [await client.create(deck.spec()) for _ in range(SESSIONS)]
-        for session in sessions:
-            await client.follow({session: 0}, live=False)
-            await client.prompt(session, prompt({"do": "nothing"}))
-        await _turns(client, set(sessions))
-        await client.unfollow()  # one follower each is what is measured, and not two
+        sessions = await paced_sessions(deck, client)
         for _ in range(rounds):
-            delays = await _paced_round(deck, client, sessions, each)
+            delays = await paced_round(deck, client, sessions, each)
             medians.append(statistics.median(delays))
             tails.append(percentile(delays, 0.99))
         limit = await asyncio.to_thread(_least_delay, folder, rounds)
@@ -281,6 +276,17 @@ async def paced(folder: Path, rounds: int) -> list[Measure]:
     ]
 
 
+async def paced_sessions(deck: Served, client: Client) -> list[str]:
+    """Fifty sessions that are ready."""
+    sessions = [await client.create(deck.spec()) for _ in range(SESSIONS)]
+    for session in sessions:
+        await client.follow({session: 0}, live=False)
+        await client.prompt(session, prompt({"do": "nothing"}))
+    await _turns(client, set(sessions))
+    await client.unfollow()  # one follower each is what is measured, and not two
+    return sessions
+
+
 async def _turns(client: Client, sessions: set[str]) -> None:
     """Wait for the end of a turn in each of them."""
     async with asyncio.timeout(120):
@@ -290,9 +296,10 @@ async def _turns(client: Client, sessions: set[str]) -> None:
                     sessions.discard(stored["session"])
 
 
-async def _paced_round(
+async def paced_round(
     deck: Served, client: Client, sessions: list[str], each: float
 ) -> list[float]:
+    """The delays of all events, in milliseconds, when each agent says so many a second."""
     wanted = int(each * PACED_SECONDS)
     followers: list[Counting] = []
     heads = {session: (await _view(client, session))["head"] for session in sessions}
