@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Locator, expect
 
 from support.api_client import ApiSeat
-from support.browser import Screen
+from support.browser import CONTRAST, EVERY_RULE, Screen
 from support.scenes import bash
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -42,7 +42,7 @@ async def look(screen: Screen, name: str) -> None:
             reduced_motion="reduce",  # a picture half way from light to dark tells nothing
         )
         await screen.shot(f"{name}-{theme}")
-        await screen.check_access()
+        await screen.check_access(CONTRAST if theme == "dark" else EVERY_RULE)
     await screen.page.emulate_media(color_scheme="light")
 
 

@@ -26,6 +26,9 @@ SECONDS = 30.0
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
+EVERY_RULE = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']"
+CONTRAST = "['color-contrast']"
+"""The rules that hold for a page's form hold in light and dark alike."""
 
 _AWAY = (
     "net::ERR_",
@@ -92,14 +95,13 @@ class Screen:
         SCREENS.mkdir(parents=True, exist_ok=True)
         await self.page.screenshot(path=SCREENS / f"{name}.png")
 
-    async def check_access(self) -> None:
+    async def check_access(self, rules: str = EVERY_RULE) -> None:
         """Have axe look for what keeps somebody from using the page (WCAG A and AA)."""
         # Evaluated, and not added as a script: the page's own rules allow no such script.
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE.read_text())
         found = await self.page.evaluate(
-            "axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'],"
-            " resultTypes: ['violations']})"
+            f"axe.run({{runOnly: {rules}, resultTypes: ['violations']}})"
         )
         told = [
             (violation["id"], [node["html"][:160] for node in violation["nodes"]])

@@ -142,20 +142,21 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
             />
           </label>
           <Switches session={session} story={opened.story} />
-          <span className="spread" />
-          {busy && (
-            <button
-              type="button"
-              className="danger"
-              title="Key: Escape"
-              onClick={() => void store.command("session.interrupt", { session: id })}
-            >
-              Interrupt
+          <span className="ends">
+            {busy && (
+              <button
+                type="button"
+                className="danger"
+                title="Key: Escape"
+                onClick={() => void store.command("session.interrupt", { session: id })}
+              >
+                Interrupt
+              </button>
+            )}
+            <button type="button" className="primary" title="Key: Enter" onClick={send}>
+              {busy ? "Queue" : "Send"}
             </button>
-          )}
-          <button type="button" className="primary" title="Key: Enter" onClick={send}>
-            {busy ? "Queue" : "Send"}
-          </button>
+          </span>
         </div>
       </div>
     </footer>

@@ -40,7 +40,9 @@ export function Switches({ session, story }: { session: Session; story: Story })
         {[...new Set([story.model, "opus", "sonnet", "haiku", ...story.models])]
           .filter(Boolean)
           .map((model) => (
-            <option key={model}>{model}</option>
+            <option key={model} value={model}>
+              {model.replace(/^claude-/, "")}
+            </option>
           ))}
       </select>
       <select
