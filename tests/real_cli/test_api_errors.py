@@ -80,6 +80,7 @@ async def an_error_is_named_by_its_kind(seat: Seat, agent: Agent) -> None:
         assert query.result.failed
         return said[-1].error
 
+    assert await kind(ApiError(401, "who?")) is AssistantError.AUTHENTICATION_FAILED
     assert await kind(ApiError(400, "what is this?")) is AssistantError.NOT_KNOWN
     assert await kind(ApiError(400, "prompt is too long: 9 > 1")) is AssistantError.INVALID_REQUEST
     broke = "Your credit balance is too low"
