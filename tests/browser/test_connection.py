@@ -106,9 +106,9 @@ async def test_a_network_that_was_cut_and_a_laptop_that_slept(plug: Plug, screen
     await screen.hears("one")
 
     plug.relay.refusing = True
-    await screen.page.context.set_offline(True)
     plug.relay.cut()
     await expect(banner(screen)).to_be_visible()
+    await screen.page.context.set_offline(True)
     await plug.send(session, "two, unheard")
     await plug.turns(session, 2)
     plug.relay.refusing = False
