@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from quarterdeck.testing import play
 from support.api_client import ApiSeat
-from support.browser import Screen
+from support.browser import Screen, browsing
 from support.imports import leave
 from support.scenes import bash
 
@@ -67,7 +67,12 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
     await expect(rows).to_have_count(4)
     await screen.say(play("awake again"))
     await screen.hears("awake again")
-    await seat.stop(session)
+    await page.get_by_label("More", exact=True).click()
+    await page.get_by_role("button", name="Fork").click()
+    await expect(rows).to_have_count(5)
+    await page.wait_for_url(lambda url: url.rpartition("/s/")[2] not in ("", session))
+    await screen.say(play("from the fork"))
+    await screen.hears("from the fork")
 
 
 async def test_on_a_phone_one_goes_from_the_list_to_a_session_and_back(
@@ -129,3 +134,35 @@ async def test_a_cli_that_comes_again_as_another_session_has_a_tab_beside_the_on
     await screen.hears("from the first")
     await expect(tabs).to_have_count(0)
     await seat.stop(second)
+
+
+async def test_who_is_not_logged_in_and_what_is_gone_is_told_what_to_do(
+    seat: ApiSeat, screen: Screen, browser: Browser
+) -> None:
+    async with browsing(browser, seat.deck) as stranger:
+        await stranger.page.goto(seat.deck.address)
+        await expect(stranger.page.get_by_role("heading")).to_have_text("You are not logged in")
+        await expect(stranger.page.locator("main")).to_contain_text("quarterdeck token --login")
+        await stranger.shot("stranger")
+        await stranger.check_access()
+        stranger.complaints.clear()  # the browser tells of the refusal, which was wanted
+
+    leave(seat.home, "/home/ann/old")
+    await seat.ada.post("import")
+    page = screen.page
+    row = page.locator(".session", has_text="Prompt 0 in /home/ann/old")
+    await row.get_by_role("link").click()
+    await screen.hears("Answer 0.")
+    gone = page.url
+    await page.get_by_label("More", exact=True).click()
+    page.once("dialog", lambda dialog: dialog.accept())
+    await page.get_by_role("button", name="Delete").click()
+    await page.wait_for_url(seat.deck.address + "/")
+    await expect(row).to_have_count(0)
+    await page.goto(gone)
+    await expect(page.locator("main")).to_contain_text("There is no such session any more.")
+    await screen.shot("session-gone")
+    await screen.check_access()
+    screen.complaints.clear()  # as above
+    await page.get_by_role("link", name="To the sessions").click()
+    await page.wait_for_url(seat.deck.address + "/")

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Session, Stored } from "../src/api/types";
 import { byNeed, EMPTY, happened, listed, nameOf } from "../src/state/fleet";
+import { grouped } from "../src/state/groups";
 import recorded from "./recordings/session.json";
 
 const session = (over: Partial<Session> = {}): Session =>
@@ -111,5 +112,43 @@ describe("the list of sessions", () => {
   it("names a session by its folder if nobody named it", () => {
     expect(nameOf(session())).toBe("project");
     expect(nameOf(session({ name: "fix" }))).toBe("fix");
+  });
+});
+
+describe("the list as a person sees it", () => {
+  const sessions = [
+    session({
+      session: "a",
+      spec: { directory: "/srv/shop" } as Session["spec"],
+      machine: "local",
+    }),
+    session({
+      session: "b",
+      spec: { directory: "/srv/shop" } as Session["spec"],
+      machine: "tower",
+    }),
+    session({
+      session: "c",
+      state: "waiting for you",
+      spec: { directory: "/x", project: "docs" } as Session["spec"],
+    }),
+    session({ session: "d", archived: true }),
+  ];
+  const seen = (...given: Parameters<typeof grouped>): unknown =>
+    grouped(...given).map(([place, list]) => [place, list.map((one) => one.session)]);
+
+  it("is by machine and project, whoever waits first", () => {
+    expect(seen(sessions, "all", "", new Set())).toEqual([
+      ["docs", ["c"]],
+      ["/srv/shop", ["a"]],
+      ["tower: /srv/shop", ["b"]],
+    ]);
+  });
+
+  it("is filtered by words and state, and what is pinned stands first", () => {
+    expect(seen(sessions, "waiting", "", new Set())).toEqual([["docs", ["c"]]]);
+    expect(seen(sessions, "archived", "", new Set())).toEqual([["/home/ada/project", ["d"]]]);
+    expect(seen(sessions, "all", "SHOP tower", new Set())).toEqual([["tower: /srv/shop", ["b"]]]);
+    expect(seen(sessions, "all", "", new Set(["b"]))).toMatchObject([["Pinned", ["b"]], {}, {}]);
   });
 });

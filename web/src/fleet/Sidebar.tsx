@@ -2,15 +2,14 @@ import { useMemo, useState } from "react";
 import { Link, useLocation } from "wouter";
 import type { Session } from "../api/types";
 import { AskCard } from "../asks/AskCard";
-import { byNeed, nameOf, projectOf } from "../state/fleet";
+import { nameOf } from "../state/fleet";
+import { grouped, type Show } from "../state/groups";
 import { store, useDeck } from "../state/store";
 import { ago, cost, plural } from "../ui/format";
 import { StateBadge } from "../ui/StateBadge";
 import { useNow } from "../ui/useNow";
 import { NewSession } from "./NewSession";
 import { usePins } from "./pins";
-
-type Show = "active" | "waiting" | "all" | "archived";
 
 const FILTERS: Record<Show, string> = {
   active: "Active",
@@ -153,33 +152,6 @@ function Place({ place }: { place: string }) {
       )}
     </h2>
   );
-}
-
-function grouped(
-  sessions: Session[],
-  show: Show,
-  words: string,
-  pins: ReadonlySet<string>,
-): [string, Session[]][] {
-  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const fitting = sessions.filter((session) => {
-    if (session.archived !== (show === "archived")) return false;
-    if (show === "active" && session.state === "ended") return false;
-    if (show === "waiting" && session.state !== "waiting for you") return false;
-    const text = `${nameOf(session)} ${projectOf(session)} ${session.machine ?? ""} ${session.state}`;
-    return wanted.every((word) => text.toLowerCase().includes(word));
-  });
-  fitting.sort(byNeed);
-  const groups = new Map<string, Session[]>();
-  const pinned = fitting.filter((session) => pins.has(session.session));
-  if (pinned.length) groups.set("Pinned", pinned);
-  for (const session of fitting) {
-    if (pins.has(session.session)) continue;
-    const machine = session.machine && session.machine !== "local" ? `${session.machine}: ` : "";
-    const place = machine + projectOf(session);
-    groups.set(place, [...(groups.get(place) ?? []), session]);
-  }
-  return [...groups];
 }
 
 function Row(props: { session: Session; pinned: boolean; onPin: () => void }) {

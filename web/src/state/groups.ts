@@ -1,0 +1,33 @@
+// The list of sessions as a person sees it: what fits a filter, by machine and project. Pure.
+import type { Session } from "../api/types";
+import { byNeed, nameOf, projectOf } from "./fleet";
+
+export type Show = "active" | "waiting" | "all" | "archived";
+
+/** Places with their sessions, whoever waits first; what is pinned stands before all others. */
+export function grouped(
+  sessions: Session[],
+  show: Show,
+  words: string,
+  pins: ReadonlySet<string>,
+): [string, Session[]][] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  const fitting = sessions.filter((session) => {
+    if (session.archived !== (show === "archived")) return false;
+    if (show === "active" && session.state === "ended") return false;
+    if (show === "waiting" && session.state !== "waiting for you") return false;
+    const text = `${nameOf(session)} ${projectOf(session)} ${session.machine ?? ""} ${session.state}`;
+    return wanted.every((word) => text.toLowerCase().includes(word));
+  });
+  fitting.sort(byNeed);
+  const groups = new Map<string, Session[]>();
+  const pinned = fitting.filter((session) => pins.has(session.session));
+  if (pinned.length) groups.set("Pinned", pinned);
+  for (const session of fitting) {
+    if (pins.has(session.session)) continue;
+    const machine = session.machine && session.machine !== "local" ? `${session.machine}: ` : "";
+    const place = machine + projectOf(session);
+    groups.set(place, [...(groups.get(place) ?? []), session]);
+  }
+  return [...groups];
+}
