@@ -37,6 +37,28 @@ async def test_a_page_that_did_not_change_is_not_sent_again(hub: Front) -> None:
     assert (again.status_code, again.content) == (304, b"")
 
 
+async def test_text_is_packed_for_those_who_can_unpack_it(tmp_path: Path) -> None:
+    built = tmp_path / "built"
+    (built / "assets").mkdir(parents=True)
+    (built / "index.html").write_text("the deck")
+    (built / "assets" / "app-1.js").write_text("deck();" * 10_000)
+    (built / "assets" / "dot-1.png").write_bytes(bytes(10_000))
+    async with front(tmp_path / "data", static=built) as hub, hub.client(None) as client:
+        packed = await client.get("/assets/app-1.js", headers={"accept-encoding": "br, gzip"})
+        plain = await client.get("/assets/app-1.js", headers={"accept-encoding": "identity"})
+        picture = await client.get("/assets/dot-1.png")
+        small = await client.get("/")
+        known = {"accept-encoding": "gzip", "if-none-match": packed.headers["etag"]}
+        again = await client.get("/assets/app-1.js", headers=known)
+    assert packed.text == plain.text == "deck();" * 10_000
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) < int(plain.headers["content-length"]) // 10
+    assert packed.headers["etag"] != plain.headers["etag"]
+    assert packed.headers["vary"] == plain.headers["vary"] == "accept-encoding"
+    assert (again.status_code, again.content) == (304, b"")
+    assert all("content-encoding" not in answer.headers for answer in (plain, picture, small))
+
+
 @pytest.mark.parametrize(
     "path",
     ["/../access.json", "/%2e%2e/access.json", "/assets/..%2f..%2faccess.json", "//etc/passwd"],
