@@ -7,6 +7,7 @@ import os
 import sqlite3
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -17,8 +18,9 @@ from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.events import AnyEvent, Noted, RunStarting, Said, SessionRenamed
 from quarterdeck.journal import SqliteJournal, Stored, fold_all
 from quarterdeck.journal.sqlite.file import APPLICATION, MIGRATIONS, connect, set_up
-from quarterdeck.journal.sqlite.writer import Job, Writer
+from quarterdeck.journal.sqlite.writer import Job, Result, Writer
 from quarterdeck.journal.tail import MOST_EVENTS
+from support.waiting import until
 
 SECONDS = 60.0
 
@@ -389,3 +391,37 @@ async def test_a_journal_of_a_million_events_answers_within_two_seconds(path: Pa
         page = await journal.read("s77", limit=100)
         assert fold_all(None, page) is not None
         assert len(page) == 100
+
+
+async def test_what_is_read_can_be_followed_from_at_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await SqliteJournal.open(path) as journal:
+        await journal.append("a", [note("1")])
+        stored = anyio.Event()
+        late: list[Callable[[], None]] = []
+        tell = journal._told
+
+        def hold(results: list[Result]) -> None:
+            late.append(lambda: tell(results))
+            stored.set()
+
+        monkeypatch.setattr(journal, "_told", hold)
+        with anyio.fail_after(SECONDS):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(journal.append, "a", [note("2")])
+                await stored.wait()  # it is in the file, and nobody has heard of it
+                heads: list[int] = []
+
+                async def read() -> None:
+                    heads.append((await journal.read("a"))[-1].seq)
+                    heads.extend(view.head for view in await journal.summaries())
+                    view = await journal.summary("a")
+                    assert view is not None
+                    journal.follow({"a": view.head})
+
+                tasks.start_soon(read)
+                await until(lambda: "a" in journal._tail._listening)
+                assert heads == []
+                late.pop()()
+        assert heads == [2, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,16 @@ async def test_nothing_that_the_repository_configures_is_run(
     assert [*shown(found)] == ["new", "readme"]
     assert "+changed\n" in found.text
     assert not trap.exists()
+
+
+async def test_what_changed_in_the_second_in_which_git_last_looked_is_seen(
+    repository: Path, worktrees: Worktrees
+) -> None:
+    git(repository, "config", "core.trustctime", "false")  # a test cannot set that one back
+    readme, index = repository / "readme", repository / ".git" / "index"
+    looked = readme.stat().st_mtime_ns
+    readme.write_text(readme.read_text().swapcase())
+    for file in (readme, index):
+        os.utime(file, ns=(looked, looked))
+    found = await see_changes(SeeChanges(directory=str(repository)), worktrees)
+    assert [file.path for file in found.files] == ["readme"]

@@ -119,7 +119,9 @@ async def _nothing(git: Git, tree: str) -> str:
 
 def _copy(index: Path, copy: Path) -> None:
     if index.exists():
-        shutil.copyfile(index, copy)
+        # With its time: by that git knows which files it has to read again, because they may have
+        # changed in the second in which it last looked at them.
+        shutil.copy2(index, copy)
 
 
 async def _compare(

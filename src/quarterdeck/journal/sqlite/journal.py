@@ -40,6 +40,9 @@ READERS = 4
 CLOSE_SECONDS = 10.0
 """How long a page that is being read may take when the journal is closed."""
 
+TOLD_SECONDS = 5.0
+"""How long to wait for word of what is in the file already; it takes a thousandth of that."""
+
 _Answer = TypeVar("_Answer")
 
 
@@ -118,7 +121,10 @@ class SqliteJournal:
         """A page of a session's events."""
         check_session(session)
         limit = check_page(after, limit)
-        return await self._ask(lambda reader: reader.session(session, after, limit))
+        found = await self._ask(lambda reader: reader.session(session, after, limit))
+        if found:
+            await self._is_told(session, found[-1].seq)
+        return found
 
     async def passage(self, session: str, *, after: int = 0) -> Passage | None:
         """A session's events as text."""
@@ -148,12 +154,18 @@ class SqliteJournal:
         limit = check_page(0, limit)
         if after is not None:
             check_session(after)
-        return await self._ask(lambda reader: reader.views(after, limit, archived))
+        found = await self._ask(lambda reader: reader.views(after, limit, archived))
+        for view in found:
+            await self._is_told(view.session, view.head)
+        return found
 
     async def summary(self, session: str) -> SessionView | None:
         """One session."""
         check_session(session)
-        return await self._ask(lambda reader: reader.view(session))
+        found = await self._ask(lambda reader: reader.view(session))
+        if found is not None:
+            await self._is_told(session, found.head)
+        return found
 
     async def sizes(self) -> dict[str, int]:
         """The bytes of each session's events."""
@@ -277,6 +289,17 @@ class SqliteJournal:
                 raise
             self._idle.append(reader)
             return answer
+
+    async def _is_told(self, session: str, seq: int) -> None:
+        """Wait until followers have been told of what was read.
+
+        A commit can be read a moment before this thread hears of it. Whoever has read an event may
+        follow from there, and must not be told that there is no such number.
+        """
+        if self._tail.heads.get(session, 0) < seq:
+            with anyio.move_on_after(TOLD_SECONDS):
+                while self._tail.heads.get(session, 0) < seq and not self._tail.closed:
+                    await self._tail.wait((session,))
 
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self._ask(lambda reader: reader.session(session, after, limit))
