@@ -155,9 +155,11 @@ async def test_what_changed_in_the_second_in_which_git_last_looked_is_seen(
 ) -> None:
     git(repository, "config", "core.trustctime", "false")  # a test cannot set that one back
     readme, index = repository / "readme", repository / ".git" / "index"
-    looked = readme.stat().st_mtime_ns
+    then = (1_750_000_000, 1_750_000_000)
+    os.utime(readme, then)
+    git(repository, "update-index", "--refresh")
     readme.write_text(readme.read_text().swapcase())
     for file in (readme, index):
-        os.utime(file, ns=(looked, looked))
+        os.utime(file, then)
     found = await see_changes(SeeChanges(directory=str(repository)), worktrees)
     assert [file.path for file in found.files] == ["readme"]
