@@ -213,7 +213,10 @@ class Counting(asyncio.Protocol):
             self.done.set_result(None)
 
     def _pong(self, data: bytes) -> None:
-        """Walk from frame to frame, and answer the pings: who is silent is sent away."""
+        """Walk from frame to frame, and answer the pings: who is silent is sent away.
+
+        The hub wants to hear from the program itself too, and not only from its WebSocket.
+        """
         data, at = self._frames + data, self._skip
         while at + 2 <= len(data):
             size, head = data[at + 1] & 0x7F, 2
@@ -226,6 +229,7 @@ class Counting(asyncio.Protocol):
             if ping:
                 payload = data[at + head : at + head + size]
                 self.write(bytes((0x8A, 0x80 | size)) + bytes(4) + payload)
+                self.say({"t": "beat"})
             at += head + size
         self._frames, self._skip = data[at:], max(at - len(data), 0)
 
