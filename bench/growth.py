@@ -25,7 +25,7 @@ SESSIONS = (1, 10, 100, 1000)
 EVENTS = (1_000, 10_000, 100_000, 1_000_000)
 FEW = 10
 """The sessions that speak while the journal grows."""
-RATE, SECONDS = 1000, 2.0
+RATE, SECONDS = 1000, 1.5
 WORD = b'"total_tokens"'
 
 
