@@ -17,6 +17,12 @@ from quarterdeck.fronts.http.app import openapi_document
 WEB = Path(__file__).parent.parent / "web"
 SECONDS = 120
 
+HEADER = """\
+// Every event, command and answer of the hub, for the compiler. `make types` writes this file from
+// the hub's OpenAPI document, and a test fails when it differs: so it is one file, however long.
+// People read `types.ts`, which has the names that the deck uses.
+"""
+
 
 def main(arguments: list[str]) -> int:
     """Write the types into the file given, or where the deck has them."""
@@ -40,6 +46,7 @@ def main(arguments: list[str]) -> int:
             env={**os.environ, "PATH": search},
             timeout=SECONDS,
         )
+    destination.write_text(HEADER + destination.read_text())
     return 0
 
 
