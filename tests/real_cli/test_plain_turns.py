@@ -181,6 +181,9 @@ async def a_prompt_is_echoed_under_its_uuid_and_never_sent_twice(seat: Seat, age
     assert echoes == [prompt.uuid]
     assert len(seat.model.turns) == asked + 2
     seat.found("Prompts are echoed under their uuid")
+    # The newest says of each message for which prompt it was said.
+    answered = {uuid for m in messages if isinstance(m, Assistant) for uuid in _prompts_of(m)}
+    assert answered == ({prompt.uuid} if seat.version >= release(325) else set())
     reports = [
         m.state
         for m in messages
@@ -291,3 +294,8 @@ async def variables_reach_the_tools(seat: Seat, agent: Agent) -> None:
     await agent.set_environment({"SET_LATER": "late"})
     assert await seen() == "early-late"
     seat.found(name)
+
+
+def _prompts_of(message: Assistant) -> set[str]:
+    named = {message.user_message_uuid} if message.user_message_uuid else set()
+    return named | set(message.user_message_uuids)
