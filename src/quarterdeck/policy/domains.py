@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from quarterdeck.policy.wildcards import Glob
+
 _PLAIN = re.compile(r"[!-~]+")
 _HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
 
@@ -35,6 +37,9 @@ def fits(pattern: str, host: str) -> bool:
     if pattern.startswith("*."):
         return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
     if "*" in pattern:
-        wanted = ".*".join(re.escape(piece) for piece in pattern.split("*"))
-        return re.fullmatch(wanted.replace(".*", "[^.]*"), host) is not None
+        # A `*` stays within its label.
+        wanted, labels = pattern.split("."), host.split(".")
+        return len(wanted) == len(labels) and all(
+            Glob.of(each).matches(label) for each, label in zip(wanted, labels, strict=True)
+        )
     return host == pattern

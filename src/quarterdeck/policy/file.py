@@ -20,6 +20,7 @@ from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.rules import Pattern, Rule, Verb, What
 from quarterdeck.policy.toml import Document, Flaw, read_toml
+from quarterdeck.policy.wildcards import too_wild
 from quarterdeck.policy.words import MODES, Table, Then, nearest
 
 __all__ = ["KEYS", "Loaded", "read_policy"]
@@ -258,6 +259,9 @@ class _Reader:
                 continue
             if any(set(word) & set("|&;<>()$`\n") for word in words):
                 table.flaw("write one simple command; each part is looked at alone", "command")
+                continue
+            if (why := too_wild(text, "*?[")) is not None:
+                table.flaw(why, "command", number)
                 continue
             rule = self._specifier(table, "command", number, f"Bash({' '.join(words)}:*)")
             if rule is not None:

@@ -45,7 +45,7 @@ def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match
             need for need in request.needs if need.host is not None and fits(rule.domain, need.host)
         ]
     elif rule.name is not None:
-        named = request.name is not None and rule.name.fullmatch(request.name)
+        named = request.name is not None and rule.name.matches(request.name)
         found = list(request.needs) if named and rule.tool == request.tool else []
     elif _means(rule, request.tool):
         found = list(request.needs)
@@ -55,7 +55,7 @@ def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match
 
 
 def _means(rule: Rule, tool: str) -> bool:
-    return rule.tool == tool or (rule.tools is not None and rule.tools.fullmatch(tool) is not None)
+    return rule.tool == tool or (rule.tools is not None and rule.tools.matches(tool))
 
 
 def _whole(rule: Rule, request: Request, sense: Sense) -> list[Need]:
@@ -106,7 +106,7 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
         # Somebody wrote out all of it: that is the clearest naming there is.
         return list(request.needs)
     if sense is Sense.STOP:
-        if request.command is not None and pattern.regex.fullmatch(request.command.strip()):
+        if request.command is not None and pattern.matches(request.command.strip()):
             return list(request.needs)
         return [
             need
@@ -146,7 +146,7 @@ def _named(pattern: CommandPattern, part: Part) -> bool | None:
     if pattern.exact and any(form.text == pattern.text for form in part.forms):
         return True
     for form in part.forms:
-        if len(pattern.literal) < form.named or not pattern.regex.fullmatch(form.text):
+        if len(pattern.literal) < form.named or not pattern.matches(form.text):
             continue
         if all(effect.target is not None or pattern.names(effect.token) for effect in part.effects):
             return False
@@ -155,6 +155,4 @@ def _named(pattern: CommandPattern, part: Part) -> bool | None:
 
 def stops(pattern: CommandPattern, part: Part) -> bool:
     """May the pattern mean this part, however it is written?"""
-    return any(pattern.regex.fullmatch(text) for text in spellings(part)) or with_flags(
-        pattern, part
-    )
+    return any(pattern.matches(text) for text in spellings(part)) or with_flags(pattern, part)

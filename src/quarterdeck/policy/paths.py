@@ -30,6 +30,10 @@ class Folders(Fact):
     settings: str | None = None
 
 
+class BadPattern(ValueError):
+    """Why a text is no pattern for paths."""
+
+
 class PathPattern(Fact):
     """A pattern, taken apart and compiled."""
 
@@ -51,7 +55,7 @@ class PathPattern(Fact):
 
 
 def path_pattern(text: str) -> PathPattern:
-    """Read the specifier of a rule for files."""
+    """Read the specifier of a rule for files. Raises `BadPattern`."""
     base = Base.CWD
     anchored = False
     rest = text
@@ -66,6 +70,8 @@ def path_pattern(text: str) -> PathPattern:
     elif text == ".":
         rest, anchored = "", True
     rest = rest.rstrip("/")
+    while rest.endswith("/**/**") or rest == "**/**":
+        rest = rest[:-3]  # the second says nothing new
     inner = rest.removesuffix("/**")
     rooted = anchored or "/" in rest
     # An old CLI looked for `plain/**` at any depth: enough to stop by, not to allow by.
@@ -82,44 +88,60 @@ def path_pattern(text: str) -> PathPattern:
 
 
 def _compiled(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
+    """A regular expression that takes linear time.
+
+    A pattern is cut at each `**` into runs of names. Each run is looked for from left to right and
+    is an atomic group: where it is first found leaves most for what comes after it.
+    """
     below = r"(?:/.*)?"
     if text.endswith("/**"):
         text, below = text[:-3], below if self_too else r"/.+"
     elif text in {"**", ""}:
         return re.compile(r".*" if self_too or text == "" else r".+", re.DOTALL)
-    start = "" if rooted else r"(?:.*/)?"
-    return re.compile(start + _segments(text) + below, re.DOTALL)
-
-
-def _segments(text: str) -> str:
-    parts: list[str] = []
+    runs: list[list[str]] = [[]]
     for name in text.split("/"):
         if name == "**":
-            parts.append(r"(?:[^/]+/)*")
+            runs.append([])
         else:
-            parts.append(_name(name) + "/")
-    joined = "".join(parts)
-    return joined.removesuffix("/")
+            runs[-1].append(_name(name))
+    out: list[str] = []
+    for number, run in enumerate(runs):
+        if not run and number < len(runs) - 1:
+            continue  # the pattern begins with `**`, or there are several in a row
+        end = r"(?=/|\Z)" if number == len(runs) - 1 else "/"
+        gap = r"(?:[^/]*/)*?" if number or not rooted else ""
+        out.append(f"(?>{gap}{'/'.join(run)}{end})")
+    try:
+        return re.compile("".join(out) + below, re.DOTALL)
+    except (re.error, OverflowError) as error:
+        raise BadPattern(f"{text!r} cannot be read: {error}") from error
 
 
 def _name(text: str) -> str:
-    out: list[str] = []
+    """One name of a pattern. Of two pieces with a `*` between, the first is found once and kept."""
+    pieces: list[str] = [""]
     at = 0
     while at < len(text):
         char = text[at]
         at += 1
         if char == "*":
-            if not out or out[-1] != r"[^/]*":
-                out.append(r"[^/]*")
+            if len(pieces) == 1 or pieces[-1]:
+                pieces.append("")
         elif char == "?":
-            out.append(r"[^/]")
+            pieces[-1] += "[^/]"
         elif char == "[" and (found := re.compile(r"[!^]?\]?[^\]]*\]").match(text, at)):
             inside = found.group()[:-1].replace("\\", r"\\").replace("[", r"\[")
-            out.append("[" + ("^" + inside[1:] if inside[:1] in {"!", "^"} else inside) + "]")
+            wanted = "^" + inside[1:] if inside[:1] in {"!", "^"} else inside
+            pieces[-1] += f"(?!/)[{wanted}]"
             at = found.end()
         else:
-            out.append(re.escape(char))
-    return "".join(out)
+            pieces[-1] += re.escape(char)
+    first, *others = pieces
+    if not others:
+        return first
+    *middle, last = others
+    found_once = "".join(f"(?>[^/]*?{piece})" for piece in middle)
+    return f"{first}{found_once}(?>[^/]*{last}(?=/|\\Z))"
 
 
 def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:

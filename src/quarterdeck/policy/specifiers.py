@@ -10,7 +10,8 @@ import re
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Fact
-from quarterdeck.policy.paths import PathPattern, path_pattern
+from quarterdeck.policy.paths import BadPattern, PathPattern, path_pattern
+from quarterdeck.policy.wildcards import Glob, too_wild
 
 
 class Source(StrEnum):
@@ -24,11 +25,16 @@ class Source(StrEnum):
     SESSION = "session"
 
 
+LONGEST_SHOWN = 200
+"""Characters of a text that a message about it repeats."""
+
+
 class RuleError(ValueError):
     """A text that is no rule, and why."""
 
     def __init__(self, text: str, why: str) -> None:
-        super().__init__(f"{text!r} is no rule: {why}")
+        shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+        super().__init__(f"{shown!r} is no rule: {why}")
         self.text = text
         self.why = why
 
@@ -46,7 +52,16 @@ class CommandPattern(Fact):
     exact: bool
     """No wildcard: it means one command only."""
 
-    regex: re.Pattern[str]
+    glob: Glob
+    bare: str | None = None
+    """For `git *`: the command that is meant without any arguments too, and never as `gitk`."""
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern means all of this text."""
+        if self.bare is None:
+            return self.glob.matches(text)
+        end = len(self.bare)
+        return text.startswith(self.bare) and text[end : end + 1] in {"", " ", "\t", "\n"}
 
     def names(self, token: str) -> bool:
         """Does it write this out: an option, a setting, the name of a file that is run?"""
@@ -70,11 +85,11 @@ class Rule(Fact):
     command: CommandPattern | None = None
     path: PathPattern | None = None
     domain: str | None = None
-    name: re.Pattern[str] | None = None
+    name: Glob | None = None
     """What an agent, a skill, or anything else with a name must be called."""
 
-    tools: re.Pattern[str] | None = None
-    """The tools that are meant, where it is not one only: `mcp__server`, `mcp__server__get_*`."""
+    tools: Glob | None = None
+    """The tools that are meant besides `tool`: those of `mcp__server`, or `mcp__server__get_*`."""
 
 
 COMMANDS = frozenset({"Bash", "PowerShell", "Monitor"})
@@ -99,7 +114,7 @@ def parse_rule(text: str) -> Rule:
     if specifier is not None and not specifier.strip():
         raise RuleError(text, "there is nothing between its brackets")
     if tool.startswith("mcp__"):
-        return _mcp(text, tool, specifier)
+        return _mcp(text, _bounded(text, tool), specifier)
     if "*" in tool:
         raise RuleError(text, "a wildcard in a tool's name is for MCP tools only")
     if specifier is None or (specifier == "*" and tool not in READING | EDITING):
@@ -109,12 +124,12 @@ def parse_rule(text: str) -> Rule:
             text=text, tool=tool, specifier=specifier, command=command_pattern(text, specifier)
         )
     if tool in READING | EDITING:
-        return Rule(text=text, tool=tool, specifier=specifier, path=path_pattern(specifier))
+        return Rule(text=text, tool=tool, specifier=specifier, path=_path(text, specifier))
     if tool == "WebFetch":
         return Rule(text=text, tool=tool, specifier=specifier, domain=_domain(text, specifier))
     if tool == "WebSearch":
         raise RuleError(text, "WebSearch takes no specifier")
-    return Rule(text=text, tool=tool, specifier=specifier, name=_named(specifier))
+    return Rule(text=text, tool=tool, specifier=specifier, name=_named(text, specifier))
 
 
 def command_pattern(text: str, specifier: str) -> CommandPattern:
@@ -124,22 +139,31 @@ def command_pattern(text: str, specifier: str) -> CommandPattern:
     if specifier == ":*":
         raise RuleError(text, "there is no command before `:*`")
     body = specifier[:-2] + " *" if specifier.endswith(":*") else specifier
-    pieces = body.split("*")
-    literal = pieces[0]
-    if len(pieces) == 1:
-        regex = re.escape(body)
-    elif len(pieces) == 2 and body.endswith(" *"):
-        # A rule for `git *` is one for `git` too, and never for `gitk`.
-        regex = re.escape(body[:-2]) + r"(?:[ \t\n].*)?"
-    else:
-        regex = ".*".join(re.escape(piece) for piece in pieces)
+    glob = Glob.of(_bounded(text, body))
+    literal = glob.pieces[0]
+    # A rule for `git *` is one for `git` too.
+    bare = body[:-2] if len(glob.pieces) == 2 and body.endswith(" *") else None
     return CommandPattern(
         text=specifier,
-        literal=literal.rstrip() if len(pieces) == 2 and body.endswith(" *") else literal,
-        words=tuple(" ".join(pieces).split()),
-        exact=len(pieces) == 1,
-        regex=re.compile(regex, re.DOTALL),
+        literal=literal if bare is None else literal.rstrip(),
+        words=tuple(" ".join(glob.pieces).split()),
+        exact=len(glob.pieces) == 1,
+        glob=glob,
+        bare=bare,
     )
+
+
+def _bounded(text: str, pattern: str, signs: str = "*") -> str:
+    if (why := too_wild(pattern, signs)) is not None:
+        raise RuleError(text, why)
+    return pattern
+
+
+def _path(text: str, specifier: str) -> PathPattern:
+    try:
+        return path_pattern(_bounded(text, specifier, "*?["))
+    except BadPattern as error:
+        raise RuleError(text, str(error)) from error
 
 
 def _mcp(text: str, tool: str, specifier: str | None) -> Rule:
@@ -149,12 +173,9 @@ def _mcp(text: str, tool: str, specifier: str | None) -> Rule:
     if len(parts) < 2 or not parts[1]:
         raise RuleError(text, "it must be mcp__server or mcp__server__tool")
     if "*" in tool:
-        wanted = ".*".join(re.escape(piece) for piece in tool.split("*"))
-        return Rule(text=text, tool=tool, tools=re.compile(wanted, re.DOTALL))
+        return Rule(text=text, tool=tool, tools=Glob.of(tool))
     if len(parts) == 2:
-        return Rule(
-            text=text, tool=tool, tools=re.compile(re.escape(tool) + "(?:__.*)?", re.DOTALL)
-        )
+        return Rule(text=text, tool=tool, tools=Glob.of(f"{tool}__*"))
     return Rule(text=text, tool=tool)
 
 
@@ -164,9 +185,9 @@ def _domain(text: str, specifier: str) -> str:
         raise RuleError(text, "WebFetch takes domain:host")
     if re.search(r"[/@\s\\]", host.strip()):
         raise RuleError(text, "a domain is a host only: no scheme, path or port")
-    return host.strip().lower()
+    return _bounded(text, host.strip().lower())
 
 
-def _named(specifier: str) -> re.Pattern[str]:
+def _named(text: str, specifier: str) -> Glob:
     body = specifier[:-2] + "*" if specifier.endswith(":*") else specifier
-    return re.compile(".*".join(re.escape(piece) for piece in body.split("*")), re.DOTALL)
+    return Glob.of(_bounded(text, body))

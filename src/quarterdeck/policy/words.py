@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from quarterdeck.policy.facts import Times, Words
 from quarterdeck.policy.toml import Document, Flaw, Path
+from quarterdeck.policy.wildcards import too_wild
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -95,7 +96,12 @@ class Table:
 
     def words(self, key: str) -> Words | None:
         """Patterns for a name."""
-        return Words.of(self.texts(key)) if self.has(key) else None
+        texts = self.texts(key)
+        for number, each in enumerate(texts):
+            if (why := too_wild(each, "*?[")) is not None:
+                self.flaw(why, key, number)
+                return None
+        return Words.of(texts) if self.has(key) else None
 
     def choice(self, key: str, choices: tuple[_Choice, ...], default: _Choice) -> _Choice:
         """One of several words."""

@@ -162,8 +162,14 @@ _SED_COMMAND = (
     r"@(?:[^@\\\n]|\\.)*@(?:[^@\\\n]|\\.)*@)[gpiI0-9]*|[pdqQnNhHgGxlPD=]\d*|"
     r"y/(?:[^/\\\n]|\\.)*/(?:[^/\\\n]|\\.)*/)"
 )
-_SED_SAFE = re.compile(rf"\s*(?:{_SED_ADDRESS}{_SED_COMMAND}\s*(?:[;\n]\s*|$))*", re.DOTALL)
-"""Scripts of sed that only change text on its way: any other may write a file or run a command."""
+_SED_SAFE = re.compile(
+    rf"(?>\s*)(?>(?>{_SED_ADDRESS}){_SED_COMMAND}(?>\s*(?:[;\n]\s*|$)))*", re.DOTALL
+)
+"""Scripts of sed that only change text on its way: any other may write a file or run a command.
+
+There is one way to read each command, and the groups are atomic so that only that one is tried: the
+blanks between two commands can be shared out in many ways, and all of them mean the same.
+"""
 
 
 def _sed(words: tuple[Word, ...], here: Where) -> Known:

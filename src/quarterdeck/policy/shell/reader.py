@@ -37,6 +37,10 @@ PARTS = 2_000
 
 _PARSER = Parser(Language(tree_sitter_bash.language()))
 _ODD = re.compile(r"[^\n\t -~]")
+_COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge|v|R)\s")
+_INDEXED = re.compile(r"\$|\[\w*\[|(?<!\w)(?=[\d_]*[A-Za-z])\w*\[")
+"""A variable's value, or the index of an array. Each run of letters is looked at once."""
+
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
 _WORDS = names(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
@@ -177,9 +181,7 @@ class _Reader(Pieces):
     def _test(self, node: Node) -> None:
         """`[[ … ]]` and `[ … ]`: only what is substituted in it runs."""
         text = self._text(node)
-        if re.search(r"\s-(?:eq|ne|lt|le|gt|ge|v|R)\s", text) and re.search(
-            r"[$\[A-Za-z]\w*\[|\$", text
-        ):
+        if _COMPARES.search(text) and _INDEXED.search(text):
             self._doubt(node, "it evaluates what variables hold")
         self._inside(node)
 

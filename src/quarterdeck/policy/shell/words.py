@@ -13,7 +13,6 @@ from quarterdeck.policy.shell.script import Word
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
 """Words that mean themselves: most of them. A leading `=` is an expansion in zsh."""
 
-_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{[^}]*[,{]")
 _NAME_AFTER_DOLLAR = re.compile(r"[A-Za-z0-9_{(@*#?$!\[-]")
 _ANSI_C = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})"
@@ -67,7 +66,7 @@ class _Scan:
             self._unknown()
         while self._at < len(source):
             self._one(source[self._at])
-        if _BRACES.search("".join(self._bare)):
+        if _braces("".join(self._bare)):
             # Braces make several words of one, any of them an option.
             self._glob = True
             self._prefix = ""
@@ -166,6 +165,18 @@ class _Scan:
         else:
             self._take(_ANSI_C.sub(_escaped, source[start:at]))
         self._at = at + 1
+
+
+def _braces(text: str) -> bool:
+    """May braces in it make several words of one: `{a,b}`, `{1..3}`, or some that do not close?"""
+    at = text.find("{")
+    while at >= 0:
+        end = text.find("}", at)
+        inside = text[at + 1 : end if end >= 0 else len(text)]
+        if "," in inside or "{" in inside or (end >= 0 and ".." in inside):
+            return True
+        at = text.find("{", at + 1 + len(inside))
+    return False
 
 
 def _escaped(found: re.Match[str]) -> str:

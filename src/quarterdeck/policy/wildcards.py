@@ -1,0 +1,57 @@
+"""Patterns with wildcards, matched in linear time.
+
+Owns how a text is held against a pattern. Patterns come from rules, grants and clients, and texts
+from agents: neither may choose how long the other takes. So a `*` is never a `.*` that a regular
+expression could backtrack into. A pattern is cut at its wildcards, and the pieces are found from
+left to right: what a piece has found first leaves most for the pieces after it, so it is never
+looked for again. Regular expressions of this package do the same with atomic groups.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.domain.structs import Fact
+
+MOST_WILDCARDS = 32
+"""Wildcards of one pattern. People write one to four."""
+
+LONGEST = 4096
+"""Characters of a pattern that has wildcards: as many as a path may have."""
+
+
+class Glob(Fact):
+    """A pattern in which each `*` stands for any characters, or for none."""
+
+    pieces: tuple[str, ...]
+    """What stands before, between and after the wildcards."""
+
+    @classmethod
+    def of(cls, pattern: str) -> Glob:
+        """Read a pattern. Only `*` is special in it."""
+        return cls(pieces=tuple(pattern.split("*")))
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern means the whole text."""
+        first, *others = self.pieces
+        if not others:
+            return text == first
+        *middle, last = others
+        end = len(text) - len(last)
+        if not text.startswith(first) or not text.endswith(last) or end < len(first):
+            return False
+        at = len(first)
+        for piece in middle:
+            found = text.find(piece, at, end)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return True
+
+
+def too_wild(pattern: str, signs: str = "*") -> str | None:
+    """Why a pattern is refused: it has too many wildcards, or is too long for one that has any."""
+    count = sum(pattern.count(sign) for sign in signs)
+    if count > MOST_WILDCARDS:
+        return f"it has {count} wildcards; a pattern may have {MOST_WILDCARDS}"
+    if count and len(pattern) > LONGEST:
+        return f"it has {len(pattern)} characters; a pattern with wildcards may have {LONGEST}"
+    return None
