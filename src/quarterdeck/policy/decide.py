@@ -348,9 +348,11 @@ def _rewritten(hit: Hit, call: Call) -> Raw | str | None:
     if rule.rewrite is None:
         return "it says nothing"
     edited: list[Edited] = []
+    seen: set[int] = set()
     for need in hit.needs:
-        if need.part is None or any(each.part is need.part for each in edited):
+        if need.part is None or id(need.part) in seen:
             continue
+        seen.add(id(need.part))
         places = [at for p in rule.what.commands if (at := p.place(need.part)) is not None]
         edited.append(Edited(part=need.part, at=max(places, default=0)))
     if rule.rewrite.edits_command and not edited:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
 from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.decide import Call, Matched, Rules, Verdict, decide
 from quarterdeck.policy.matching import Sense, match
-from quarterdeck.policy.needs import Need, Request, needs_of
+from quarterdeck.policy.needs import Request, needs_of
 from quarterdeck.policy.policy import Policy
 
 
@@ -43,6 +47,7 @@ def explain(call: Call, rules: Rules) -> Explanation:
     """Decide about a call, and say how that came about."""
     verdict = decide(call, rules)
     request = needs_of(call.tool, call.input, call.context)
+    hits = [hit for policy in rules.policies for hit in _hits(policy, request, call)]
     return Explanation(
         tool=call.tool,
         verdict=told(verdict),
@@ -60,7 +65,9 @@ def explain(call: Call, rules: Rules) -> Explanation:
                 what=need.what,
                 why=need.why,
                 free=need.free,
-                rules=tuple(_rules(need, request, call, rules)),
+                rules=tuple(
+                    replace(one, parts=(need.what,)) for one, ids in hits if id(need) in ids
+                ),
             )
             for need in request.needs
         ),
@@ -72,33 +79,21 @@ def told(verdict: Verdict) -> str:
     return verdict.behavior.value if verdict.ruled else "cli"
 
 
-def _rules(need: Need, request: Request, call: Call, rules: Rules) -> list[Matched]:
-    found: list[Matched] = []
-    for policy in rules.policies:
-        found += [
-            Matched(
-                rule=hit.rule.name,
-                source=hit.rule.place,
-                verdict=hit.rule.verb.value,
-                parts=(need.what,),
-                sure=hit.sure,
-            )
-            for hit in policy.hits(request, call.context, call.facts)
-            if any(each is need for each in hit.needs)
-        ]
-        found += _claude(policy, need, request, call)
-    return found
-
-
-def _claude(policy: Policy, need: Need, request: Request, call: Call) -> list[Matched]:
-    found: list[Matched] = []
+def _hits(policy: Policy, request: Request, call: Call) -> Iterator[tuple[Matched, set[int]]]:
+    """Each rule of a policy that hits, with the needs that it hits: by their ids."""
+    for hit in policy.hits(request, call.context, call.facts):
+        one = Matched(
+            rule=hit.rule.name,
+            source=hit.rule.place,
+            verdict=hit.rule.verb.value,
+            parts=(),
+            sure=hit.sure,
+        )
+        yield one, {id(need) for need in hit.needs}
     for placed in policy.claude:
         sense = Sense.ALLOW if placed.behavior is Behavior.ALLOW else Sense.STOP
-        hit = match(placed.rule, request, call.context, sense)
-        if hit is not None and any(each is need for each in hit.needs):
+        found = match(placed.rule, request, call.context, sense)
+        if found is not None:
             verdict = placed.behavior.value
-            one = Matched(
-                rule=placed.rule.text, source=policy.name, verdict=verdict, parts=(need.what,)
-            )
-            found.append(one)
-    return found
+            one = Matched(rule=placed.rule.text, source=policy.name, verdict=verdict, parts=())
+            yield one, {id(need) for need in found.needs}

@@ -21,7 +21,7 @@ from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.rules import Pattern, Rule, Verb, What
 from quarterdeck.policy.toml import Document, Flaw, read_toml
 from quarterdeck.policy.wildcards import too_wild
-from quarterdeck.policy.words import MODES, Table, Then, nearest
+from quarterdeck.policy.words import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
 
 __all__ = ["KEYS", "Loaded", "read_policy"]
 
@@ -93,15 +93,26 @@ def read_policy(
     if isinstance(document, Flaw):
         return Loaded(policy=None, flaws=(document,))
     reader = _Reader(document, name, preset)
+    try:
+        return _checked(reader, document)
+    except TooManyFlaws:
+        return _refused(reader.flaws)
+
+
+def _checked(reader: _Reader, document: Document) -> Loaded:
     policy = reader.policy()
-    flaws = sorted(reader.flaws, key=lambda flaw: flaw.line)
-    if flaws:
-        return Loaded(policy=None, flaws=tuple(flaws))
-    count = check_examples(document, policy.rules, reader.own, flaws)
-    count += check_tests(document, policy, flaws)
-    if flaws:
-        return Loaded(policy=None, flaws=tuple(sorted(flaws, key=lambda flaw: flaw.line)))
+    if reader.flaws:
+        return _refused(reader.flaws)
+    count = check_examples(document, policy.rules, reader.own, reader.flaws)
+    count += check_tests(document, policy, reader.flaws)
+    if reader.flaws:
+        return _refused(reader.flaws)
     return Loaded(policy=policy, rules=len(policy.rules) + len(policy.claude), examples=count)
+
+
+def _refused(flaws: list[Flaw]) -> Loaded:
+    first = sorted(flaws, key=lambda flaw: flaw.line)[:MOST_FLAWS]
+    return Loaded(policy=None, flaws=tuple(first))
 
 
 class _Reader:

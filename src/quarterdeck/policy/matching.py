@@ -118,6 +118,7 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
         for need in request.needs
         if need.kind is NeedKind.COMMAND and need.part is not None
     }
+    redirected = _redirected(request)
     return [
         need
         for need in request.needs
@@ -128,17 +129,24 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
             or named[id(need.part)]
             or (need.own and pattern.literal.strip())
         )
-        and not _redirected(need)
+        and id(need) not in redirected
     ]
 
 
-def _redirected(need: Need) -> bool:
-    """Is it a file of a redirection? Its command's name says nothing about that."""
-    return (
-        need.part is not None
+def _redirected(request: Request) -> set[int]:
+    """The files of redirections, by their ids. The name of a command says nothing about those."""
+    files = {
+        id(need.part): {target.source for target in (*need.part.reads, *need.part.writes)}
+        for need in request.needs
+        if need.kind is NeedKind.COMMAND and need.part is not None
+    }
+    return {
+        id(need)
+        for need in request.needs
+        if need.part is not None
         and need.kind in {NeedKind.EDIT, NeedKind.READ}
-        and any(target.source == need.what for target in (*need.part.reads, *need.part.writes))
-    )
+        and need.what in files.get(id(need.part), ())
+    }
 
 
 def _named(pattern: CommandPattern, part: Part) -> bool | None:

@@ -7,8 +7,9 @@ allow needs every need allowed, deny and ask fire on any. Below it `shell` (comm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from itertools import islice
 
 import msgspec
 from msgspec import Raw
@@ -27,6 +28,13 @@ from quarterdeck.policy.shell import (
     locate,
     read,
 )
+
+MOST_NEEDS = 500
+"""Parts and files of one command that are looked at. Every rule is held against each of them, and
+each path is looked up, while all agents wait: what has more is asked about."""
+
+MOST_PROBLEMS = 100
+"""Unknown things that are told of one command. A rule allows all of them or none."""
 
 
 class NeedKind(StrEnum):
@@ -226,10 +234,13 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     script = read(command, cwd=context.cwd)
     needs: list[Need] = []
     for part in script.parts:
-        needs.extend(_of_part(part, context))
+        needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))
+    if len(needs) > MOST_NEEDS:
+        why = f"it has more than {MOST_NEEDS} parts and files"
+        needs[MOST_NEEDS:] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
     needs.extend(
         Need(kind=NeedKind.UNKNOWN, what=problem.source or command[:200], why=problem.why)
-        for problem in script.problems
+        for problem in script.problems[:MOST_PROBLEMS]
     )
     if not needs:
         # Only assignments, tests and comments: there is nothing to allow, and nothing to name.
@@ -237,28 +248,18 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     return Request(tool=tool, needs=tuple(needs), script=script, command=command)
 
 
-def _of_part(part: Part, context: Context) -> list[Need]:
-    needs: list[Need] = []
+def _of_part(part: Part, context: Context) -> Iterator[Need]:
     if part.words:
-        needs.append(
-            Need(kind=NeedKind.COMMAND, what=part.text, part=part, free=_free(part, context))
-        )
+        yield Need(kind=NeedKind.COMMAND, what=part.text, part=part, free=_free(part, context))
     for effect in part.effects:
         if effect.target is not None:
-            needs.append(_of_effect(part, effect, effect.target, context))  # noqa: PERF401 - clearer
-    needs.extend(_read(part, target, "it is its input", context) for target in part.reads)
+            yield _of_effect(part, effect, effect.target, context)
+    for target in part.reads:
+        yield _read(part, target, "it is its input", context)
     for target in part.writes:
         true = _resolved(target, context)
-        needs.append(
-            Need(
-                kind=NeedKind.EDIT,
-                what=target.source,
-                part=part,
-                target=true,
-                why="it is its output",
-            )
-        )
-    return needs
+        why = "it is its output"
+        yield Need(kind=NeedKind.EDIT, what=target.source, part=part, target=true, why=why)
 
 
 def _free(part: Part, context: Context) -> bool:

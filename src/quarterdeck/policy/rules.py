@@ -168,8 +168,10 @@ class What(Fact):
         inside = _matched(self.paths, request, context, Sense.STOP)
         if self.commands or self.flags or self.without:
             among = {id(need) for need in inside}
+            parts = {id(need.part): need.part for need in request.needs if need.part is not None}
+            fits = {key: self._command(part) for key, part in parts.items()}
             for need in request.needs:
-                fit = self._command(need.part) if need.part is not None else False
+                fit = fits.get(id(need.part), False)
                 if fit is not False and (not self.paths or id(need) in among):
                     caught.setdefault(id(need), (need, fit is True))
         else:

@@ -21,6 +21,8 @@ from quarterdeck.policy.shell import Part
 LEAST = 3
 """So many times the same must have been answered."""
 MOST_EXAMPLES = 5
+MOST_SUGGESTIONS = 50
+"""So many are told. Each is held against all calls of the past."""
 
 # fmt: off
 WITH_SUBCOMMAND = frozenset({
@@ -70,11 +72,13 @@ def suggest(calls: Iterable[PastCall], *, least: int = LEAST) -> tuple[Suggestio
         if past.by_person:
             for key in dict.fromkeys(_keys(past, request)):
                 support.setdefault(key, []).append(past)
-    found: list[Suggestion] = []
-    for key, answers in support.items():
-        verdicts = Counter(past.done for past in answers)
-        if len(answers) >= least and len(verdicts) == 1:
-            found.append(_suggestion(key, answers, known))
+    alike = [
+        (key, answers)
+        for key, answers in support.items()
+        if len(answers) >= least and len({past.done for past in answers}) == 1
+    ]
+    alike.sort(key=lambda each: -len(each[1]))
+    found = [_suggestion(key, answers, known) for key, answers in alike[:MOST_SUGGESTIONS]]
     return tuple(sorted(found, key=lambda each: (-len(each.examples), -each.allowed, each.toml)))
 
 

@@ -18,10 +18,26 @@ from quarterdeck.domain.structs import Fact
 Path = tuple[str | int, ...]
 """A place in the data: `("rule", 2, "verdict")`."""
 
-LIMIT = 1_000_000
+LIMIT = 250_000
 """Characters of a file that is read. A policy for a large team has some ten thousand."""
 
+DEPTH = 16
+"""Levels of a dotted key, and of arrays and tables within each other. A policy has four. The
+standard library takes time that grows with the square of the first, and recurses for the second."""
+
 _LANGUAGE = Language(tree_sitter_toml.language())
+_TEXTS = re.compile(
+    r'"""(?>(?:[^"\\]|\\.|"(?!""))*)(?:"""|\Z)'
+    r"|'''(?>(?:[^']|'(?!''))*)(?:'''|\Z)"
+    r'|"(?>(?:[^"\\\n]|\\[^\n])*)"?'
+    r"|'(?>[^'\n]*)'?"
+    r"|#[^\n]*",
+    re.DOTALL,
+)
+"""Strings and comments, also those that do not end. Atomic, so that each is read once."""
+
+_NESTING = re.compile(r"[\[\]{}]")
+_DOTTED = re.compile(rf"\.(?:[^.=,\n\[\]{{}}]*\.){{{DEPTH - 1}}}")
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 _AT_END = re.compile(r" \(at end of document\)$")
 
@@ -56,12 +72,29 @@ def read_toml(text: str) -> Document | Flaw:
     """Read a file. What is no TOML gives the first flaw, with its line."""
     if len(text) > LIMIT:
         return Flaw(line=1, text=f"the file has more than {LIMIT:,} characters")
+    if (flaw := _too_deep(text)) is not None:
+        return flaw
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         return _flaw(error, text)
     parser = Parser(_LANGUAGE)
     return Document(data, dict(_lines(parser.parse(text.encode()).root_node)))
+
+
+def _too_deep(text: str) -> Flaw | None:
+    """What is nested deeper than is read, in a dotted key or in brackets."""
+    bare = _TEXTS.sub(lambda found: "\n" * found.group().count("\n"), text)
+    if found := _DOTTED.search(bare):
+        line = bare.count("\n", 0, found.start()) + 1
+        return Flaw(line=line, text=f"this key has more than {DEPTH} levels")
+    depth = 0
+    for bracket in _NESTING.finditer(bare):
+        depth += 1 if bracket.group() in "[{" else -1
+        if depth > DEPTH:
+            line = bare.count("\n", 0, bracket.start()) + 1
+            return Flaw(line=line, text=f"this is nested in more than {DEPTH} levels")
+    return None
 
 
 def _flaw(error: Exception, text: str) -> Flaw:

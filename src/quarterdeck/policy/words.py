@@ -21,6 +21,9 @@ DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions")
 
+MOST_FLAWS = 100
+"""Flaws of one file that are told."""
+
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _HOURS = re.compile(r"(\d\d?):(\d\d)-(\d\d?):(\d\d)")
 
@@ -38,6 +41,10 @@ def nearest(name: str, known: Collection[str]) -> str:
     """A hint at the right name for a wrong one."""
     close = get_close_matches(name, known, n=1, cutoff=0.5)
     return f": did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(known))}"
+
+
+class TooManyFlaws(Exception):
+    """So much is wrong with a file that nobody reads on."""
 
 
 class Table:
@@ -66,6 +73,8 @@ class Table:
         where = ".".join(str(each) for each in place if isinstance(each, str))
         line = self._document.line(*self.path, *place)
         self._flaws.append(Flaw(line=line, text=f"{where}: {text}" if where else text))
+        if len(self._flaws) >= MOST_FLAWS:
+            raise TooManyFlaws
 
     def has(self, key: str) -> bool:
         """Whether the key is given."""

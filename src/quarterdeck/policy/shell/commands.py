@@ -43,6 +43,9 @@ _SPECIAL = re.compile(r"[\s\"'\\$`]")
 LAYERS = 8
 """Wrappers around wrappers."""
 
+INNER = 50
+"""Commands that one command runs, as `find` does with each `-exec`."""
+
 
 class Simple(Fact):
     """A simple command where it stands."""
@@ -127,6 +130,9 @@ def understand(simple: Simple) -> Understood:
             for why in found.doubts
         )
         layers.extend(_inner(layer, found))
+        if len(found.commands) > INNER:
+            why = f"it runs more than {INNER} commands"
+            problems.append(Problem(source=joined(layer.words)[:200], why=why, span=simple.span))
         text = joined(layer.words)
         scripts.extend(
             Inner(
@@ -200,7 +206,7 @@ def _name(words: tuple[Word, ...]) -> str:
 
 def _inner(layer: _Layer, found: Peeled) -> list[_Layer]:
     inner: list[_Layer] = []
-    for each in found.commands:
+    for each in found.commands[:INNER]:
         before = joined(layer.words[: each.start])
         inner.append(
             _Layer(

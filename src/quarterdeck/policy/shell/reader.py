@@ -33,7 +33,8 @@ DEPTH = 48
 SCRIPTS = 6
 """Levels of scripts within scripts (`bash -c "bash -c …"`)."""
 
-PARTS = 2_000
+PARTS = 500
+"""Simple commands in one text. People write ten."""
 
 _PARSER = Parser(Language(tree_sitter_bash.language()))
 _ODD = re.compile(r"[^\n\t -~]")
