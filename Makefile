@@ -15,15 +15,27 @@ DECK   := src/quarterdeck/fronts/http/deck
 NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 
 .DEFAULT_GOAL := help
-.PHONY: help setup clis deck run test check format types docs bench lock clean
+.PHONY: help venv setup clis deck run demo test check format types docs bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 # --- what is missing gets made -------------------------------------------------------------
 
+# An environment whose Python is gone or too old is of no use: it is made again.
+FITS := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+ifneq ($(shell $(BIN)/python $(FITS) >/dev/null 2>&1 && echo yes),yes)
+$(shell rm -f $(VENV)/.installed)
+endif
+
+venv:
+	@$(BIN)/python $(FITS) >/dev/null 2>&1 || $(PYTHON) $(FITS) || { \
+	    echo "Python 3.11 or newer is needed, and $(PYTHON) is not that." \
+	         "Name another: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(BIN)/python $(FITS) >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+
 $(VENV)/.installed: requirements/dev.lock pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(MAKE) --no-print-directory venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.lock
 	@$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes \
 	    --no-binary claude-agent-sdk requirements/dev.lock requirements/uv.lock
@@ -60,6 +72,9 @@ deck: $(DECK)/index.html ## build the web deck
 
 run: setup deck ## start the hub on loopback, and say where to open it
 	@$(BIN)/quarterdeck serve
+
+demo: setup deck ## show the deck with a scripted agent: no account, no cost, nothing left behind
+	@$(BIN)/quarterdeck demo
 
 test: setup clis deck $(CACHE)/.browser ## run the whole suite
 	@$(NPM) run --silent test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from anyio import to_thread
@@ -15,6 +16,7 @@ from quarterdeck.links.base import Link
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Spill, require_support, to_argv
 from quarterdeck.links.locate import cli_version, find_claude
+from quarterdeck.links.settings import with_inbox_refused
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.hooks import HookMatcher
@@ -34,6 +36,8 @@ async def start_link(
     options = options.as_flags()
     if version is not None:
         require_support(options, version)
+    directory = Path(options.cwd or "")
+    options = await to_thread.run_sync(with_inbox_refused, options, version, directory)
     link = await SubprocessLink.start(
         command,
         to_argv(options, spill),

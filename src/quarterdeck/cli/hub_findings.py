@@ -23,6 +23,7 @@ from quarterdeck.cli.deck.target import Target, connect
 from quarterdeck.cli.findings import Finding, Level
 from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.fronts.http import built_deck
 from quarterdeck.fronts.http.home import data_home
 from quarterdeck.hub.deck import MachineView
 from quarterdeck.hub.policies import GLOBAL
@@ -50,6 +51,7 @@ def look_at_hub(config: Path | None = None) -> list[Finding]:
         return [Finding("data", Level.PROBLEM, str(error))]
     settings = _settings(config)
     findings += [*_data(home), *_disk(home), *_config(config), *_policy(home, settings), *_clock()]
+    findings += _deck()
     hub = living_hub(home)
     findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
     if hub is not None:
@@ -136,6 +138,14 @@ def _clock() -> Iterable[Finding]:
         yield Finding("clock", Level.PROBLEM, text, "Set it: certificates and tokens depend on it.")
     else:
         yield Finding("clock", Level.OK, time.strftime("%Y-%m-%d %H:%M:%S %z"))
+
+
+def _deck() -> Iterable[Finding]:
+    if built_deck() is None:
+        advice = "In the checkout: `make deck`. The hub must be started again after it."
+        yield Finding("web deck", Level.WARNING, "is not built: browsers get a plain page", advice)
+    else:
+        yield Finding("web deck", Level.OK, "is built")
 
 
 def _hub(hub: HubState | None) -> Iterable[Finding]:

@@ -178,17 +178,18 @@ def require_support(launch: Launch, version: str) -> None:
     We know four versions by heart. A version between two of them is refused only what the newer
     of the two lacks as well: the CLI itself says the rest.
     """
-    have = _numbers(version)
+    have = version_numbers(version)
     for option in _used(launch):
-        if (until := UNTIL.get(option)) and have > _numbers(until):
+        if (until := UNTIL.get(option)) and have > version_numbers(until):
             raise UnsupportedError(
                 f"{option} (the last version that has it is {until})", version=version
             )
         since = SINCE.get(option)
         if since is None:
             continue
-        lacking = max((old for old in TESTED if _numbers(old) < _numbers(since)), key=_numbers)
-        if have <= _numbers(lacking):
+        older = [old for old in TESTED if version_numbers(old) < version_numbers(since)]
+        lacking = max(older, key=version_numbers)
+        if have <= version_numbers(lacking):
             raise UnsupportedError(option, version=version, since=since)
 
 
@@ -235,7 +236,8 @@ def _used(launch: Launch) -> list[str]:
     ]
 
 
-def _numbers(version: str) -> tuple[int, ...]:
+def version_numbers(version: str) -> tuple[int, ...]:
+    """The three numbers of a version, to compare it with another."""
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 

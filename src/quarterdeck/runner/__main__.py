@@ -51,7 +51,11 @@ def _runner(asked: argparse.Namespace) -> Runner:
         asked.hub,
         asked.token_file,
         asked.machine,
-        limits=Limits(runs=asked.max_runs, memory_floor=asked.memory_floor * 1024 * 1024),
+        limits=Limits(
+            runs=asked.max_runs,
+            memory_floor=asked.memory_floor * 1024 * 1024,
+            claude=asked.claude,
+        ),
         times=Times(idle=asked.idle),
     )
 
@@ -103,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--hub", required=True, help="the hub, as http://127.0.0.1:8765")
     parser.add_argument("--token-file", type=Path, required=True, help="holds the runner's token")
     parser.add_argument("--machine", help="a name for this machine; its host name by default")
+    parser.add_argument("--claude", help="the only CLI to start, whatever a session names")
     parser.add_argument("--max-runs", type=int, default=limits.runs, help="CLIs at a time")
     parser.add_argument(
         "--memory-floor",

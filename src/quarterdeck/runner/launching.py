@@ -20,6 +20,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.links.environment import child_environment
 from quarterdeck.links.launch import Launch, Spill, require_support, to_argv
 from quarterdeck.links.locate import cli_version, find_claude
+from quarterdeck.links.settings import with_inbox_refused
 from quarterdeck.runner.worktrees import Worktrees
 
 BYPASS = "bypassPermissions"
@@ -37,19 +38,30 @@ class Prepared(Fact):
 
 
 async def prepare(
-    spec: SessionSpec, origin: Origin, worktrees: Worktrees, spill: Spill
+    spec: SessionSpec,
+    origin: Origin,
+    worktrees: Worktrees,
+    spill: Spill,
+    *,
+    only: str | None = None,
 ) -> Prepared:
-    """Look for everything that a start needs. Raises `LaunchError` or `UsageError`."""
+    """Look for everything that a start needs. Raises `LaunchError` or `UsageError`.
+
+    `only` is the path of the one CLI that this machine starts, where there is such a rule.
+    """
     launch = launch_of(spec, origin)
+    if only is not None and spec.claude not in {None, only}:
+        raise LaunchError(f"claude: this machine starts only {only}, not {spec.claude}")
     if not await anyio.Path(spec.directory).is_dir():
         raise LaunchError(f"directory: {spec.directory!r} is not a folder on this machine")
-    command = await anyio.to_thread.run_sync(find_claude, spec.claude)
+    command = await anyio.to_thread.run_sync(find_claude, only or spec.claude)
     version = await anyio.to_thread.run_sync(cli_version, command)
     if version is not None:
         require_support(launch, version)
     directory = Path(spec.directory)
     if spec.worktree is not None:
         directory = await worktrees.open(spec.directory, spec.worktree)
+    launch = await anyio.to_thread.run_sync(with_inbox_refused, launch, version, directory)
     mark = f"QUARTERDECK_RUN_{uuid.uuid4().hex}"
     env = child_environment(env=spec.env, api_billing=spec.api_billing, file_checkpointing=True)
     return Prepared(

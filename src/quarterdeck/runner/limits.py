@@ -40,6 +40,9 @@ class Limits(Fact):
     """The longest line of a CLI that is passed on whole; it must fit into a frame."""
     unwritten: int = 32 * MIB
     """Lines for one CLI that does not read them. The hub is cut off beyond, and comes back."""
+    claude: str | None = None
+    """The only CLI that is started, by its path; None: the one that a session names or that is
+    found."""
     kept_ended: int = 1 * GIB
     """Spools of ended runs that no hub came for; beyond it the oldest run goes first."""
     bounds: Bounds = Bounds()

@@ -63,7 +63,7 @@ async def start_process(
     """
     with ExitStack() as undo:
         spill = undo.enter_context(Spill())
-        ready = await prepare(start.spec, start.origin, worktrees, spill)
+        ready = await prepare(start.spec, start.origin, worktrees, spill, only=limits.claude)
         if not wanted():
             raise LaunchError("it was stopped before it had started")
         spool = Spool.create(home.folder_of(start.run), limits.bounds)

@@ -38,11 +38,14 @@ class Expect(Step, frozen=True):
     """Read on to a line of this type, and subtype if one is given; passes over all others.
 
     Ends the process with code 97, and says why on stderr, when no such line comes in time.
+    With `polite`, control requests that come before it are answered, and the end of the input, or
+    `end_session`, ends the process with code 0.
     """
 
     type: str
     subtype: str = ""
     timeout: float = 30.0
+    polite: bool = False
 
 
 class ExpectEnd(Step, frozen=True):

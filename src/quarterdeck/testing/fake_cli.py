@@ -63,7 +63,7 @@ class FakeCli:
             leave(1, f"Error parsing streaming input line: {raw[:200]!r}")
         return value if isinstance(value, dict) else {}
 
-    def expect(self, wanted: str, subtype: str, timeout: float) -> None:
+    def expect(self, wanted: str, subtype: str, timeout: float, *, polite: bool = False) -> None:
         """Read on to a line that fits, and remember it."""
         name = f"{wanted}/{subtype}" if subtype else wanted
         deadline = time.monotonic() + timeout
@@ -73,9 +73,13 @@ class FakeCli:
             except TimeoutError:
                 leave(UNMET, f"fake_cli: no {name} came within {timeout:g} s")
             if line is None:
+                if polite:
+                    leave(0)
                 leave(UNMET, f"fake_cli: the input ended while {name} was expected")
             if line.get("type") == wanted and subtype in ("", self.subtype(line)):
                 return self.remember(line)
+            if polite and line.get("type") == "control_request":
+                self.control(line)
 
     def subtype(self, line: Fields) -> str:
         """The subtype of a control request, a control response, or any other message."""
@@ -153,15 +157,20 @@ class FakeCli:
                 leave(0)
             self.remember(line)
             if line.get("type") == "control_request":
-                if self.subtype(line) == "initialize":
-                    self.initialize()
-                else:
-                    self.say(_answer({}))
-                if self.subtype(line) == "end_session":
-                    leave(0)
+                self.control(line)
             elif line.get("type") == "user":
                 self.turn()
                 done += 1
+
+    def control(self, line: Fields) -> None:
+        """Answer a control request."""
+        self.remember(line)
+        if self.subtype(line) == "initialize":
+            self.initialize()
+        else:
+            self.say(_answer({}))
+        if self.subtype(line) == "end_session":
+            leave(0)
 
     def turn(self) -> None:
         """Echo the last prompt."""
@@ -198,7 +207,8 @@ class FakeCli:
         """Play one step."""
         match step:
             case {"do": "expect", "type": str(wanted)}:
-                self.expect(wanted, str(step["subtype"]), _number(step["timeout"]))
+                timeout, polite = _number(step["timeout"]), bool(step["polite"])
+                self.expect(wanted, str(step["subtype"]), timeout, polite=polite)
             case {"do": "expectend"}:
                 self.until_end(_number(step["timeout"]))
             case {"do": "initialize"}:

@@ -180,14 +180,11 @@ def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:
         port: Annotated[
             int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes a free one.")
         ] = 0,
-        use_fake: Annotated[
-            bool, typer.Option("--fake", help="Use the fake CLI also where a real one is found.")
-        ] = False,
     ) -> None:
-        """Show the whole deck with a scripted model: no account, no cost, nothing left behind."""
+        """Show the deck with a scripted agent: no account, no cost, nothing left behind."""
         from quarterdeck.cli.deck.demo import run_demo
 
-        finish(run_demo, port, use_fake=use_fake)
+        finish(run_demo, port)
 
 
 def _register_tokens(app: typer.Typer, finish: Callable[..., Any]) -> None:

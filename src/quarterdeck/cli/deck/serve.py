@@ -70,6 +70,7 @@ SWITCH_SECONDS = 0.0001
 """How long a thread works on while another waits. For each commit the journal's thread gives way
 and goes on some ten times: with Python's own 5 ms a busy loop would delay each of these steps by as
 much, and with 0.5 ms a commit takes twice as long as with this."""
+NO_DECK = "The web deck is not built. In the checkout: `make deck`, then start this again."
 STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
@@ -80,6 +81,8 @@ class Serving(Fact):
     listen: Listen
     places: Places = Places()
     runner: bool = True
+    claude: str | None = None
+    """The only CLI that the local runner starts; None: whichever a session names."""
     settings: Settings = Settings()
     """All that is configured; where to listen and by which names is above."""
 
@@ -188,7 +191,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 state = HubState(pid=os.getpid(), address=address, version=__version__)
                 write_private(home / HUB_FILE, msgspec.json.encode(state))
                 deck = Deck(home=home, hub=hub, access=access, address=address, take=take)
-                start = partial(_have_runner, home, address, token, serving.settings)
+                start = partial(_have_runner, home, address, token, serving)
                 runner = kept_runner(home / RUNNER, start) if serving.runner else nullcontext()
                 async with telling.running(address), runner:
                     yield deck
@@ -236,7 +239,7 @@ def _from_here(bound: str, serving: Serving) -> str:
     return f"{scheme}://{name}:{rest.rpartition(':')[2]}"
 
 
-def _have_runner(home: Path, address: str, token: Path, settings: Settings) -> None:
+def _have_runner(home: Path, address: str, token: Path, serving: Serving) -> None:
     """See to it that a runner lives here and dials us. Blocks."""
     folder = home / RUNNER
     url = "ws" + address.removeprefix("http")
@@ -249,7 +252,7 @@ def _have_runner(home: Path, address: str, token: Path, settings: Settings) -> N
                 f" {living.hub_url}: serve there, or end them first with: quarterdeck stop",
             )
         end_runner(folder)
-    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(settings))
+    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(serving))
     # Until it has moved in nobody could find it to end it.
     deadline = time.monotonic() + RUNNER_SECONDS
     while living_runner(folder) is None:
@@ -258,10 +261,11 @@ def _have_runner(home: Path, address: str, token: Path, settings: Settings) -> N
         time.sleep(0.02)
 
 
-def _runner_options(settings: Settings) -> tuple[str, ...]:
+def _runner_options(serving: Serving) -> tuple[str, ...]:
     """What the runner is told when it is started; one that lives already keeps what it has."""
-    runner, log = settings.runner, settings.log
+    runner, log = serving.settings.runner, serving.settings.log
     return (
+        *(("--claude", serving.claude) if serving.claude is not None else ()),
         *("--max-runs", str(runner.max_agents)),
         *("--memory-floor", str(runner.memory_floor_mb)),
         *("--log-level", log.level),
@@ -291,8 +295,14 @@ def _say_where(deck: Deck) -> None:
     else:
         link = login_link(deck.address, deck.access.make_code())
         sys.stdout.write(f"Log in once, within ten minutes: {link}\n")
+    sys.stdout.write(deck_hint())
     sys.stdout.write("Ctrl-C stops the hub; agents go on without it.\n")
     sys.stdout.flush()
+
+
+def deck_hint() -> str:
+    """A line for somebody whose browser would show no deck; empty where it was built."""
+    return "" if built_deck() is not None else f"{NO_DECK}\n"
 
 
 def _say_goodbye(going_on: int) -> None:

@@ -1,0 +1,57 @@
+"""The Makefile's own promise: one command sets up a fresh or a broken environment."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MAKEFILE = Path(__file__).parents[2] / "Makefile"
+SECONDS = 120
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    shutil.copy(MAKEFILE, tmp_path)
+    return tmp_path
+
+
+def make(checkout: Path, python: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["make", "--no-print-directory", "venv", f"PYTHON={python}"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def old_python(at: Path) -> Path:
+    """A Python that runs nothing of ours."""
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.write_text("#!/bin/sh\nexit 1\n")
+    at.chmod(0o755)
+    return at
+
+
+def test_an_environment_of_a_wrong_python_is_made_again(checkout: Path) -> None:
+    python = old_python(checkout / ".venv/bin/python")
+    installed = checkout / ".venv/.installed"
+    installed.touch()
+    made = make(checkout, sys.executable)
+    assert made.returncode == 0, made.stderr
+    assert not installed.exists()
+    said = subprocess.run([python, "-c", "print('here')"], capture_output=True, check=True)
+    assert said.stdout == b"here\n"
+
+
+def test_a_python_that_is_too_old_is_refused_with_a_way_out(checkout: Path) -> None:
+    made = make(checkout, str(old_python(checkout / "python3.9")))
+    assert made.returncode != 0
+    assert "Python 3.11 or newer is needed" in made.stderr
+    assert "make PYTHON=" in made.stderr
+    assert not (checkout / ".venv").exists()
