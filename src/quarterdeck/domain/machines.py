@@ -47,6 +47,10 @@ class Hello(Header, tag="hello"):
     runs: tuple[RunReport, ...] = ()
     can: tuple[str, ...] = ()
     """What it can do beyond the first version of this protocol."""
+    closed: tuple[str, ...] = ()
+    """Folders of its own that agents on this machine must not touch; absolute paths."""
+    worktrees: str = ""
+    """The folder in those where agents do work."""
 
 
 class Refused(Header, tag="refused"):

@@ -127,7 +127,8 @@ class PolicyDesk:
             loaded = self._policies.read(question.text)
             if loaded.policy is None:
                 raise UsageError(f"the policy is wrong: {loaded.flaws[0]}")
-            rules = Rules(policies=(loaded.policy,))
+            built_in = self._policies.rules_named(None).private
+            rules = Rules(policies=(loaded.policy,), private=built_in)
         call = Call(tool=question.tool, input=given, facts=facts, context=context)
         return await to_thread.run_sync(explain, call, rules)
 

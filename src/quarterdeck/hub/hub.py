@@ -103,6 +103,7 @@ class Hub:
         self._sessions: dict[str, Session] = {}
         self._live = Live()
         self.policies = policies or Policies()
+        self.policies.far = self.runners.private_on
         self.policy = PolicyDesk(journal, self.policies)
         self._guard = Guard(limits, patience, now=now)
         self.workshop = Worktrees(self.runners.errands, self._find)

@@ -27,6 +27,7 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.builtin import Private
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.file import Loaded, read_policy
 from quarterdeck.policy.grants import Grant, policy_of, read_grants
@@ -81,8 +82,15 @@ class Policies:
         *,
         file: Path | None = None,
         clock: Callable[[], float] = time.time,
+        private: Private | None = None,
+        far: Callable[[str], Private] = lambda _: Private(),
     ) -> None:
-        """`file`: where the policy for all sessions is, if not in the folder."""
+        """`file`: where the policy for all sessions is, if not in the folder.
+
+        `private` is what no agent may touch, and `far` tells more of that for another machine.
+        """
+        self._private = private or Private()
+        self.far = far
         self._folder = folder
         self._file = file or (folder / GLOBAL if folder is not None else None)
         self._clock = clock
@@ -98,12 +106,12 @@ class Policies:
     def rules_for(self, spec: SessionSpec) -> Rules:
         """All that holds for a session."""
         return replace(
-            self.rules_named(spec.policy),
+            self.rules_named(spec.policy, machine=spec.machine),
             auto_approve=spec.auto_approve,
             skip_permissions=spec.skip_permissions,
         )
 
-    def rules_named(self, name: str | None) -> Rules:
+    def rules_named(self, name: str | None, *, machine: str | None = None) -> Rules:
         """All that holds for a session that names this policy, or none."""
         found: list[Policy] = []
         if GLOBAL in self._files:
@@ -112,7 +120,21 @@ class Policies:
             found.append(self.named(name) or _asking(name))
         if self._granted is not None:
             found.append(self._granted)
-        return Rules(policies=tuple(found))
+        return Rules(policies=tuple(found), private=self._private_on(machine))
+
+    def _private_on(self, machine: str | None) -> Private:
+        """What is private where a session runs: what is so here, and what its machine tells."""
+        here = self._private
+        if self._file is not None:
+            here = replace(here, fixed=(*here.fixed, str(self._file)))
+        if machine is None:
+            return here
+        far = self.far(machine)
+        return Private(
+            folders=(*here.folders, *far.folders),
+            open=(*here.open, *far.open),
+            fixed=(*here.fixed, *far.fixed),
+        )
 
     def named(self, name: str) -> Policy | None:
         """A policy that a session may name: a file's, or a preset."""

@@ -47,6 +47,7 @@ from quarterdeck.hub.deck import MachineView
 from quarterdeck.hub.errands import Errands
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
+from quarterdeck.policy.builtin import Private
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ HAVE_SECONDS = 0.25
 HAVE_LINES = 64
 """What we have is said after so long, or when it is so many lines more than was said last. A runner
 only keeps them until then; to say it line by line would cost both sides as much as the line."""
+MOST_CLOSED = 16
+"""So many folders a runner may close to agents: each is compared with each call."""
 LOCAL = "local"
 """What the hub's own machine is called when nobody gave it another name."""
 
@@ -226,6 +229,16 @@ class Runners:
     def _hello_of(self, machine: str) -> Hello | None:
         found = self._machines.get(machine)
         return found.hello if found is not None and found.wire is not None else None
+
+    def private_on(self, machine: str) -> Private:
+        """What agents on a machine must not touch, as its runner told it when it was last here."""
+        found = self._machines.get(machine)
+        hello = found.hello if found is not None else None
+        if hello is None:
+            return Private()
+        return Private(
+            folders=hello.closed[:MOST_CLOSED], open=(hello.worktrees,) if hello.worktrees else ()
+        )
 
     def drop(self, port: _Port) -> None:
         """Nothing of this run is needed any more."""

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.structs import ABSENT, Fact
 from quarterdeck.policy.asking import Asking, together
 from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.builtin import SOURCE, Found, Private, Touch, look
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
 from quarterdeck.policy.parity import Outcome, Placed, names_exactly
@@ -52,6 +53,9 @@ class Rules(Fact):
     policies: tuple[Policy, ...] = ()
     auto_approve: tuple[str, ...] = ()
     skip_permissions: bool = False
+    private: Private | None = None
+    """What belongs to the hub, for the built-in rules, which nothing else here can lift. None:
+    there is no hub, and no built-in rule."""
 
 
 class Matched(Fact):
@@ -103,9 +107,16 @@ def decide(call: Call, rules: Rules) -> Verdict:
 
 
 def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) -> Verdict:
+    built_in: Found | None = None
+    request: Request | None = None
+    if rules.private is not None:
+        request = needs_of(call.tool, call.input, call.context)
+        built_in = look(call.input, request, call.context, rules.private)
+        if built_in is not None and built_in.touch is Touch.SURE:
+            return _denied_by(built_in)
     if not rules.policies:
         return _without_policy(call, rules)
-    request = needs_of(call.tool, call.input, call.context)
+    request = request or needs_of(call.tool, call.input, call.context)
     found = _Found(rules, request, call)
     if found.denied:
         return found.verdict(Behavior.DENY, found.denied)
@@ -121,7 +132,31 @@ def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) ->
             return _after(hit, _decide(replace(call, input=new), rules, spent), asked, found, new)
     if asked:
         return found.verdict(Behavior.ASK, asked)
-    return _not_stopped(call, rules, found)
+    verdict = _not_stopped(call, rules, found)
+    if built_in is not None and verdict.behavior is Behavior.ALLOW and found.decides(verdict):
+        # A rule allows what nobody can read: a built-in rule might be meant, so a person is asked.
+        return found.verdict(Behavior.ASK, [_matched_by(built_in, sure=False)])
+    return verdict
+
+
+def _denied_by(found: Found) -> Verdict:
+    """The verdict of a built-in rule."""
+    matched = _matched_by(found)
+    return Verdict(
+        behavior=Behavior.DENY,
+        reasons=(str(matched),),
+        ruled=True,
+        rule=found.rule,
+        source=SOURCE,
+        message=found.message,
+        matched=(matched,),
+    )
+
+
+def _matched_by(found: Found, *, sure: bool = True) -> Matched:
+    return Matched(
+        rule=found.rule, source=SOURCE, verdict=Behavior.DENY.value, parts=found.parts, sure=sure
+    )
 
 
 def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: Raw) -> Verdict:
@@ -228,6 +263,10 @@ class _Found:
         if self.unread:
             self._add_hidden(request)
         self.open = [n for n in request.needs if id(n) not in covered and not n.free]
+
+    def decides(self, verdict: Verdict) -> bool:
+        """Whether it is rules of these policies that made the verdict."""
+        return any(one.rule == verdict.rule and one.source == verdict.source for one in self.all)
 
     @property
     def all(self) -> tuple[Matched, ...]:

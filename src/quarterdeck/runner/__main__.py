@@ -57,6 +57,7 @@ def _runner(asked: argparse.Namespace) -> Runner:
             claude=asked.claude,
         ),
         times=Times(idle=asked.idle),
+        closed=tuple(asked.closed),
     )
 
 
@@ -127,6 +128,14 @@ def _parser() -> argparse.ArgumentParser:
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
     )
     parser.add_argument("--log-format", choices=(TEXT, JSON), default=TEXT)
+    parser.add_argument(
+        "--closed",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="one more folder that the hub is to keep agents from",
+    )
     parser.add_argument("--detach", action="store_true", help="go on in the background")
     return parser
 

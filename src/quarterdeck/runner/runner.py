@@ -75,10 +75,13 @@ class Runner:
         times: Times | None = None,
         redial: Redial | None = None,
         memory: Callable[[], int | None] = machine.memory_available,
+        closed: tuple[Path, ...] = (),
     ) -> None:
+        """`closed` are folders besides its own which the hub is to keep agents from."""
         self.home = Home(home)
         self.name = name or machine.machine_name()
         self._id = new_id()
+        self._closed = (home, *closed)
         self._limits = limits or Limits()
         self._times = times or Times()
         self._memory = memory
@@ -347,6 +350,8 @@ class Runner:
                 pid=os.getpid(),
                 runs=tuple(reports),
                 can=(ERRANDS,),
+                closed=tuple(str(folder.absolute()) for folder in self._closed),
+                worktrees=str(self.home.worktrees.absolute()),
             )
         )
         try:

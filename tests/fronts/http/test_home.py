@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,19 @@ def test_without_a_name_it_is_the_usual_place(
     monkeypatch.setattr("sys.platform", "darwin")
     support = tmp_path / "Library" / "Application Support"
     assert data_home(create=False) == support / "quarterdeck"
+
+
+def test_git_passes_over_the_folder_where_it_lies_in_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    monkeypatch.setenv("QUARTERDECK_HOME", str(tmp_path / "data"))
+    (data_home() / "cli.token").write_text("secret")
+    data_home()  # a second time nothing is written
+    listed = ["git", "-C", str(tmp_path), "status", "--porcelain", "--untracked-files=all"]
+    found = subprocess.run(listed, check=True, capture_output=True, text=True)
+    assert found.stdout == ""
+    assert (tmp_path / "data" / ".gitignore").read_text() == "*\n"
 
 
 def test_a_relative_folder_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,27 @@ from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
 from quarterdeck.links.locks import lock_file
 from quarterdeck.links.processes import ProcessId, living
+from quarterdeck.policy.builtin import Private
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
 JOURNAL, SEARCH = "journal.db", "search.db"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
+
+
+def private_in(home: Path, *fixed: Path) -> Private:
+    """What agents must not touch: the data folder, by its name and behind links.
+
+    Worktrees are in it, and agents work there. `fixed` are files which they may read only.
+    """
+    places = dict.fromkeys((home.absolute(), home.resolve()))
+    return Private(
+        folders=tuple(str(place) for place in places),
+        open=tuple(
+            str(place / runner / "worktrees") for place in places for runner in (RUNNER, FAR_RUNNER)
+        ),
+        fixed=tuple(str(file.absolute()) for file in fixed),
+    )
 
 
 class HubState(Fact):

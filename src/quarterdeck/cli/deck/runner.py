@@ -28,6 +28,7 @@ def run_runner(
     # It stays while the hub is away, however long: somebody has started it by hand.
     arguments = ["--home", str(folder), "--hub", hub, "--token-file", str(token_file)]
     arguments += ["--idle", "inf"]
+    arguments += ["--closed", str(data_home(create=False)), "--closed", str(token_file.absolute())]
     if machine is not None:
         arguments += ["--machine", machine]
     for option, value in options.items():

@@ -33,6 +33,7 @@ from quarterdeck.cli.deck.place import (
     HubState,
     agents_in,
     hub_lock,
+    private_in,
     write_private,
 )
 from quarterdeck.cli.deck.reloading import keep_reloading
@@ -85,6 +86,8 @@ class Serving(Fact):
     """The only CLI that the local runner starts; None: whichever a session names."""
     settings: Settings = Settings()
     """All that is configured; where to listen and by which names is above."""
+    fixed: tuple[Path, ...] = ()
+    """Files that agents may read and not change: the configuration."""
 
 
 class Deck(Fact):
@@ -113,6 +116,7 @@ def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
 async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None:
     home = data_home()
     serving = serving_of(configuration.loaded.settings, runner=runner)
+    serving = replace(serving, fixed=(configuration.path,))
     async with running_deck(home, serving) as deck, anyio.create_task_group() as tasks:
 
         def take(settings: Settings) -> None:
@@ -162,7 +166,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 cli_secret=cli_secret(home),
                 elsewhere=Elsewhere(),
                 run_env=partial(run_variables, told),
-                policies=Policies(home),
+                policies=Policies(home, private=private_in(home, *serving.fixed)),
             )
             telling = Telling(hub, journal, home, told, access)
             past = await Past.open(hub, journal, home / SEARCH)

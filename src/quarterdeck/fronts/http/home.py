@@ -41,6 +41,19 @@ def make_private(folder: Path) -> None:
         raise UsageError(f"data folder {folder}: it belongs to another user")
     if stat.S_IMODE(found.st_mode) & 0o077:
         folder.chmod(PRIVATE_FOLDER)
+    _keep_out_of_git(folder)
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """Have git pass over the folder: it may lie in somebody's repository, with secrets in it."""
+    file = folder / ".gitignore"
+    try:
+        with file.open("x", encoding="utf-8") as out:
+            out.write("*\n")
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise UsageError(f"data folder {folder}: {error.strerror}") from error
 
 
 def _usual_place() -> Path:
