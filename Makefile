@@ -42,7 +42,7 @@ $(VENV)/.installed: requirements/dev.lock pyproject.toml
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The real CLI, four versions of it, as its maker publishes it. See CONTRIBUTING.md.
+# The real CLI, five versions of it, as its maker publishes it. See CONTRIBUTING.md.
 $(CLIS)/.installed: tools/claude-cli/package-lock.json $(VENV)/.installed
 	@$(BIN)/python tools/install_clis.py $(CLIS)
 	@touch $@

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
-from support.clis import VERSIONS, real_cli
+from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
 pytest_plugins = ("support.compatibility",)
@@ -34,8 +34,14 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def clis() -> dict[str, RealCli]:
-    """Every real CLI that the tests drive, by its version, oldest first."""
+    """Every real CLI of the matrix, by its version, oldest first."""
     return {version: real_cli(version) for version in VERSIONS}
+
+
+@pytest.fixture(scope="session")
+def extra_clis(clis: dict[str, RealCli]) -> dict[str, RealCli]:
+    """The real CLIs of the matrix, and after them those that only some tests drive."""
+    return {**clis, **{version: real_cli(version) for version in EXTRA_VERSIONS}}
 
 
 @pytest.fixture

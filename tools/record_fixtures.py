@@ -47,6 +47,7 @@ from quarterdeck.agent.service import Decide
 from quarterdeck.agent.start import start_link
 from quarterdeck.cli.probe_commands import samples
 from quarterdeck.domain.errors import RequestRefused, UnsupportedError
+from quarterdeck.links.flags import TESTED
 from quarterdeck.links.launch import Spill
 from quarterdeck.links.recording import RecordingLink
 from quarterdeck.testing import (
@@ -378,10 +379,11 @@ BY_SOCKET: tuple[Scene, ...] = (permissions, mcp)
 
 
 def performances(clis: dict[str, RealCli]) -> list[tuple[RealCli, str, Scene]]:
-    """What there is to record: every scene on stdio, some over a WebSocket."""
+    """What there is to record of the tested versions: every scene on stdio, some on a WebSocket."""
     return [
         (cli, transport, scene)
         for cli in clis.values()
+        if cli.version in TESTED
         for transport, scenes in (
             ("stdio", (*AT_THE_COMMAND_LINE, *OF_A_PROGRAM)),
             ("ws", BY_SOCKET if cli.dials else ()),
