@@ -6,8 +6,8 @@ import os
 import secrets
 import signal
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from support.processes import Processes, running
 
 SECONDS = 60.0
 
+Restart = Callable[[], Awaitable[Hub]]
+
 
 async def until(hub: Hub, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
     """Wait until a session is as wanted, going by its events."""
@@ -43,12 +45,19 @@ async def until(hub: Hub, session: str, holds: Callable[[SessionView], bool]) ->
 class House:
     """What a test of the whole gets."""
 
-    def __init__(self, hub: Hub, folder: Path, start_runner: Callable[[], int]) -> None:
+    def __init__(
+        self, hub: Hub, folder: Path, start_runner: Callable[[], int], restart: Restart
+    ) -> None:
         self.hub = hub
+        self._restart = restart
         self.folder = folder
         self.start_runner = start_runner
         """Starts one where none lives, and gives its pid. Blocks."""
         self.runner = 0
+
+    async def restart_hub(self) -> None:
+        """End the hub and start another on its journal, while the runner and its CLIs live on."""
+        self.hub = await self._restart()
 
     async def new(self, spec: SessionSpec, prompt: bytes = b'"hello"') -> str:
         """Make a session with a prompt."""
@@ -91,18 +100,27 @@ async def house(
     token_file = folder / "runner-token"
     token_file.write_text(token)
     token_file.chmod(0o600)
-    journal = await SqliteJournal.open(folder / "journal.db")
-    hub = Hub(journal, lambda given: "local" if given == token else None, policies=policies)
-    try:
-        async with hub.running(), serve_endpoint(hub.runners) as port:
-            url = f"ws://127.0.0.1:{port}"
-            start = partial(spawn_runner, folder / "runner", url, token_file, machine="local")
-            home = House(hub, folder, start)
-            home.runner = processes.started(await anyio.to_thread.run_sync(start))
-            try:
-                yield home
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await end_runner(home.runner)
-    finally:
-        await journal.close()
+    async with AsyncExitStack() as running:
+
+        async def start_hub(port: int = 0) -> tuple[Hub, int]:
+            journal = await SqliteJournal.open(folder / "journal.db")
+            running.push_async_callback(journal.close)
+            hub = Hub(journal, lambda given: "local" if given == token else None, policies=policies)
+            await running.enter_async_context(hub.running())
+            return hub, await running.enter_async_context(serve_endpoint(hub.runners, port=port))
+
+        async def restart() -> Hub:
+            await running.aclose()
+            hub, _ = await start_hub(port)
+            return hub
+
+        hub, port = await start_hub()
+        url = f"ws://127.0.0.1:{port}"
+        start = partial(spawn_runner, folder / "runner", url, token_file, machine="local")
+        home = House(hub, folder, start, restart)
+        home.runner = processes.started(await anyio.to_thread.run_sync(start))
+        try:
+            yield home
+        finally:
+            with anyio.CancelScope(shield=True):
+                await end_runner(home.runner)

@@ -92,11 +92,11 @@ class TestRun:
         self.said += 1
         await self.owner.run_ended(self.run, RunEnd(number=self.said, reason=reason, **more))
 
-    async def take_prompt(self) -> str:
+    async def take_prompt(self, version: str = "2.1.325") -> str:
         """Begin the turn of the prompt that was written last."""
         (line,) = [line for line in self.read() if line["type"] == "user"]
         uuid: str = line["uuid"]
-        await self.say(lines.init(uuid=f"init-{uuid}"), lines.echo(uuid))
+        await self.say(lines.init(version, uuid=f"init-{uuid}"), lines.echo(uuid))
         return uuid
 
 

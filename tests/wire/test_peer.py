@@ -174,6 +174,9 @@ def test_hooks_and_mcp_messages_are_no_business_of_people() -> None:
     assert isinstance(events[-1], Asked)
     assert state_of(peer) is State.WORKING
     assert peer.asks == ()
+    assert [each.request_id for each in peer.unanswered] == ["q"]
+    peer.receive_data(lines.cancels("q"))
+    assert peer.unanswered == ()
 
 
 def test_answers_come_in_any_order_and_a_second_one_is_ignored() -> None:

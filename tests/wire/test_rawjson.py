@@ -13,6 +13,7 @@ from quarterdeck.wire.rawjson import (
     members,
     mend_surrogates,
     plain_object,
+    same_json,
     subtype_of,
 )
 
@@ -85,3 +86,20 @@ def test_an_object_becomes_plain_values_and_whatever_is_none_an_empty_one() -> N
     assert plain_object(Raw(rb'{"a":"\ud83d"}')) == {"a": "\ufffd"}
     for other in (b"", b"[1]", b'"a"', b"{", b"\xff"):
         assert plain_object(Raw(other)) == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (b'{"a":1,"b":[2]}', b'{ "b": [ 2 ], "a": 1 }', True),
+        (b'{"a":"\\u0078"}', b'{"a":"x"}', True),
+        (b'{"a":1}', b'{"a":true}', False),
+        (b'{"a":1}', b'{"a":"1"}', False),
+        (b'{"a":[1,2]}', b'{"a":[2,1]}', False),
+        (b'{"a":"\\ud800"}', b'{"a":"\\ud800"}', True),
+        (b'{"a":"\\ud800"}', b'{"a":"\\ud801"}', False),
+        (b"[" * 5000, b"[" * 5001, False),
+    ],
+)
+def test_json_is_compared_by_what_it_says(one: bytes, other: bytes, same: bool) -> None:
+    assert same_json(Raw(one), Raw(other)) is same

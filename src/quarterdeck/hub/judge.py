@@ -17,7 +17,7 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.cooldown import Cooldown
 from quarterdeck.hub.seat import Seat
-from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
+from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context
 from quarterdeck.wire.answers import AllowResult, DenyResult, allow, deny
@@ -26,6 +26,7 @@ from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.hook_outputs import HookPermission, PreToolUseOutput, SyncOutput
 from quarterdeck.wire.hooks import HookInput, PreToolUseInput, UnknownHook
 from quarterdeck.wire.messages import Result, User
+from quarterdeck.wire.rawjson import same_json
 from quarterdeck.wire.requests import CanUseTool
 from quarterdeck.wire.tools import describe
 from quarterdeck.wire.versions import Version, release
@@ -39,7 +40,8 @@ memory."""
 
 HEEDED = release(120)
 """From here on a CLI asks when the hook says so, in every mode, and tells which subagent it is that
-calls. Versions up to 2.1.62 do neither: they let pass what they would have let pass."""
+calls. Versions up to 2.1.62 do neither: they let pass what they would have let pass. 2.1.92 asks,
+but nobody knows which version is the first, and a hook that waits itself is right in all."""
 
 
 class Judgement(Fact):
@@ -86,6 +88,18 @@ class _Seen(Fact):
     rewritten: bool = False
 
 
+class _Answered(Fact):
+    """What a person has answered to a question that a hook held."""
+
+    tool: str
+    body: AllowResult
+
+    def to(self, request: CanUseTool) -> bool:
+        """Whether the CLI asks about exactly what was allowed."""
+        same = same_json(request.input, self.body.updated_input)
+        return same and request.tool_name == self.tool
+
+
 class Judge:
     """Decides about the calls of one run. Without a seat there is no policy."""
 
@@ -93,6 +107,7 @@ class Judge:
         self._cooldown = Cooldown(spec.plan_cooldown)
         self._seat = seat
         self._undecided: dict[str, _Seen] = {}
+        self._answered: dict[str, _Answered] = {}
         self._agents: dict[str, str] = {}
         self._done: set[str] = set()
         self.change(spec)
@@ -106,8 +121,22 @@ class Judge:
         """A person has answered a question, at a time in ms."""
         self._cooldown.answered(answer, at)
 
+    def held_answered(self, opened: AskOpened, body: object) -> None:
+        """A person has answered a question while its hook waited: the CLI may ask it once more.
+
+        Some versions do so for calls that their own settings want to be asked about.
+        """
+        if isinstance(body, AllowResult) and opened.tool_use_id:
+            self._answered[opened.tool_use_id] = _Answered(tool=opened.tool, body=body)
+
+    def settled(self, tool_use_id: str | None) -> None:
+        """The journal says who decides about this call: the CLI does not do it by itself."""
+        if tool_use_id is not None:
+            self._undecided.pop(tool_use_id, None)
+
     def asked(self, request: CanUseTool, mode: str, now: int) -> Judgement:
         """The CLI asks about a call."""
+        answered = self._answered.pop(request.tool_use_id, None)
         seen = self._undecided.pop(request.tool_use_id, None)
         if request.tool_name == PLAN and (wait := self._cooldown.wait(now)):
             reason = f"the plan comes again too soon; {wait} s are left to improve it"
@@ -128,6 +157,8 @@ class Judge:
             )
             verdict = decide(call, self._rules)
         body: Part
+        if verdict.behavior is not Behavior.DENY and answered is not None and answered.to(request):
+            return Judgement(body=answered.body, verdict=verdict)  # its entry is there already
         match verdict.behavior:
             case Behavior.ASK:
                 return Judgement(verdict=verdict, branch=facts.branch)
@@ -162,7 +193,7 @@ class Judge:
             # No rule of ours: the CLI goes on as it would without us, and asks if it must.
             self._remember(seen, facts)
             return Judgement(verdict=verdict)
-        if verdict.behavior is Behavior.ASK and verdict.ruled and not new:
+        if verdict.behavior is Behavior.ASK and verdict.ruled and not new and _can_hold(seen):
             held = CanUseTool(
                 tool_name=seen.tool_name,
                 input=verdict.input or seen.tool_input,
@@ -183,13 +214,14 @@ class Judge:
         """Write down, when a turn ends, what the CLI decided by itself in it."""
         match message:
             case User():
-                self._done |= {
-                    block.tool_use_id
-                    for block in message.blocks
-                    if isinstance(block, ToolResultBlock) and block.tool_use_id in self._undecided
-                }
+                for block in message.blocks:
+                    if isinstance(block, ToolResultBlock):
+                        self._answered.pop(block.tool_use_id, None)
+                        if block.tool_use_id in self._undecided:
+                            self._done.add(block.tool_use_id)
                 return []
             case Result():
+                self._answered.clear()
                 denied = {denial.tool_use_id for denial in message.permission_denials}
                 done, self._done = self._done, set()
                 return [self._by_cli(id_, mode, id_ in denied) for id_ in sorted(done)]
@@ -231,6 +263,15 @@ class Judge:
             self._undecided[seen.tool_use_id] = _Seen(
                 tool=seen.tool_name, facts=facts, rewritten=rewritten
             )
+
+
+def _can_hold(seen: PreToolUseInput) -> bool:
+    """Whether the answer to a question about a call can be given by a hook.
+
+    A plan's answer cannot: it changes the mode. And what is a question to a person anyway is asked
+    by every version in every mode.
+    """
+    return seen.tool_name not in FOR_PEOPLE
 
 
 def as_hook(body: Struct | Raw) -> Struct | Raw:

@@ -10,16 +10,18 @@ Nothing here is lost with the hub: `restore` makes a run what it was, from the j
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.commands import Answer
-from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.errors import Conflict, QuarterdeckError
 from quarterdeck.domain.events import (
     AskAnswered,
     AskOpened,
     CliSession,
+    Decided,
     Event,
     LinkFound,
     Metered,
@@ -47,6 +49,7 @@ from quarterdeck.hub.standing import Standing
 from quarterdeck.hub.turns import Turns
 from quarterdeck.hub.watchdog import Watch
 from quarterdeck.wire import codec
+from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import Command, GetPlan, Initialize, PlanAnswer, decode_or_none
 from quarterdeck.wire.control import ControlRequest
@@ -69,7 +72,6 @@ WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
 
-ALLOW = "allow"
 PLAN_MS = 3000
 """For so long a plan's card waits for the plan's text."""
 
@@ -158,6 +160,7 @@ class Run:
 
     def restore(self, events: Iterable[tuple[int, Event]]) -> None:
         """Become what the events of this run say, in their order, each with its time."""
+        cards: dict[str, AskOpened] = {}
         for at, event in events:
             match event:
                 case Said(run=self.run, number=number, line=line):
@@ -175,9 +178,15 @@ class Run:
                 case RunStarted(run=self.run, directory=str()):
                     self._adopted = False
                 case AskOpened(run=self.run):
+                    cards[event.ask] = event
                     self._cards.restore(event)
+                    self._judge.settled(event.tool_use_id)
                     self.watch.asked(event)
+                case Decided(tool_use_id=tool_use_id):
+                    self._judge.settled(tool_use_id)
                 case AskAnswered(ask=ask_id, answer=answer, allowed=allowed):
+                    if (card := cards.get(ask_id)) is not None and self._is_held(card):
+                        self._recall_answer(card, answer)
                     self._judge.answered(answer, at)
                     self.watch.answered(ask_id, at, allowed=allowed)
                 case Metered(run=self.run):
@@ -193,10 +202,16 @@ class Run:
                 case _:
                     pass
         self._peer.data_to_send()
-        self._cards.keep_only(ask.request_id for ask in self._peer.asks)
+        self._cards.keep_only(each.request_id for each in self._peer.unanswered)
         for ask in self._peer.asks:
             if isinstance(ask.request, CanUseTool) and not self._cards.has(ask.request_id):
                 self._planless[ask.request_id] = (0, ask.request)
+
+    def _recall_answer(self, opened: AskOpened, answer: Raw) -> None:
+        """A hook was answered: the CLI may ask the same once more, and gets the same answer."""
+        with suppress(QuarterdeckError, msgspec.DecodeError):  # then the person is asked again
+            given: Answer = msgspec.json.decode(answer, type=Answer)
+            self._judge.held_answered(opened, self.reply_to(opened, given).body)
 
     def _recall(self, line: bytes, at: int) -> None:
         """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
@@ -363,14 +378,22 @@ class Run:
 
     def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw, at: int) -> list[Event]:
         """Answer a question, at a time in ms. Raises `Conflict` if it is not open any more."""
-        hooks = (ask for ask in self._peer.asks if isinstance(ask.request, HookCallback))
-        held = any(ask.request_id == opened.request_id for ask in hooks)
+        held = self._is_held(opened)
         body = as_hook(reply.body) if held else reply.body
         if not self._peer.answer(opened.request_id, body):
             raise Conflict("not_open", "the question is not open any more")
+        if held:
+            self._judge.held_answered(opened, reply.body)
         self._judge.answered(answer, at)
         self.watch.settled(opened.request_id, opened.tool, at, allowed=reply.allowed)
         return [*self._cards.answered(opened, reply, by, answer), *self._changes(None)]
+
+    def _is_held(self, opened: AskOpened) -> bool:
+        """Whether a hook of the CLI waits for the answer, and not a permission request."""
+        return any(
+            each.request_id == opened.request_id and isinstance(each.request, HookCallback)
+            for each in self._peer.unanswered
+        )
 
     def repeat_answer(self, request_id: str | None) -> None:
         """Say an answer again that the CLI has not reacted to."""
@@ -422,7 +445,7 @@ class Run:
         judgement = self._judge.asked(request, self._mode, self._now)
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
-            allowed = any(getattr(each, "verdict", "") == ALLOW for each in judgement.events)
+            allowed = isinstance(judgement.body, AllowResult)
             self.watch.settled(request_id, request.tool_name, self._now, allowed=allowed)
             return [*judgement.events]
         if request.tool_name == PLAN and not self._cards.plan_of(request) and self._may_ask_plan:

@@ -125,7 +125,7 @@ class Peer:
         self._new_id = new_id or request_ids()
         self._ours = OurRequests()
         self._theirs = TheirRequests()
-        self._asks: dict[str, ControlRequest] = {}
+        self._unanswered: dict[str, ControlRequest] = {}
         self._seen = RecentIds(REMEMBERED_UUIDS)
         self._unconfirmed: dict[str, bytes] = {}
         self._initialized = False
@@ -184,7 +184,7 @@ class Peer:
 
     def link_back(self) -> None:
         """The link is back and has lost nothing: somebody numbered and kept what was on its way."""
-        if self._asks:
+        if self.asks:
             self._happen(Happening.BACK_ASKING)
         else:
             self._happen(Happening.BACK_IN_TURN if self.turns.busy else Happening.BACK_IDLE)
@@ -221,7 +221,7 @@ class Peer:
         for request in self._ours.open:
             self._end_ours(request.request_id, Lost(reason), events)
         events.extend(Withdrawn(request_id, reason) for request_id in self._theirs.end_all())
-        self._asks.clear()
+        self._unanswered.clear()
         events.extend(PromptDropped(uuid, reason) for uuid in self.turns.end_all())
         self._unconfirmed.clear()
         return events
@@ -230,8 +230,13 @@ class Peer:
 
     @property
     def asks(self) -> tuple[ControlRequest, ...]:
-        """What the CLI asks and waits for, oldest first."""
-        return tuple(self._asks.values())
+        """What the CLI asks a person and waits for, oldest first."""
+        return tuple(each for each in self.unanswered if isinstance(each.request, _FOR_PEOPLE))
+
+    @property
+    def unanswered(self) -> tuple[ControlRequest, ...]:
+        """Every request of the CLI that is open, oldest first: also those between programs."""
+        return tuple(self._unanswered.values())
 
     def prompt(self, prompt: Prompt) -> str:
         """Send a prompt; returns its uuid. Raises `UsageError` if that uuid was used before."""
@@ -396,8 +401,8 @@ class Peer:
                 message.request_id, f"Unsupported control request subtype: {request.subtype}"
             )
             return
+        self._unanswered[message.request_id] = message
         if isinstance(request, _FOR_PEOPLE):
-            self._asks[message.request_id] = message
             self._happen(Happening.ASKED)
         events.append(Asked(message))
 
@@ -428,9 +433,10 @@ class Peer:
         for request in pending.values():
             self._take_request(request, events)
         if not first:
-            for request_id, ask in tuple(self._asks.items()):
-                if isinstance(ask.request, CanUseTool) and request_id not in pending:
-                    self._withdraw(request_id, "it was settled while the link was down", events)
+            for ask in self.asks:
+                if isinstance(ask.request, CanUseTool) and ask.request_id not in pending:
+                    why = "it was settled while the link was down"
+                    self._withdraw(ask.request_id, why, events)
 
     def _withdraw(self, request_id: str, reason: str, events: list[Event]) -> None:
         if self._theirs.withdraw(request_id):
@@ -446,7 +452,8 @@ class Peer:
         return True
 
     def _settled(self, request_id: str) -> None:
-        if self._asks.pop(request_id, None) is not None and not self._asks:
+        settled = self._unanswered.pop(request_id, None)
+        if settled is not None and isinstance(settled.request, _FOR_PEOPLE) and not self.asks:
             in_turn = self.turns.busy
             self._happen(Happening.SETTLED_IN_TURN if in_turn else Happening.SETTLED_BETWEEN_TURNS)
 

@@ -40,6 +40,8 @@ _subtype = msgspec.json.Decoder(_Subtype).decode
 _members = msgspec.json.Decoder(dict[str, Raw]).decode
 _elements = msgspec.json.Decoder(list[Raw]).decode
 _plain = msgspec.json.Decoder(dict[str, object]).decode
+_any = msgspec.json.Decoder().decode
+_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def always(value: T) -> T:
@@ -118,6 +120,19 @@ def plain_object(raw: Raw) -> dict[str, object]:
             return _plain(mend_surrogates(bytes(raw)))
         except _UNREADABLE:
             return {}
+
+
+def same_json(one: Raw, other: Raw) -> bool:
+    """Whether two JSON texts say the same: blanks and the order of members do not count.
+
+    What cannot be read is the same only byte for byte. Never raises.
+    """
+    if bytes(one) == bytes(other):
+        return True
+    try:
+        return _sorted(_any(one)) == _sorted(_any(other))
+    except _UNREADABLE:
+        return False
 
 
 def elements(raw: Raw) -> list[Raw] | None:
