@@ -61,6 +61,8 @@ HAVE_LINES = 64
 only keeps them until then; to say it line by line would cost both sides as much as the line."""
 MOST_CLOSED = 16
 """So many folders a runner may close to agents: each is compared with each call."""
+LOST_REASON = "The connection to its machine was lost."
+REFUSED_REASON = "The access of its machine was taken back, or has run out."
 LOCAL = "local"
 """What the hub's own machine is called when nobody gave it another name."""
 
@@ -282,7 +284,8 @@ class Runners:
             await _not_here(send)
             return
         await receive()  # websocket.connect
-        machine = self._check(_bearer(scope))
+        token = _bearer(scope)
+        machine = self._check(token)
         parts = [part for part in path_of(scope).split("/") if part]
         if machine is None or parts[:1] != ["runner"]:
             await send({"type": "websocket.close", "code": FORBIDDEN})
@@ -296,7 +299,7 @@ class Runners:
                     case []:
                         await self._serve_machine(machine, address_of(scope), wire, receive)
                     case ["runs", run]:
-                        await self._serve_run(machine, run, wire, receive)
+                        await self._serve_run(machine, run, token, wire, receive)
                     case _:
                         raise msgspec.DecodeError(f"nothing is at {path_of(scope)}")
             except _Gone:
@@ -330,9 +333,7 @@ class Runners:
                 header, lines = await _next(receive)
                 match header:
                     case Refused(run=run, reason=reason):
-                        if (owner := self._owner_of(run)) is not None:
-                            await owner.run_ended(run, RunEnd(reason=reason))
-                        self._starting.pop(run, None)
+                        await self._refused(name, run, reason)
                     case Vitals(at=at):
                         machine.vitals = header
                         machine.clock_ahead_ms = at - int(time.time() * 1000) if at else None
@@ -344,6 +345,17 @@ class Runners:
             if machine.wire is wire:
                 machine.wire = None
                 self.errands.lost(name)
+
+    async def _refused(self, name: str, run: str, reason: str) -> None:
+        """A machine does not start a run. Only the run's own machine can say so."""
+        port = self._ports.get(run)
+        if port is None:
+            return  # it was dropped meanwhile
+        if port.machine != name:
+            raise msgspec.DecodeError(f"{name!r} refuses the run {run}, which is not its own")
+        if (owner := self._owner_of(run)) is not None:
+            await owner.run_ended(run, RunEnd(reason=reason))
+        self._starting.pop(run, None)
 
     async def _compare(self, hello: Hello) -> None:
         """Set right what the machine has and what we think that it has."""
@@ -357,7 +369,7 @@ class Runners:
         for port in mine:
             if port.stopping is not None and port not in gone:
                 self.tell(hello.machine, port.stopping)
-        for run in theirs - set(self._ports):
+        for run in theirs - {port.run for port in mine}:
             self.tell(hello.machine, Stop(run=run, force=True))
             self.tell(hello.machine, Forget(run=run))
         for port in gone:
@@ -366,7 +378,9 @@ class Runners:
                 reason = "Its runner was killed, and the CLI with it."
                 await owner.run_ended(port.run, RunEnd(reason=reason))
 
-    async def _serve_run(self, name: str, run: str, wire: _Wire, receive: Receive) -> None:
+    async def _serve_run(
+        self, name: str, run: str, token: str, wire: _Wire, receive: Receive
+    ) -> None:
         self._port_of(name, run)
         started, _ = await _next(receive)
         if not isinstance(started, Started):  # before that it takes nobody's place
@@ -388,8 +402,9 @@ class Runners:
                 port.wire = None
                 if run in self._ports:
                     port.lost = True
+                    refused = self._check(token) is None
                     with anyio.CancelScope(shield=True):
-                        await self._lost(run, owner)
+                        await self._lost(run, owner, REFUSED_REASON if refused else LOST_REASON)
 
     def _port_of(self, name: str, run: str) -> tuple[_Port, RunOwner]:
         port, owner = self._ports.get(run), self._owner_of(run)
@@ -397,9 +412,9 @@ class Runners:
             raise msgspec.DecodeError(f"nobody knows the run {run}")
         return port, owner
 
-    async def _lost(self, run: str, owner: RunOwner) -> None:
+    async def _lost(self, run: str, owner: RunOwner, reason: str) -> None:
         try:
-            await owner.run_lost(run, "The connection to its machine was lost.")
+            await owner.run_lost(run, reason)
         except JournalError as error:
             log.error("run %s: it is not journalled that its machine is away: %s", run, error)
 

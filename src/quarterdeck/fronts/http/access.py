@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quarterdeck.fronts.http.asgi import Scope, header_of, headers_of
+from quarterdeck.fronts.http.open_connections import OpenConnections
 from quarterdeck.fronts.http.places import Places, Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person, Role
@@ -34,6 +35,7 @@ class Access:
     ) -> None:
         self.places = places or Places()
         self._tokens = TokenFile(folder, clock=clock)
+        self.connections = OpenConnections(self._tokens.valid)
         # Apart, since a forgotten tab with an old cookie must not keep its person from a login.
         self._failed_codes = Throttle(clock=clock)
         self._failed_tokens = Throttle(clock=clock)
@@ -63,6 +65,7 @@ class Access:
     def revoke(self, grant: str) -> None:
         """Take access back, from open connections too. Raises `NotFound`."""
         self._tokens.revoke(grant)
+        self.connections.check_soon()
 
     def runner_named(self, token: str) -> str | None:
         """The name of the machine whose token this is; None for anybody else's."""
@@ -70,6 +73,11 @@ class Access:
         return person.name if person is not None and person.role is Role.RUNNER else None
 
     # --- for the gate ---
+
+    def runner(self, scope: Scope) -> Person | None:
+        """The runner whose token this is, or None. What a runner may do is checked elsewhere."""
+        scheme, _, token = (header_of(scope, b"authorization") or "").partition(" ")
+        return self._tokens.who(token, kind=Kind.TOKEN) if scheme.lower() == "bearer" else None
 
     @property
     def cookie(self) -> str:

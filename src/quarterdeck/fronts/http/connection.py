@@ -24,6 +24,7 @@ from quarterdeck.fronts.http.asgi import Message, Receive, Send
 from quarterdeck.fronts.http.asking import decode_command, do
 from quarterdeck.fronts.http.events import Events, Frames, batches
 from quarterdeck.fronts.http.live import LiveText
+from quarterdeck.fronts.http.open_connections import REASON, REVOKED
 from quarterdeck.fronts.http.problems import problem, problem_of
 from quarterdeck.fronts.http.reader import Reader
 from quarterdeck.fronts.http.roles import Person
@@ -46,7 +47,6 @@ from quarterdeck.fronts.http.words import (
 from quarterdeck.hub.deck import Deck, Deltas
 
 BAD_FRAME = 4400
-NOT_WELCOME = 4401
 TOO_SLOW = 4408
 UNAVAILABLE = 4503
 RESTARTING = 1012
@@ -152,6 +152,10 @@ class Connection:
                 self._gone = True
                 return
             self._heard_at = time.monotonic()
+            if not self._shared.access.is_valid(self._person):
+                # The file may have been changed by another process a moment ago.
+                self._end(REVOKED, REASON)
+                return
             try:
                 frame = self._decode(message)
             except UsageError as error:
@@ -292,7 +296,7 @@ class Connection:
                 await self._write(msgspec.json.encode(frame).decode())
 
     def _watch(self, group: TaskGroup) -> None:
-        """Look now and then whether the client may stay, is there, and reads; and say that we are.
+        """Look now and then whether the client is there and reads; and say that we are.
 
         A timer and no task, which would be a tenth of what a client weighs.
         """
@@ -300,8 +304,6 @@ class Connection:
         self._timer = asyncio.get_running_loop().call_later(step, self._look, group)
 
     def _look(self, group: TaskGroup) -> None:
-        if not self._shared.access.is_valid(self._person):
-            self._end(NOT_WELCOME, "access was taken back, or has run out")
         now = time.monotonic()
         if now - self._heard_at > self._pace.silence_seconds:
             self._end(TOO_SLOW, "nothing was heard for too long")

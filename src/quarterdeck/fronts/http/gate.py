@@ -24,6 +24,7 @@ from quarterdeck.fronts.http.asgi import (
     respond,
 )
 from quarterdeck.fronts.http.measuring import Requests
+from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.places import Visit
 from quarterdeck.fronts.http.problems import (
     MEDIA_TYPE,
@@ -33,7 +34,7 @@ from quarterdeck.fronts.http.problems import (
     problem,
     problem_of,
 )
-from quarterdeck.fronts.http.roles import Right
+from quarterdeck.fronts.http.roles import Person, Right, Role
 
 POLICY = "; ".join(
     (
@@ -108,7 +109,25 @@ class Gate:
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
             await _refuse(scope, receive, send, problem_of(error), (), visit)
             return
-        await _pass(app, scope, receive, send, visit)
+        await _pass(self._while_valid(app), scope, receive, send, visit)
+
+    def _while_valid(self, app: ASGIApp) -> ASGIApp:
+        """The app, for as long as whoever was let in may stay."""
+
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            person = scope.get("quarterdeck.person")
+            connections = self._access.connections
+            if not isinstance(person, Person):
+                await app(scope, receive, send)
+            elif scope["type"] == "websocket":
+                strict = person.role is Role.RUNNER
+                await serve_socket(
+                    connections, person.grant, app, scope, receive, send, strict=strict
+                )
+            else:
+                await serve_request(connections, person.grant, app, scope, receive, send)
+
+        return serve
 
     def _admit(self, scope: Scope, visit: Visit) -> ASGIApp:
         """Where this goes. Raises `Refused`."""
@@ -116,6 +135,7 @@ class Gate:
         scope["quarterdeck.visit"] = visit
         scope["client"] = (visit.address, 0)  # as a proxy that we believe has it
         if path == "/runner" or path.startswith("/runner/"):
+            scope["quarterdeck.person"] = self._access.runner(scope)
             return _not_for_pages(scope, self._runner)
         if path.startswith("/v1/") or (path, scope["type"]) in _OF_CLIS:
             return _not_for_pages(scope, self._cli)
@@ -126,6 +146,7 @@ class Gate:
         if path.startswith("/api/"):
             person = self._access.authenticate(scope, visit)
             scope["user"], scope["auth"] = person, None
+            scope["quarterdeck.person"] = person
         if path == "/metrics" and scope["type"] == "http":
             return self._measured(scope, visit)
         if scope["type"] == "websocket":

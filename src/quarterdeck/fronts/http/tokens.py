@@ -98,7 +98,11 @@ class TokenFile:
 
     def is_valid(self, grant_id: str) -> bool:
         """Whether a grant has neither been taken back nor run out."""
-        return any(grant.id == grant_id for grant in self.grants())
+        return grant_id in self.valid()
+
+    def valid(self) -> set[str]:
+        """The ids of the grants that have neither been taken back nor run out."""
+        return {grant.id for grant in self.grants()}
 
     def make(self, name: str, role: Role, kind: Kind, *, seconds: float | None = None) -> str:
         """Let somebody in; the token is given once and not kept."""
