@@ -5,9 +5,11 @@ import "./ui/tokens.css";
 import "./ui/base.css";
 import "./ui/parts.css";
 import "./ui/pages.css";
+import { copyTrueText } from "./ui/Marked";
 import { showTheme } from "./ui/wishes";
 
 showTheme();
+document.addEventListener("copy", copyTrueText);
 
 const place = document.getElementById("deck");
 if (place) {

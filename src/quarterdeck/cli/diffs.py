@@ -8,11 +8,13 @@ for what is no change of a file. It reads no file: what is shown is what was sai
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from quarterdeck.cli.text import plain
+from quarterdeck.domain.marks import marked
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -70,8 +72,12 @@ _outcome = msgspec.json.Decoder(_Outcome).decode
 EDITORS = frozenset({"Edit", "MultiEdit", "Write"})
 
 
-def of_call(tool_name: str, tool_input: Raw) -> Diff | None:
-    """What the call would change, as its input tells; None if it is no edit. Never raises."""
+def of_call(tool_name: str, tool_input: Raw, *, careful: bool = False) -> Diff | None:
+    """What the call would change, as its input tells; None if it is no edit. Never raises.
+
+    `careful` is for who decides by it: all that would not be seen is marked.
+    """
+    show = _careful if careful else _plain
     if tool_name not in EDITORS:
         return None
     try:
@@ -80,12 +86,12 @@ def of_call(tool_name: str, tool_input: Raw) -> Diff | None:
         return None
     match tool_name:
         case "Write" if call.content is not None:
-            return _made(call.file_path, _all_new(call.content), "the whole file")
+            return _made(call.file_path, _all_new(call.content), "the whole file", show)
         case "Edit" if call.old_string is not None and call.new_string is not None:
-            return _compared(call.file_path, ((call.old_string, call.new_string),))
+            return _compared(call.file_path, ((call.old_string, call.new_string),), show)
         case "MultiEdit" if call.edits:
             pairs = tuple((edit.old_string, edit.new_string) for edit in call.edits)
-            return _compared(call.file_path, pairs)
+            return _compared(call.file_path, pairs, show)
         case _:
             return None
 
@@ -111,30 +117,44 @@ def of_result(tool_use_result: Raw) -> Diff | None:
     return None
 
 
+def _plain(text: str) -> str:
+    return plain(text.removesuffix("\r")).replace("\n", "␤")
+
+
+def _careful(text: str) -> str:
+    # The sign is not part of the line, which may be indented.
+    return text[:1] + marked(text[1:]).replace("\n", "␤")
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text, which end with newlines only: all else is a character in a line."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
 def _all_new(content: str) -> list[str]:
-    return [f"+{line}" for line in content.splitlines()]
+    return [f"+{line}" for line in _lines(content)]
 
 
-def _compared(path: str, pairs: tuple[tuple[str, str], ...]) -> Diff:
+def _compared(path: str, pairs: tuple[tuple[str, str], ...], show: Callable[[str], str]) -> Diff:
     size = sum(len(old) + len(new) for old, new in pairs)
     count = sum(old.count("\n") + new.count("\n") for old, new in pairs)
     if size > LARGEST or count > LONGEST:
         return Diff(plain(path), (), 0, 0, f"{size:,} characters: too large to compare here")
     lines: list[str] = []
     for old, new in pairs:
-        compared = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
+        compared = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=2)
         # Without the two lines of file names; and the line numbers are those of the snippet.
         hunks = [line for number, line in enumerate(compared) if number > 1]
         lines += ["@@" if line.startswith("@@") else line for line in hunks]
     if lines and lines[0] == "@@":
         del lines[0]
-    return _made(path, lines)
+    return _made(path, lines, show=show)
 
 
-def _made(path: str, lines: list[str], note: str = "") -> Diff:
-    safe = tuple(plain(line).replace("\n", "␤") for line in lines)
+def _made(path: str, lines: list[str], note: str = "", show: Callable[[str], str] = _plain) -> Diff:
+    safe = tuple(show(line) for line in lines)
     return Diff(
-        plain(path),
+        marked(path) if show is _careful else plain(path),
         safe,
         sum(line.startswith("+") for line in safe),
         sum(line.startswith("-") for line in safe),

@@ -29,8 +29,9 @@ from quarterdeck.agent.asks import AnyAsk, Decision, Deny, PlanAsk, QuestionsAsk
 from quarterdeck.cli import diffs, render
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.terminal import Area, Keys
-from quarterdeck.cli.text import count, head_lines, plain
+from quarterdeck.cli.text import count, marked_lines, plain
 from quarterdeck.cli.words import in_words
+from quarterdeck.domain.marks import marked
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members
 from quarterdeck.wire.tools import Plan, Question, Questions, one_line
@@ -261,13 +262,16 @@ def _tool_card(ask: ToolAsk) -> list[Text]:
 
 
 def _subject(ask: ToolAsk) -> list[Text]:
-    if (change := diffs.of_call(ask.tool_name, ask.input)) is not None:
-        return [inside(line) for line in render.diff(change, SHOWN_LINES)]
     lines: list[Text] = []
+    told: frozenset[str] = frozenset()
+    if (change := diffs.of_call(ask.tool_name, ask.input, careful=True)) is not None:
+        lines = [inside(line) for line in render.diff(change, SHOWN_LINES)]
+        told = _IN_DIFF.get(ask.tool_name, told)
     for name, value in members(ask.input).items():
-        text = _value(value)
-        shown, more = head_lines(text, SHOWN_LINES)
-        label = one_line(name, 60)
+        if name in told:
+            continue
+        shown, more = marked_lines(_value(value), SHOWN_LINES)
+        label = _LABELS.get(name, marked(name))
         if len(shown) == 1:
             lines.append(inside(Text.assemble((f"{label}: ", "dim"), shown[0])))
         else:
@@ -276,6 +280,16 @@ def _subject(ask: ToolAsk) -> list[Text]:
         if more:
             lines.append(inside(Text(f"  … {count(more, 'more line')}; e shows all", "yellow")))
     return lines or [inside(Text("(without any input)", "dim"))]
+
+
+_IN_DIFF = {
+    "Edit": frozenset({"file_path", "old_string", "new_string"}),
+    "MultiEdit": frozenset({"file_path"}),
+    "Write": frozenset({"file_path", "content"}),
+}
+"""The members of an edit of which its diff shows everything."""
+_LABELS = {"description": "the agent says"}
+"""Whose words a member has, where they could be taken for ours."""
 
 
 def _value(value: Raw) -> str:
@@ -333,7 +347,7 @@ def inside(line: Text) -> Text:
 
 
 def _lines(text: str) -> list[str]:
-    return plain(text).strip("\n").split("\n")
+    return marked_lines(text)[0]
 
 
 def nobody(ask: AnyAsk) -> Decision:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import re
 
+from quarterdeck.domain.marks import marked
+
 # Control characters but for newline and tab, marks that turn or hide the text around them, line
 # separators, halves of surrogate pairs, and the invisible tag characters.
 _OBEYED = re.compile(
@@ -41,6 +43,15 @@ def head_lines(text: str, limit: int) -> tuple[list[str], int]:
     """The first lines of a text, safe to print, and how many more there are."""
     lines = plain(text).rstrip("\n").split("\n")
     return lines[:limit], max(0, len(lines) - limit)
+
+
+def marked_lines(text: str, limit: int | None = None) -> tuple[list[str], int]:
+    """The first lines of a text that a person decides by, and how many more there are.
+
+    All that would not be seen has a mark with its code point: see `domain.marks`.
+    """
+    lines = marked(text).strip("\n").split("\n")
+    return lines[:limit], max(0, len(lines) - limit) if limit is not None else 0
 
 
 def count(number: int | float, noun: str) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.marks import replaced
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.rawjson import dump, members
 
@@ -194,7 +195,8 @@ def describe(tool_name: str, tool_input: Raw) -> Action:
         return Action(shown.kind, shown.fixed)
     body = members(tool_input) if shown.members else {}
     for member in shown.members:
-        if title := one_line(_text(body.get(member)), TITLE_LIMIT - len(shown.prefix)):
+        text = _text(body.get(member))
+        if title := one_line(text, TITLE_LIMIT - len(shown.prefix), strict=True):
             return Action(shown.kind, shown.prefix + title)
     return Action(shown.kind, one_line(tool_name) or "unnamed tool")
 
@@ -208,26 +210,31 @@ def _text(json: Raw | None) -> str:
         return ""
 
 
-def one_line(text: str, limit: int = TITLE_LIMIT) -> str:
+def one_line(text: str, limit: int = TITLE_LIMIT, *, strict: bool = False) -> str:
     """One line of at most `limit` characters in which nothing is left that a terminal obeys.
 
     Blanks of any kind become one space. Control characters, marks that turn or hide the text
     around them, and halves of surrogate pairs become U+FFFD, so that one sees they were there.
+    With `strict` the blanks that separate no words for a shell or a file system do, too.
     """
     # Blanks are joined first, so that no run of them pushes the rest out of sight.
-    head = text.lstrip()[:_LOOKED_AT]
-    clean = "".join(" " if char.isspace() else _harmless(char) for char in head)
-    joined = " ".join(clean.split())
+    head = (text.lstrip(_SEPARATORS) if strict else text.lstrip())[:_LOOKED_AT]
+    clean = replaced(head.replace("\r\n", "\n"), "\ufffd", keep="" if strict else _BLANKS)
+    joined = " ".join("".join(_harmless(char) for char in clean).split())
     if len(joined) <= limit and len(text) <= _LOOKED_AT:
         return joined
     return joined[: limit - 1].rstrip() + "…" if joined else ""
 
 
+_SEPARATORS = " \t\n"
+_BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+
+
 def _harmless(char: str) -> str:
-    if char in _JOINERS:
+    if char in _JOINERS or char.isspace():
         return char
     return "\ufffd" if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn"} else char
 
 
 _JOINERS = "\u200c\u200d"
-"""They only join letters or emoji: many scripts need them."""
+"""They only join letters or emoji, where they are left: many scripts need them."""

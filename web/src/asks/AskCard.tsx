@@ -6,6 +6,8 @@ import { isObject, text } from "../state/lines";
 import { store, useDeck } from "../state/store";
 import type { Settled } from "../state/story";
 import { ago, duration, moment } from "../ui/format";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { useNow } from "../ui/useNow";
 import { ElicitationForm } from "./ElicitationForm";
 import { PermissionForm } from "./PermissionForm";
@@ -61,7 +63,10 @@ export const AskCard = memo(function AskCard(props: {
   return (
     <Card opened={opened} state={sending?.state ?? "open"}>
       <p className="who">
-        {opened.agent ? `The subagent ${opened.agent}` : "The agent"} {WORDS[opened.ask_kind]}
+        <span>
+          {opened.agent ? `The subagent ${withMarks(opened.agent)}` : "The agent"}{" "}
+          {WORDS[opened.ask_kind]}
+        </span>
         <time dateTime={new Date(props.at).toISOString()} title={moment(props.at)}>
           {ago(props.at, now)}
         </time>
@@ -106,10 +111,14 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       data-kind={opened.ask_kind}
       data-state={props.state}
       data-ask={opened.ask}
-      aria-label={`Question: ${title}`}
+      aria-label={`Question: ${withMarks(title)}`}
       tabIndex={-1}
     >
-      {props.state === "settled" && <h3>{title}</h3>}
+      {props.state === "settled" && (
+        <h3>
+          <Marked text={title} code={opened.ask_kind === "tool"} />
+        </h3>
+      )}
       {props.children}
     </section>
   );
@@ -169,7 +178,9 @@ function Given({ opened, answer }: { opened: AskOpened; answer: unknown }) {
     <dl className="given">
       {answers.map(([question, given]) => (
         <div key={question}>
-          <dt>{question}</dt>
+          <dt>
+            <Marked text={question} />
+          </dt>
           <dd>{Array.isArray(given) ? given.map(String).join(", ") : String(given)}</dd>
         </div>
       ))}

@@ -1,6 +1,8 @@
 import { useState } from "react";
 import type { Answer } from "../api/types";
 import { isObject, type Obj, text } from "../state/lines";
+import { Marked } from "../ui/Marked";
+import { hasMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
 
 interface Field {
@@ -33,6 +35,11 @@ export function fieldsOf(schema: unknown): Field[] {
   });
 }
 
+/** Whether a field does not show all of the text that it begins with. */
+function isLong(given: unknown): boolean {
+  return text(given).length > 30 || hasMarks(text(given));
+}
+
 /** An MCP server's form. */
 export function ElicitationForm({ opened, busy, answer }: FormProps) {
   const request = isObject(opened.request) ? opened.request : {};
@@ -57,14 +64,32 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
       }}
     >
       <p>
-        <strong>{opened.tool}</strong>: {text(request.message) || opened.title}
+        <strong>
+          <Marked text={opened.tool} code />
+        </strong>
+        : <Marked text={text(request.message) || opened.title} />
       </p>
+      {text(request.url) && (
+        <p className="why">
+          It wants this page to be visited: <Marked text={text(request.url)} code />
+        </p>
+      )}
       {fields.map((one) => (
         <label key={one.name} className="field">
           <span>
-            {one.title}
+            <Marked text={one.title} />
             {one.required && " *"}{" "}
-            {one.description && <span className="why">{one.description}</span>}
+            {one.description && (
+              <span className="why">
+                <Marked text={one.description} />
+              </span>
+            )}
+            {isLong(one.given) && (
+              <span className="why">
+                {" "}
+                It begins with: <Marked text={text(one.given)} code />
+              </span>
+            )}
           </span>
           <Input
             field={one}

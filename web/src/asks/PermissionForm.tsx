@@ -1,21 +1,30 @@
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { wordsOf } from "../api/http";
 import type { Answer } from "../api/types";
-import { CodeBlock } from "../session/CodeBlock";
-import { Diff } from "../session/Diff";
-import { text } from "../state/lines";
-import { editsOf } from "../state/tools";
+import { MOST } from "../session/Diff";
+import { Marked } from "../ui/Marked";
+import { escapedJson, withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
+import { CallContent, SmallContent } from "./Content";
+import { contentOf, fitsInList, hiddenLines } from "./content";
+import { OpenAsk } from "./OpenAsk";
 import { alwaysRulesOf, inputOf, sessionRulesOf } from "./request";
 
 type Scope = "once" | "session" | "always";
 type Open = "edit" | "deny" | undefined;
 
-/** A tool call that a person decides about. */
+/** Lines of each part of a call that are shown before somebody opens the rest. */
+const FIRST_LINES = 40;
+
+/** A tool call that a person decides about. It can be allowed only where all of it is shown. */
 export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
-  const input = inputOf(opened);
+  const input = useMemo(() => inputOf(opened), [opened]);
+  const content = useMemo(() => contentOf(opened.tool, input), [opened.tool, input]);
+  const [lines, setLines] = useState(FIRST_LINES);
+  const hidden = useMemo(() => hiddenLines(content, lines), [content, lines]);
+  const mayAllow = compact ? fitsInList(content) : hidden === 0;
   const [open, setOpen] = useState<Open>();
-  const [draft, setDraft] = useState(() => JSON.stringify(input, null, 2));
+  const [draft, setDraft] = useState(() => escapedJson(JSON.stringify(input, null, 2)));
   const [wrong, setWrong] = useState("");
   const [reason, setReason] = useState("");
   const always = alwaysRulesOf(opened);
@@ -30,7 +39,18 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   };
   return (
     <>
-      <What tool={opened.tool} title={opened.title} input={input} compact={compact} />
+      {compact ? (
+        <SmallContent tool={opened.tool} title={opened.title} content={content} whole={mayAllow} />
+      ) : (
+        <CallContent
+          tool={opened.tool}
+          title={opened.title}
+          content={content}
+          lines={lines}
+          hidden={hidden}
+          onMore={() => setLines(lines < MOST ? MOST : lines + MOST)}
+        />
+      )}
       {open === "edit" && (
         <div className="edit">
           <label>
@@ -83,43 +103,49 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
       )}
       {open === undefined && (
         <div className="buttons">
-          <button
-            type="button"
-            className="primary"
-            data-key="y"
-            title="Key: y"
-            disabled={busy}
-            onClick={() => allow("once")}
-          >
-            Allow once
-          </button>
-          <button
-            type="button"
-            data-key="s"
-            title={`Key: s. Adds for the session: ${session.join(", ")}`}
-            disabled={busy}
-            onClick={() => allow("session")}
-          >
-            For the session
-          </button>
-          <button
-            type="button"
-            data-key="a"
-            title={`Key: a. Adds for always: ${always.join(", ")}`}
-            disabled={busy}
-            onClick={() => allow("always")}
-          >
-            Always
-          </button>
-          <button
-            type="button"
-            data-key="e"
-            title="Key: e"
-            disabled={busy}
-            onClick={() => setOpen("edit")}
-          >
-            Edit …
-          </button>
+          {compact && !mayAllow ? (
+            <OpenAsk ask={opened.ask} />
+          ) : (
+            <>
+              <button
+                type="button"
+                className="primary"
+                data-key="y"
+                title="Key: y"
+                disabled={busy || !mayAllow}
+                onClick={() => allow("once")}
+              >
+                Allow once
+              </button>
+              <button
+                type="button"
+                data-key="s"
+                title={`Key: s. Adds for the session: ${withMarks(session.join(", "))}`}
+                disabled={busy || !mayAllow}
+                onClick={() => allow("session")}
+              >
+                For the session
+              </button>
+              <button
+                type="button"
+                data-key="a"
+                title={`Key: a. Adds for always: ${withMarks(always.join(", "))}`}
+                disabled={busy || !mayAllow}
+                onClick={() => allow("always")}
+              >
+                Always
+              </button>
+              <button
+                type="button"
+                data-key="e"
+                title="Key: e"
+                disabled={busy || !mayAllow}
+                onClick={() => setOpen("edit")}
+              >
+                Edit …
+              </button>
+            </>
+          )}
           <button
             type="button"
             className="danger"
@@ -132,7 +158,7 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
           </button>
         </div>
       )}
-      {open === undefined && !compact && (
+      {open === undefined && (mayAllow || !compact) && (
         <dl className="adds">
           <Adds words="For the session" rules={session} />
           <Adds words="Always" rules={always} />
@@ -149,44 +175,11 @@ function Adds({ words, rules }: { words: string; rules: string[] }) {
       <dt>«{words}» adds</dt>
       <dd>
         {rules.map((rule) => (
-          <code key={rule}>{rule}</code>
+          <code key={rule}>
+            <Marked text={rule} code />
+          </code>
         ))}
       </dd>
     </div>
-  );
-}
-
-function What(props: {
-  tool: string;
-  title: string;
-  input: Record<string, unknown>;
-  compact: boolean;
-}) {
-  const edits = editsOf(props.tool, props.input);
-  if (props.compact) {
-    return (
-      <p className="what">
-        <strong>{props.tool}</strong> <code>{props.title}</code>
-      </p>
-    );
-  }
-  if (edits.length) {
-    return edits.map((edit, index) => <Diff key={index} edit={edit} />);
-  }
-  if (props.tool === "Bash") {
-    return (
-      <>
-        {text(props.input.description) && <p className="why">{text(props.input.description)}</p>}
-        <CodeBlock code={text(props.input.command)} language="bash" />
-      </>
-    );
-  }
-  return (
-    <>
-      <h3>
-        {props.tool}: {props.title}
-      </h3>
-      <CodeBlock code={JSON.stringify(props.input, null, 2)} language="json" />
-    </>
   );
 }

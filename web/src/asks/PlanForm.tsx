@@ -1,7 +1,10 @@
 import { useState } from "react";
 import { Markdown } from "../markdown/Markdown";
 import { plural } from "../ui/format";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
+import { OpenAsk } from "./OpenAsk";
 import { askTitle } from "./request";
 
 interface Comment {
@@ -55,14 +58,14 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         <div className="plan">
           {parts.map((part, index) => (
             <div key={index} className="part">
-              <Markdown text={part} />
+              <Markdown text={part} careful />
               <button
                 type="button"
                 className="ghost small comment"
                 onClick={() => setAsking(asking === index ? undefined : index)}
               >
                 {comments[index]?.trim() ? "1 comment" : "Comment"}
-                <span className="visually-hidden"> on: {part.slice(0, 60)}</span>
+                <span className="visually-hidden"> on: {withMarks(part.slice(0, 60))}</span>
               </button>
               {(asking === index || comments[index]?.trim()) && (
                 <textarea
@@ -77,7 +80,9 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {compact ? (
-        <p className="what">{askTitle(opened)}</p>
+        <p className="what clamped">
+          <Marked text={askTitle(opened)} />
+        </p>
       ) : (
         <label className="edit">
           What should be different?
@@ -85,34 +90,40 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         </label>
       )}
       <div className="buttons">
-        <button
-          type="button"
-          className="primary"
-          data-key="1"
-          title="Key: 1"
-          disabled={busy}
-          onClick={() => choose("auto")}
-        >
-          Do it, accept edits
-        </button>
-        <button
-          type="button"
-          data-key="2"
-          title="Key: 2"
-          disabled={busy}
-          onClick={() => choose("manual")}
-        >
-          Do it, ask me
-        </button>
-        <button
-          type="button"
-          data-key="3"
-          title="Key: 3"
-          disabled={busy}
-          onClick={() => choose("fresh")}
-        >
-          Do it in a fresh session
-        </button>
+        {compact ? (
+          <OpenAsk ask={opened.ask} />
+        ) : (
+          <>
+            <button
+              type="button"
+              className="primary"
+              data-key="1"
+              title="Key: 1"
+              disabled={busy}
+              onClick={() => choose("auto")}
+            >
+              Do it, accept edits
+            </button>
+            <button
+              type="button"
+              data-key="2"
+              title="Key: 2"
+              disabled={busy}
+              onClick={() => choose("manual")}
+            >
+              Do it, ask me
+            </button>
+            <button
+              type="button"
+              data-key="3"
+              title="Key: 3"
+              disabled={busy}
+              onClick={() => choose("fresh")}
+            >
+              Do it in a fresh session
+            </button>
+          </>
+        )}
         {!compact && (
           <button
             type="button"

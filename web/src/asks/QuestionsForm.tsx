@@ -1,4 +1,6 @@
 import { useState } from "react";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
 import { type Question, questionsOf } from "./request";
 
@@ -46,7 +48,12 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
       {questions.map((one) => (
         <fieldset key={one.question}>
           <legend>
-            {one.header && <span className="tag">{one.header}</span>} {one.question}
+            {one.header && (
+              <span className="tag">
+                <Marked text={one.header} />
+              </span>
+            )}{" "}
+            <Marked text={one.question} />
           </legend>
           {one.options.map((option) => (
             <label key={option.label} className="option">
@@ -57,14 +64,25 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
                 onChange={() => pick(one, option.label)}
               />
               <span>
-                <strong>{option.label}</strong>
-                {option.description && <span className="why"> {option.description}</span>}
-                {option.preview && <pre className="preview">{option.preview}</pre>}
+                <strong>
+                  <Marked text={option.label} />
+                </strong>
+                {option.description && (
+                  <span className="why">
+                    {" "}
+                    <Marked text={option.description} />
+                  </span>
+                )}
+                {option.preview && (
+                  <pre className="preview">
+                    <Marked text={option.preview} code />
+                  </pre>
+                )}
               </span>
             </label>
           ))}
           <label className="option">
-            <span className="visually-hidden">Something else, for: {one.question}</span>
+            <span className="visually-hidden">Something else, for: {withMarks(one.question)}</span>
             <input
               type="text"
               placeholder="Something else …"

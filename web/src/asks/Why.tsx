@@ -3,6 +3,7 @@ import type { AskOpened } from "../api/types";
 import { Countdown } from "../session/EntryRow";
 import { Folder } from "../session/folder";
 import { duration } from "../ui/format";
+import { Marked } from "../ui/Marked";
 import { reasonsOf } from "./request";
 
 const THEN: Record<string, string> = { allow: "it is allowed", deny: "it is denied" };
@@ -18,14 +19,24 @@ export function Why({ opened, at }: { opened: AskOpened; at: number }) {
       {reasons.length > 0 && (
         <ul>
           {reasons.map((one) => (
-            <li key={one}>{one}</li>
+            <li key={one}>
+              <Marked text={one} />
+            </li>
           ))}
         </ul>
       )}
       {rule && (
         <p>
-          Rule <code>{rule}</code>
-          {source && <span className="why"> in {source}</span>}
+          Rule{" "}
+          <code>
+            <Marked text={rule} code />
+          </code>
+          {source && (
+            <span className="why">
+              {" "}
+              in <Marked text={source} code />
+            </span>
+          )}
         </p>
       )}
       {who && <p>{who}</p>}

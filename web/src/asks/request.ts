@@ -64,15 +64,16 @@ function suggestionsOf(opened: AskOpened): ["allow" | "other" | "none", string][
   const request = isObject(opened.request) ? opened.request : {};
   const given = Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];
   return given.filter(isObject).flatMap((one): ["allow" | "other" | "none", string][] => {
+    const removes = /^remove/.test(text(one.type)) ? "no more: " : "";
     if (one.type === "setMode") return [["other", `mode ${text(one.mode)}`]];
     if (Array.isArray(one.directories)) {
-      return one.directories.map((folder) => ["other", `folder ${text(folder)}`]);
+      return one.directories.map((folder) => ["other", `${removes}folder ${text(folder)}`]);
     }
-    if (!Array.isArray(one.rules)) return [];
+    if (!Array.isArray(one.rules)) return [["none", JSON.stringify(one)]];
     const behavior = text(one.behavior) || "allow";
     return one.rules.filter(isObject).map((rule) => {
       const content = text(rule.ruleContent);
-      const words = `${behavior} ${text(rule.toolName)}${content ? `(${content})` : ""}`;
+      const words = `${removes}${behavior} ${text(rule.toolName)}${content ? `(${content})` : ""}`;
       return [behavior === "allow" && one.type === "addRules" ? "allow" : "none", words];
     });
   });

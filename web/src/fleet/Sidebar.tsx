@@ -6,6 +6,8 @@ import { nameOf } from "../state/fleet";
 import { grouped, type Show } from "../state/groups";
 import { store, useDeck } from "../state/store";
 import { ago, cost, plural } from "../ui/format";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { StateBadge } from "../ui/StateBadge";
 import { useNow } from "../ui/useNow";
 import { NewSession } from "./NewSession";
@@ -75,7 +77,7 @@ export function Sidebar() {
               return (
                 <div key={ask.opened.ask} className="waits">
                   <Link href={`/s/${encodeURIComponent(ask.session)}`} className="from">
-                    {session ? nameOf(session) : ask.session}
+                    <Marked text={session ? nameOf(session) : ask.session} />
                   </Link>
                   <AskCard opened={ask.opened} at={ask.at} compact />
                 </div>
@@ -142,12 +144,14 @@ function Place({ place }: { place: string }) {
   const parts = (path ?? place).split("/").filter(Boolean);
   const name = parts.pop() ?? place;
   return (
-    <h2 title={place}>
+    <h2 title={withMarks(place)}>
       {machine && <span className="machine">{machine.slice(0, -2)}</span>}
-      <strong>{name}</strong>
+      <strong>
+        <Marked text={name} code />
+      </strong>
       {parts.length > 0 && (
         <span className="path">
-          <bdi>/{parts.join("/")}</bdi>
+          <Marked text={`/${parts.join("/")}`} code />
         </span>
       )}
     </h2>
@@ -168,7 +172,7 @@ function Row(props: { session: Session; pinned: boolean; onPin: () => void }) {
         aria-current={here ? "page" : undefined}
       >
         <span className="title">
-          {nameOf(session)}
+          <Marked text={nameOf(session)} />
           {unread && <span className="visually-hidden"> (unread)</span>}
         </span>
         <span className="when">{ago(session.updated, now)}</span>
@@ -182,7 +186,7 @@ function Row(props: { session: Session; pinned: boolean; onPin: () => void }) {
         type="button"
         className="ghost small pin"
         aria-pressed={props.pinned}
-        aria-label={`${props.pinned ? "Unpin" : "Pin"} ${nameOf(session)}`}
+        aria-label={`${props.pinned ? "Unpin" : "Pin"} ${withMarks(nameOf(session))}`}
         onClick={props.onPin}
       >
         {props.pinned ? "★" : "☆"}

@@ -3,6 +3,8 @@ import { Link, useLocation } from "wouter";
 import { nameOf } from "../state/fleet";
 import { store, useDeck } from "../state/store";
 import { closed, keepTabs, keptTabs, opened, rotated } from "../state/tabs";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { StateBadge } from "../ui/StateBadge";
 
 const pathOf = (session: string): string => `/s/${encodeURIComponent(session)}`;
@@ -59,13 +61,15 @@ export function Tabs() {
             <li key={id} data-here={id === here || undefined} data-unread={unread || undefined}>
               <Link href={pathOf(id)} aria-current={id === here ? "page" : undefined}>
                 <StateBadge state={session.state} />
-                <span className="title">{nameOf(session)}</span>
+                <span className="title">
+                  <Marked text={nameOf(session)} />
+                </span>
                 {unread && <span className="visually-hidden"> (unread)</span>}
               </Link>
               <button
                 type="button"
                 className="ghost small"
-                aria-label={`Close the tab of ${nameOf(session)}`}
+                aria-label={`Close the tab of ${withMarks(nameOf(session))}`}
                 onClick={() => close(id)}
               >
                 ✕

@@ -1,6 +1,7 @@
 import type { List, ListItem, Nodes, Table } from "mdast";
-import { memo, type ReactNode, useMemo, useRef } from "react";
+import { createContext, memo, type ReactNode, useContext, useMemo, useRef } from "react";
 import { CodeBlock } from "../session/CodeBlock";
+import { Marked } from "../ui/Marked";
 import { type Block, EMPTY, finish, grow, type Parsed, parse } from "./blocks";
 
 // An agent's text is untrusted. HTML in it is left out, links open elsewhere and only where a person
@@ -10,8 +11,15 @@ const SAFE = /^(https?:|mailto:)/i;
 /** Deeper than anybody writes: what lies below is shown as plain text, and breaks no browser. */
 const DEEPEST = 20;
 
-/** Text as it comes, or as it came. */
-export const Markdown = memo(function Markdown(props: { text: string; live?: boolean }) {
+/** Whether somebody decides by the text: then nothing in it may be hidden. */
+const Careful = createContext(false);
+
+/** Text as it comes, or as it came. With `careful`, also what Markdown itself would hide. */
+export const Markdown = memo(function Markdown(props: {
+  text: string;
+  live?: boolean;
+  careful?: boolean;
+}) {
   const { text, live = false } = props;
   const before = useRef<Parsed>(EMPTY);
   const parsed = useMemo(() => {
@@ -20,11 +28,13 @@ export const Markdown = memo(function Markdown(props: { text: string; live?: boo
   }, [text, live]);
   before.current = parsed;
   return (
-    <div className="prose" data-live={live || undefined}>
-      {parsed.blocks.map((block) => (
-        <Drawn key={block.start} node={block.node} />
-      ))}
-    </div>
+    <Careful value={props.careful ?? false}>
+      <div className="prose" data-live={live || undefined}>
+        {parsed.blocks.map((block) => (
+          <Drawn key={block.start} node={block.node} />
+        ))}
+      </div>
+    </Careful>
   );
 });
 
@@ -44,7 +54,7 @@ function drawn(node: Nodes, depth: number): ReactNode {
   const below = depth + 1;
   switch (node.type) {
     case "text":
-      return node.value;
+      return <Words text={node.value} />;
     case "paragraph":
       return <p>{all(node.children, below)}</p>;
     case "heading": {
@@ -58,15 +68,32 @@ function drawn(node: Nodes, depth: number): ReactNode {
     case "delete":
       return <del>{all(node.children, below)}</del>;
     case "inlineCode":
-      return <code>{node.value}</code>;
+      return (
+        <code>
+          <Words text={node.value} />
+        </code>
+      );
     case "break":
       return <br />;
     case "code":
-      return <CodeBlock code={node.value} language={node.lang ?? undefined} />;
+      return (
+        <>
+          {node.meta && <Hidden text={node.meta} />}
+          <CodeBlock code={node.value} language={node.lang ?? undefined} />
+        </>
+      );
     case "link":
-      return <Away to={node.url}>{all(node.children, below)}</Away>;
+      return (
+        <Away to={node.url} title={node.title}>
+          {all(node.children, below)}
+        </Away>
+      );
     case "image":
-      return <Away to={node.url}>{node.alt || (SAFE.test(node.url) ? "picture" : "")}</Away>;
+      return (
+        <Away to={node.url} title={node.title}>
+          {node.alt ? <Words text={node.alt} /> : SAFE.test(node.url) ? "picture" : ""}
+        </Away>
+      );
     case "blockquote":
       return <blockquote>{all(node.children, below)}</blockquote>;
     case "list":
@@ -83,9 +110,30 @@ function drawn(node: Nodes, depth: number): ReactNode {
           <sup>[{node.label ?? node.identifier}]</sup> {all(node.children, below)}
         </section>
       );
+    case "html":
+      return <Hidden text={node.value} />;
+    case "definition":
+      return <Hidden text={[`[${node.label}]:`, node.url, node.title].filter(Boolean).join(" ")} />;
     default:
-      return null; // HTML, and names of links
+      return null;
   }
+}
+
+function Words({ text }: { text: string }): ReactNode {
+  return useContext(Careful) ? <Marked text={text} /> : text;
+}
+
+/** What is no part of a text as people read it, but is sent on with it. */
+function Hidden({ text }: { text: string }): ReactNode {
+  if (!useContext(Careful)) return null;
+  return (
+    <>
+      {" "}
+      <code className="unshown">
+        <Marked text={text} code />
+      </code>
+    </>
+  );
 }
 
 /** The words below a node. Without a recursion of its own: what comes here is deep. */
@@ -100,12 +148,24 @@ function plain(node: Nodes): string {
   return found.join(" ");
 }
 
-function Away({ to, children }: { to: string; children: ReactNode }) {
-  if (!SAFE.test(to)) return <span>{children}</span>;
+function Away(props: { to: string; title?: string | null | undefined; children: ReactNode }) {
+  const { to, children } = props;
+  const hidden = <Hidden text={[to, props.title].filter(Boolean).join(" ")} />;
+  if (!SAFE.test(to)) {
+    return (
+      <span>
+        {children}
+        {hidden}
+      </span>
+    );
+  }
   return (
-    <a href={to} target="_blank" rel="noopener noreferrer nofollow" title={to}>
-      {children}
-    </a>
+    <>
+      <a href={to} target="_blank" rel="noopener noreferrer nofollow" title={to}>
+        {children}
+      </a>
+      {hidden}
+    </>
   );
 }
 

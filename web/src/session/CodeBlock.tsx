@@ -1,10 +1,14 @@
-import { memo, useEffect, useState } from "react";
-import { type Coloured, known, remember } from "./colours";
+import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
+import { drawnSegments, Mark } from "../ui/Marked";
+import { cutAt, type Segment, segmentsOf } from "../ui/marks";
+import { type Coloured, known, type Piece, remember } from "./colours";
 
 /** A piece of code: plain at once, coloured as soon as its language is loaded. */
 export const CodeBlock = memo(function CodeBlock(props: {
   code: string;
   language?: string | undefined;
+  /** How many lines are shown; all of them without it. */
+  lines?: number | undefined;
 }) {
   const { code, language } = props;
   const [found, setFound] = useState<Coloured>();
@@ -25,6 +29,8 @@ export const CodeBlock = memo(function CodeBlock(props: {
   }, [code, language]);
   const fits = found?.code === code && found.language === language;
   const lines = fits ? found.lines : language ? known(code, language)?.lines : undefined;
+  const segments = useMemo(() => segmentsOf(code), [code]);
+  const [visible] = cutAt(segments, props.lines ?? Number.POSITIVE_INFINITY);
   return (
     <figure className="code">
       <figcaption>
@@ -34,24 +40,39 @@ export const CodeBlock = memo(function CodeBlock(props: {
         <Copy code={code} />
       </figcaption>
       <pre tabIndex={0}>
-        <code>
-          {lines
-            ? lines.map((line, index) => (
-                <span key={index}>
-                  {line.map((piece, at) => (
-                    <span key={at} className="hue" style={piece.style as React.CSSProperties}>
-                      {piece.content}
-                    </span>
-                  ))}
-                  {"\n"}
-                </span>
-              ))
-            : code}
+        <code className="marked" data-code dir="ltr">
+          {lines ? painted(visible, lines) : drawnSegments(visible)}
         </code>
       </pre>
     </figure>
   );
 });
+
+/** The segments of a code in its colours. A mark has its own: it is no part of the language. */
+export function painted(segments: readonly Segment[], lines: readonly Piece[][]): ReactNode[] {
+  const hues = lines.flatMap((line) => [...line, { content: "\n", style: {} }]);
+  const drawn: ReactNode[] = [];
+  let hue = 0;
+  let left = hues[0]?.content.length ?? 0;
+  for (const segment of segments) {
+    if (segment.mark !== undefined) drawn.push(<Mark key={drawn.length} segment={segment} />);
+    for (let at = 0; at < segment.text.length; ) {
+      while (left === 0 && hue < hues.length) left = hues[++hue]?.content.length ?? 0;
+      const style = hues[hue]?.style ?? {};
+      const end = left ? Math.min(segment.text.length, at + left) : segment.text.length;
+      if (segment.mark === undefined) {
+        drawn.push(
+          <span key={drawn.length} className="hue" style={style as React.CSSProperties}>
+            {segment.text.slice(at, end)}
+          </span>,
+        );
+      }
+      left = Math.max(0, left - (end - at));
+      at = end;
+    }
+  }
+  return drawn;
+}
 
 function Copy({ code }: { code: string }) {
   const [copied, setCopied] = useState(false);

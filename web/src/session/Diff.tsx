@@ -1,20 +1,28 @@
 import { diffLines } from "diff";
-import { memo, useMemo } from "react";
+import { memo, useMemo, useState } from "react";
 import type { FileEdit, Hunk } from "../state/tools";
+import { plural } from "../ui/format";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { useShort } from "./folder";
 
 const CONTEXT = 3;
-const MOST = 2000;
+/** Rows that are drawn at once. */
+export const MOST = 2000;
+/** Empty lines in a row that are shown as they are. */
+const MOST_EMPTY = 3;
 
 const HARDEST = 4000;
 
 type Sign = " " | "+" | "-" | "…";
-interface Row {
+export interface Row {
   sign: Sign;
   text: string;
+  /** How many lines it stands for, if it is not one. */
+  lines?: number;
 }
 
-/** The lines of a change, with a little of what is around it. */
+/** The lines of a change, with a little of what is around it. None of them is left out. */
 export function rowsOf(before: string, after: string): Row[] {
   // Two texts that have next to nothing in common would take for ever: then one replaces the other.
   const parts = diffLines(before, after, { maxEditLength: HARDEST }) ?? [
@@ -22,6 +30,7 @@ export function rowsOf(before: string, after: string): Row[] {
     { value: after, added: true, removed: false },
   ];
   const rows = parts.flatMap((part): Row[] => {
+    if (!part.value) return [];
     const lines = part.value.replace(/\n$/, "").split("\n");
     const sign = part.added ? "+" : part.removed ? "-" : " ";
     return lines.map((text) => ({ sign, text }));
@@ -29,57 +38,95 @@ export function rowsOf(before: string, after: string): Row[] {
   const near = rows.map((_, index) =>
     rows.slice(Math.max(0, index - CONTEXT), index + CONTEXT + 1).some((row) => row.sign !== " "),
   );
-  const shown: Row[] = [];
-  rows.slice(0, MOST).forEach((row, index) => {
-    if (near[index]) shown.push(row);
-    else if (shown.at(-1)?.sign !== "…") shown.push({ sign: "…", text: "" });
+  const found: Row[] = [];
+  rows.forEach((row, index) => {
+    const last = found.at(-1);
+    if (near[index]) found.push(row);
+    else if (last?.sign === "…") last.lines = (last.lines ?? 0) + 1;
+    else found.push({ sign: "…", text: "", lines: 1 });
   });
-  if (rows.length > MOST) shown.push({ sign: "…", text: `${rows.length - MOST} lines more` });
-  return shown;
+  return withoutEmptyRuns(found);
+}
+
+/** Many empty lines in a row would push what comes after them out of sight: they are counted. */
+function withoutEmptyRuns(rows: readonly Row[]): Row[] {
+  const found: Row[] = [];
+  for (let at = 0; at < rows.length; ) {
+    const row = rows[at];
+    if (!row) break;
+    let end = at;
+    while (
+      row.sign !== "…" &&
+      rows[end]?.sign === row.sign &&
+      /^[ \t]*$/.test(rows[end]?.text ?? "x")
+    )
+      end += 1;
+    const count = end - at;
+    if (count > MOST_EMPTY) found.push({ sign: row.sign, text: "", lines: count });
+    else found.push(...rows.slice(at, Math.max(end, at + 1)));
+    at = Math.max(end, at + 1);
+  }
+  return found;
 }
 
 /** The lines of a change that was made, at their places in the file. */
 export function madeRows(hunks: readonly Hunk[]): Row[] {
-  const rows = hunks.flatMap((hunk): Row[] => [
+  return hunks.flatMap((hunk): Row[] => [
     { sign: "…", text: `line ${hunk.start}` },
     ...hunk.lines.map((line): Row => {
       const sign = line[0] === "+" || line[0] === "-" ? line[0] : " ";
       return { sign, text: line.slice(1) };
     }),
   ]);
-  return rows.slice(0, MOST);
 }
 
-/** A change to a file. */
-export const Diff = memo(function Diff({ edit }: { edit: FileEdit }) {
-  const { before, after, hunks } = edit;
+/** How many lines the rows with a sign stand for. */
+export function linesOf(rows: readonly Row[], sign?: Sign): number {
+  return rows
+    .filter((row) => sign === undefined || row.sign === sign)
+    .reduce((sum, row) => sum + (row.lines ?? 1), 0);
+}
+
+export const editRows = ({ before, after, hunks }: FileEdit): Row[] =>
+  hunks ? madeRows(hunks) : rowsOf(before, after);
+
+/** A change to a file. Whoever gives the number of rows offers the rest, too. */
+export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; rows?: number }) {
   const path = useShort(edit.path);
-  const rows = useMemo(
-    () => (hunks ? madeRows(hunks) : rowsOf(before, after)),
-    [before, after, hunks],
-  );
-  const added = rows.filter((row) => row.sign === "+").length;
-  const removed = rows.filter((row) => row.sign === "-").length;
+  const [more, setMore] = useState(MOST);
+  const rows = useMemo(() => editRows(edit), [edit]);
+  const visible = rows.slice(0, most ?? more);
   return (
     <figure className="diff">
       <figcaption>
-        <span className="path" title={edit.path}>
-          <bdi>{path}</bdi>
+        <span className="path" title={withMarks(edit.path)}>
+          <Marked text={path} code />
         </span>
-        <span className="plus">+{added}</span>
-        <span className="minus">−{removed}</span>
+        <span className="plus">+{linesOf(rows, "+")}</span>
+        <span className="minus">−{linesOf(rows, "-")}</span>
       </figcaption>
       <pre tabIndex={0}>
-        {rows.map((row, index) => (
+        {visible.map((row, index) => (
           <span key={index} className="row" data-sign={row.sign}>
             <span className="sign" aria-hidden="true">
               {row.sign}
             </span>
-            {row.text}
+            <RowText row={row} />
             {"\n"}
           </span>
         ))}
       </pre>
+      {most === undefined && rows.length > more && (
+        <button type="button" className="ghost small" onClick={() => setMore(more + MOST)}>
+          Show more: {plural(linesOf(rows.slice(more)), "line")} left
+        </button>
+      )}
     </figure>
   );
 });
+
+function RowText({ row }: { row: Row }) {
+  if (row.lines === undefined) return <Marked text={row.text} code />;
+  if (row.sign === "…") return plural(row.lines, "unchanged line");
+  return <span className="hidden-mark">· {plural(row.lines, "empty line")} ·</span>;
+}

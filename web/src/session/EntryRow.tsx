@@ -12,6 +12,7 @@ import type {
 } from "../state/story";
 import { useVoice } from "../state/voices";
 import { clock, cost, duration, moment, tokens } from "../ui/format";
+import { Marked } from "../ui/Marked";
 import { useNow } from "../ui/useNow";
 import { ToolRow } from "./ToolRow";
 
@@ -35,7 +36,9 @@ export const EntryRow = memo(function EntryRow(props: {
     case "mark":
       return (
         <p className="mark" title={moment(entry.at)}>
-          <span>{entry.text}</span>
+          <span>
+            <Marked text={entry.text} />
+          </span>
         </p>
       );
     case "turn":
@@ -88,7 +91,7 @@ function Prompt({ entry }: { entry: PromptEntry }) {
 function Note({ entry }: { entry: NoteEntry }) {
   return (
     <p className="note" data-tone={entry.tone}>
-      {entry.text}
+      <Marked text={entry.text} />
       {entry.until !== undefined && <Countdown until={entry.until} words={entry.next ?? ""} />}
     </p>
   );

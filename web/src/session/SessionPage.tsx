@@ -6,6 +6,8 @@ import { archive } from "../fleet/Sidebar";
 import { detailOf, folderOf, nameOf } from "../state/fleet";
 import { store, useDeck, useRights } from "../state/store";
 import { cost } from "../ui/format";
+import { Marked } from "../ui/Marked";
+import { withMarks } from "../ui/marks";
 import { StateBadge } from "../ui/StateBadge";
 import { Composer } from "./Composer";
 import { Folder } from "./folder";
@@ -103,11 +105,13 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
             </button>
           </form>
         ) : (
-          <h1>{nameOf(session)}</h1>
+          <h1>
+            <Marked text={nameOf(session)} />
+          </h1>
         )}
         <p className="where">
-          <span className="path" title={folderOf(session)}>
-            <bdi>{folderOf(session)}</bdi>
+          <span className="path" title={withMarks(folderOf(session))}>
+            <Marked text={folderOf(session)} code />
           </span>
           {session.version && <span> · Claude Code {session.version}</span>}
           {session.cost_usd > 0 && <span> · {cost(session.cost_usd)}</span>}
@@ -115,7 +119,11 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
       </div>
       <div className="state">
         <StateBadge state={session.state} />
-        {detailOf(session) && <span className="why">{detailOf(session)}</span>}
+        {detailOf(session) && (
+          <span className="why">
+            <Marked text={detailOf(session)} />
+          </span>
+        )}
       </div>
       <div className="buttons">
         {steer && session.run === null && (

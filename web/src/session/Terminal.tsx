@@ -1,5 +1,7 @@
 import Anser from "anser";
 import { memo, useMemo, useState } from "react";
+import { drawnSegments } from "../ui/Marked";
+import { segmentsOf } from "../ui/marks";
 
 const SHORT = 12;
 const MOST = 200_000;
@@ -13,13 +15,15 @@ export const Terminal = memo(function Terminal({
   failed?: boolean;
 }) {
   const [whole, setWhole] = useState(false);
-  const lines = text.replace(/\n$/, "").split("\n");
+  // What a progress bar overwrites becomes lines: nothing is hidden that way.
+  const told = text.replace(/\r\n?/g, "\n");
+  const lines = told.replace(/\n$/, "").split("\n");
   const long = lines.length > SHORT;
-  const shown = whole || !long ? text.slice(0, MOST) : lines.slice(0, SHORT).join("\n");
+  const shown = whole || !long ? told.slice(0, MOST) : lines.slice(0, SHORT).join("\n");
   const pieces = useMemo(() => Anser.ansiToJson(shown, { use_classes: true }), [shown]);
   return (
     <div className="terminal" data-failed={failed || undefined}>
-      <pre tabIndex={0}>
+      <pre tabIndex={0} className="marked" dir="ltr">
         {pieces.map((piece, index) => (
           <span
             key={index}
@@ -27,7 +31,7 @@ export const Terminal = memo(function Terminal({
               .filter(Boolean)
               .join(" ")}
           >
-            {piece.content}
+            {drawnSegments(segmentsOf(piece.content))}
           </span>
         ))}
       </pre>

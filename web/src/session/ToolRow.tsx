@@ -1,9 +1,12 @@
 import { memo, useState } from "react";
+import { Members, Says } from "../asks/Content";
+import { contentOf } from "../asks/content";
 import { Markdown } from "../markdown/Markdown";
 import { imagesOf, isObject, plainText, text } from "../state/lines";
 import type { Entry, Task, Todo, ToolEntry } from "../state/story";
 import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf, toolName } from "../state/tools";
 import { duration, plural, tokens } from "../ui/format";
+import { Marked } from "../ui/Marked";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
@@ -27,8 +30,10 @@ export const ToolRow = memo(function ToolRow(props: {
   return (
     <div className="tool" data-kind={kind} data-state={state}>
       <button type="button" className="head" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span className="kind">{toolName(entry.name)}</span>
-        <span className="title">{title !== entry.name && title}</span>
+        <span className="kind">
+          <Marked text={toolName(entry.name)} code />
+        </span>
+        <span className="title">{title !== entry.name && <Marked text={title} code />}</span>
         {refused && (
           <span className="verdict">
             {WORDS[refused.verdict] ?? refused.verdict} by {refused.by}
@@ -46,7 +51,11 @@ export const ToolRow = memo(function ToolRow(props: {
           {entry.verdict && (
             <p className="why">
               {WORDS[entry.verdict.verdict] ?? entry.verdict.verdict} by {entry.verdict.by}
-              {entry.verdict.reasons.length > 0 && `: ${entry.verdict.reasons.join("; ")}`}
+              {entry.verdict.reasons.length > 0 && (
+                <>
+                  : <Marked text={entry.verdict.reasons.join("; ")} />
+                </>
+              )}
             </p>
           )}
         </div>
@@ -83,7 +92,7 @@ export function TaskLine({ task }: { task: Task }) {
   ];
   return (
     <p className="task-line" data-over={over || undefined}>
-      {parts.filter(Boolean).join(" · ")}
+      <Marked text={parts.filter(Boolean).join(" · ")} />
     </p>
   );
 }
@@ -115,6 +124,12 @@ function Body({ entry }: { entry: ToolEntry }) {
       {edits.map((edit, index) => (
         <Diff key={index} edit={edit} />
       ))}
+      {edits.length > 0 && (
+        <Members
+          members={contentOf(entry.name, entry.input).members}
+          lines={Number.POSITIVE_INFINITY}
+        />
+      )}
       {!edits.length && !read && <Input entry={entry} />}
       {read && <CodeBlock code={read.content} language={text(entry.input.file_path)} />}
       {found.length > 0 && <Links found={found} />}
@@ -152,15 +167,17 @@ function Links({ found }: { found: Found[] }) {
 
 function Input({ entry }: { entry: ToolEntry }) {
   if (entry.name === "Bash") {
+    const content = contentOf(entry.name, entry.input);
     return (
       <>
-        {text(entry.input.description) && <p className="why">{text(entry.input.description)}</p>}
+        {content.says && <Says words={content.says} />}
         <CodeBlock code={text(entry.input.command)} language="bash" />
+        <Members members={content.members} lines={Number.POSITIVE_INFINITY} />
       </>
     );
   }
   if (kindOf(entry.name) === "agent" && text(entry.input.prompt)) {
-    return <Markdown text={text(entry.input.prompt)} />;
+    return <Markdown text={text(entry.input.prompt)} careful />;
   }
   if (entry.name === "WebSearch" || !Object.keys(entry.input).length) return null;
   return <CodeBlock code={JSON.stringify(entry.input, null, 2)} language="json" />;
@@ -177,7 +194,7 @@ export function Todos({ raw }: { raw: unknown }) {
     <ul className="todos">
       {todos.map((todo) => (
         <li key={todo.content} data-status={todo.status}>
-          <span aria-hidden="true">{MARKS[todo.status] ?? "○"}</span> {todo.content}
+          <span aria-hidden="true">{MARKS[todo.status] ?? "○"}</span> <Marked text={todo.content} />
           <span className="visually-hidden">, {todo.status.replace("_", " ")}</span>
         </li>
       ))}

@@ -92,7 +92,9 @@ export async function coloured(code: string, name: string, stop: AbortSignal): P
     grammarState = part.grammarState;
     found.push(...part.tokens.map((line) => line.map(pieceOf)));
   }
-  return found;
+  // It drops some line ends. What is shown must be the code itself: then it has no colours.
+  const same = found.map((line) => line.map((one) => one.content).join("")).join("\n") === code;
+  return same ? found : [];
 }
 
 function pieceOf({ content, htmlStyle }: ThemedToken): Piece {

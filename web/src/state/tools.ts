@@ -55,7 +55,10 @@ export function toolName(name: string): string {
 export function titleOf(name: string, input: Obj): string {
   const [, ...members] = KINDS[name] ?? ["tool"];
   for (const member of members) {
-    const found = text(input[member]).replace(/\s+/g, " ").trim();
+    // Only the blanks that separate words: others are no blank to who runs it, and are marked.
+    const found = text(input[member])
+      .replace(/[ \t\n]+/g, " ")
+      .replace(/^ | $/g, "");
     if (found) return found.length > 300 ? `${found.slice(0, 300)}…` : found;
   }
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
@@ -78,7 +81,7 @@ export interface Hunk {
 
 /** What a call would change in files, as far as its input tells. */
 export function editsOf(name: string, input: Obj): FileEdit[] {
-  const path = text(input.file_path) || text(input.notebook_path);
+  const path = text(name === "NotebookEdit" ? input.notebook_path : input.file_path);
   switch (name) {
     case "Write":
       return [{ path, before: "", after: text(input.content) }];

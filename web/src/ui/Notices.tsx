@@ -2,6 +2,7 @@ import { useEffect, useRef } from "react";
 import { askTitle } from "../asks/request";
 import { nameOf } from "../state/fleet";
 import { store, useDeck } from "../state/store";
+import { withMarks } from "./marks";
 import { renewPush } from "./push";
 import { chime, wanted } from "./wishes";
 
@@ -25,7 +26,7 @@ export function Notices() {
     for (const ask of fresh) {
       const session = store.get().fleet.get(ask.session);
       const note = new Notification(`${session ? nameOf(session) : "An agent"} waits for you`, {
-        body: askTitle(ask.opened),
+        body: withMarks(askTitle(ask.opened)),
         tag: ask.opened.ask,
       });
       note.onclick = () => {

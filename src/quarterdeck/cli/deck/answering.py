@@ -17,7 +17,7 @@ from rich.text import Text
 from quarterdeck.agent.asks import Allow, Decision, Deny, PlanAsk, QuestionsAsk, ToolAsk, to_ask
 from quarterdeck.cli.keyboard import NO_ANSWER, Keyboard, inside, menu, plan_card, title
 from quarterdeck.cli.terminal import Area
-from quarterdeck.cli.text import head_lines, plain
+from quarterdeck.cli.text import marked_lines, plain
 from quarterdeck.domain.commands import (
     AllowAnswer,
     Answer,
@@ -123,12 +123,12 @@ async def _questions(keyboard: Keyboard, ask: QuestionsAsk, area: Area) -> Answe
 
 async def _form(request: Elicitation, area: Area) -> Answer:
     area.print(Text(), title("Form", f"of the MCP server {one_line(request.mcp_server_name, 80)}"))
-    area.print(*(inside(Text(line)) for line in plain(request.message).split("\n")))
+    area.print(*(inside(Text(line)) for line in marked_lines(request.message)[0]))
     if request.url:
         area.print(inside(Text(f"to be visited: {one_line(request.url, 2000)}")))
     if request.requested_schema:
         schema = msgspec.json.format(bytes(request.requested_schema), indent=2).decode()
-        area.print(*(inside(Text(line, "dim")) for line in head_lines(schema, SCHEMA_LINES)[0]))
+        area.print(*(inside(Text(line, "dim")) for line in marked_lines(schema, SCHEMA_LINES)[0]))
     area.print(*menu(_FORM_CHOICES))
     while True:
         said = await area.ask("? ")

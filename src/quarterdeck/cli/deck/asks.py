@@ -19,7 +19,7 @@ from quarterdeck.cli.deck.sessions import age
 from quarterdeck.cli.deck.spec import file_or_json
 from quarterdeck.cli.deck.target import Target, connect, find_ask, find_session
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.text import head_lines, plain
+from quarterdeck.cli.text import marked_lines
 from quarterdeck.domain.commands import (
     AllowAnswer,
     Answer,
@@ -32,6 +32,7 @@ from quarterdeck.domain.commands import (
 )
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.events import AskKind, AskOpened
+from quarterdeck.domain.marks import marked
 from quarterdeck.domain.structs import ABSENT, Fact
 from quarterdeck.wire.requests import CanUseTool, decode_request
 from quarterdeck.wire.tools import Question, one_line, parse_questions
@@ -78,14 +79,14 @@ def run_asks(session: str | None, target: Target, *, json_output: bool) -> int:
 def _more(opened: AskOpened) -> list[str]:
     """What a person must know to answer and the title does not say."""
     if opened.plan:
-        lines, rest = head_lines(opened.plan, PLAN_LINES)
+        lines, rest = marked_lines(opened.plan, PLAN_LINES)
         return [*lines, f"… {rest} more lines"] if rest else lines
     return [_asked(question) for question in questions_of(opened)]
 
 
 def _asked(question: Question) -> str:
     options = " | ".join(one_line(option.label, 80) for option in question.options)
-    return f"{plain(question.question)} [{options}]"
+    return f"{marked(question.question)} [{options}]"
 
 
 def run_answer(ask: str, given: Given, target: Target) -> int:

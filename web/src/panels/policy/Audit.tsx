@@ -6,6 +6,7 @@ import type { EventOf, Stored } from "../../api/types";
 import { nameOf } from "../../state/fleet";
 import { useDeck } from "../../state/store";
 import { moment, plural } from "../../ui/format";
+import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
 import { Verdict } from "./Verdict";
 
@@ -126,7 +127,11 @@ function Row({ entry: { session, at, event } }: { entry: Entry }) {
       </td>
       <td>
         <Link href={`/s/${encodeURIComponent(session)}`}>{decided ? event.tool : "an answer"}</Link>{" "}
-        {decided && <code>{event.title}</code>}
+        {decided && (
+          <code>
+            <Marked text={event.title} code />
+          </code>
+        )}
         {decided && event.rewritten && <span className="why"> (changed)</span>}
       </td>
       <td>{event.by}</td>

@@ -3,6 +3,7 @@ import { get, remove } from "../../api/http";
 import type { components } from "../../api/schema";
 import { useRights } from "../../state/store";
 import { moment, plural } from "../../ui/format";
+import { Marked } from "../../ui/Marked";
 import { BACK, Table, TakeBack } from "../../ui/Table";
 import { useDoing } from "../../ui/useDoing";
 import { useHub } from "../../ui/useHub";
@@ -40,7 +41,9 @@ export function Grants(props: {
               <td>
                 {grant.rules.map((rule) => (
                   <p key={rule}>
-                    <code>{rule}</code>
+                    <code>
+                      <Marked text={rule} code />
+                    </code>
                   </p>
                 ))}
               </td>

@@ -1,0 +1,20 @@
+import { useLocation } from "wouter";
+import { jumpTo } from "../session/jump";
+import { store } from "../state/store";
+
+/** The way from the list to the whole card, where a small one does not show everything. */
+export function OpenAsk({ ask }: { ask: string }) {
+  const [, go] = useLocation();
+  const open = (): void => {
+    const session = store.get().asks.get(ask)?.session;
+    if (!session) return;
+    jumpTo(ask);
+    go(`/s/${encodeURIComponent(session)}`);
+  };
+  return (
+    <button type="button" className="primary" onClick={open}>
+      Open
+      <span className="visually-hidden"> to see all of it</span>
+    </button>
+  );
+}

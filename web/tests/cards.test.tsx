@@ -1,0 +1,288 @@
+import { act } from "react";
+import { createRoot } from "react-dom/client";
+import { describe, expect, it } from "vitest";
+import type { AskOpened } from "../src/api/types";
+import { contentOf, fitsInList, hiddenLines } from "../src/asks/content";
+import { PermissionForm } from "../src/asks/PermissionForm";
+import { PlanForm } from "../src/asks/PlanForm";
+import { sessionRulesOf } from "../src/asks/request";
+import { painted } from "../src/session/CodeBlock";
+import { linesOf, rowsOf } from "../src/session/Diff";
+import { coloured } from "../src/session/highlight";
+import { editsOf, titleOf } from "../src/state/tools";
+import { copyTrueText } from "../src/ui/Marked";
+import { cutAt, segmentsOf } from "../src/ui/marks";
+
+(globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
+
+const TROJAN = "make test \u2067\u2066; touch PWNED \u2069\u2066# on all branches \u2069\u2069";
+const lines = (count: number): string =>
+  Array.from({ length: count }, (_, index) => `line ${index + 1}`).join("\n");
+
+async function drawn(element: React.ReactNode): Promise<HTMLElement> {
+  const place = document.createElement("div");
+  document.body.append(place);
+  await act(async () => createRoot(place).render(element));
+  return place;
+}
+
+const card = (tool: string, input: object, compact = false, more: object = {}) =>
+  drawn(
+    <PermissionForm
+      opened={
+        {
+          ask: "a",
+          ask_kind: "tool",
+          tool,
+          title: tool,
+          request: { input, ...more },
+        } as unknown as AskOpened
+      }
+      busy={false}
+      compact={compact}
+      answer={() => undefined}
+    />,
+  );
+const button = (place: HTMLElement, words: string): HTMLButtonElement | undefined =>
+  [...place.querySelectorAll("button")].find((one) => one.textContent?.startsWith(words));
+const mayAllow = (place: HTMLElement): boolean =>
+  ["Allow once", "For the session", "Always", "Edit"].some(
+    (words) => button(place, words)?.disabled === false,
+  );
+
+describe("a card of a call", () => {
+  it.each([
+    ["isolates", TROJAN, "make test ⟨U+2067⟩⟨U+2066⟩; touch PWNED ⟨U+2069⟩⟨U+2066⟩# on all"],
+    ["400 blanks", `ls${" ".repeat(400)}; rm -rf ~/EVIL`, "ls· 400 blanks ·; rm -rf ~/EVIL"],
+    ["120 tabs", `ls${"\t".repeat(120)}; rm -rf ~/EVIL`, "ls· 120 blanks ·; rm -rf ~/EVIL"],
+    ["600 letters", `ls ${"x".repeat(600)}; rm -rf ~/EVIL`, "xxx; rm -rf ~/EVIL"],
+    [
+      "80 newlines",
+      `ls${"\n".repeat(80)}; rm -rf ~/EVIL`,
+      "ls\n· 79 empty lines ·\n; rm -rf ~/EVIL",
+    ],
+    ["what a terminal obeys", "ls\r\x1b[2K\x08rm x", "ls⟨U+000D⟩⟨U+001B⟩[2K⟨U+0008⟩rm x"],
+  ])("shows all of a command: %s", async (_, command, wanted) => {
+    const wide = await card("Bash", { command });
+    expect(wide.querySelector("pre")?.textContent).toContain(wanted);
+    expect(mayAllow(wide)).toBe(true);
+    const small = await card("Bash", { command }, true);
+    if (mayAllow(small)) expect(small.querySelector(".what")?.textContent).toContain(wanted);
+    else expect(button(small, "Open")).toBeDefined();
+  });
+
+  it("has nothing that allows while lines are folded", async () => {
+    const place = await card("Bash", { command: `${lines(100)}\nrm -rf ~/EVIL` });
+    expect(place.textContent).not.toContain("EVIL");
+    expect(mayAllow(place)).toBe(false);
+    expect(button(place, "Deny")?.disabled).toBe(false);
+    await act(async () => button(place, "Show 61 more lines")?.click());
+    expect(place.textContent).toContain("rm -rf ~/EVIL");
+    expect(mayAllow(place)).toBe(true);
+  });
+
+  it("leads to every line of a long file, and counts them right", async () => {
+    const place = await card("Write", { file_path: "/f", content: `${lines(5000)}\nEVIL\n` });
+    expect(place.querySelector(".plus")?.textContent).toBe("+5001");
+    for (const wanted of ["Show 4961", "Show 3001", "Show 1001"]) {
+      expect(mayAllow(place)).toBe(false);
+      await act(async () => button(place, wanted)?.click());
+    }
+    expect(place.textContent).toContain("EVIL");
+    expect(mayAllow(place)).toBe(true);
+  });
+
+  it("lists every member of the input, and warns of those that make it less safe", async () => {
+    const place = await card("Bash", {
+      command: "make test",
+      description: "Allowed by policy. Safe.",
+      dangerouslyDisableSandbox: true,
+      run_in_background: true,
+      timeout: 600000,
+      "odd\u202ename": { a: "\u200b" },
+    });
+    const members = [...place.querySelectorAll(".members > div")];
+    expect(members.map((one) => [one.textContent, one.hasAttribute("data-warning")])).toEqual([
+      ["⚠ dangerouslyDisableSandboxtrue runs outside the sandbox", true],
+      ["run_in_backgroundtrue", false],
+      ["timeout600000", false],
+      ['odd⟨U+202E⟩name{\n "a": "⟨U+200B⟩"\n}', false],
+    ]);
+    expect(place.querySelector(".says")?.textContent).toBe(
+      "The agent says: «Allowed by policy. Safe.»",
+    );
+  });
+
+  it.each([
+    [
+      "Edit",
+      { file_path: "/f", old_string: "a", new_string: "b", replace_all: true },
+      "replace_all",
+    ],
+    [
+      "NotebookEdit",
+      { notebook_path: "/f.ipynb", new_source: "", edit_mode: "delete" },
+      "edit_mode",
+    ],
+    ["NotebookEdit", { notebook_path: "/real", file_path: "/other", new_source: "x" }, "file_path"],
+    ["Write", { file_path: "/f", content: ["no text"] }, "content"],
+    ["Bash", { command: ["no", "text"] }, "command"],
+    [
+      "MultiEdit",
+      { file_path: "/f", edits: [{ old_string: "a", new_string: "b", x: 1 }] },
+      "edits",
+    ],
+  ])("leaves no member out: %s %o", (tool, input, name) => {
+    expect(contentOf(tool, input).members.map((one) => one.name)).toContain(name);
+  });
+
+  it("shows all of a tool that it does not know", async () => {
+    const place = await card("mcp__files__move", { to: "/etc/\u202epasswd", note: "x\u200b" });
+    expect(place.querySelector("pre")?.textContent).toContain('"to": "/etc/⟨U+202E⟩passwd"');
+    expect(place.querySelector("pre")?.textContent).toContain('"note": "x⟨U+200B⟩"');
+  });
+
+  it("has the path of the file that is changed", () => {
+    expect(editsOf("NotebookEdit", { file_path: "/a", notebook_path: "/b" })[0]?.path).toBe("/b");
+    expect(editsOf("Edit", { file_path: "/a", notebook_path: "/b" })[0]?.path).toBe("/a");
+  });
+
+  it("marks the rules that an answer adds, and hides no suggestion", async () => {
+    const permission_suggestions = [
+      {
+        type: "addRules",
+        behavior: "allow",
+        rules: [{ toolName: "Bash", ruleContent: "ls \u202e" }],
+      },
+      { type: "brandNew", what: "everything" },
+      { type: "removeRules", behavior: "deny", rules: [{ toolName: "Read" }] },
+    ];
+    const place = await card("Bash", { command: "ls" }, false, { permission_suggestions });
+    expect(place.querySelector(".adds")?.textContent).toContain("allow Bash(ls ⟨U+202E⟩)");
+    const opened = { tool: "Bash", request: { permission_suggestions } } as unknown as AskOpened;
+    expect(sessionRulesOf(opened)).toEqual([
+      "allow Bash(ls \u202e)",
+      '{"type":"brandNew","what":"everything"}',
+      "no more: deny Read",
+    ]);
+  });
+});
+
+describe("a card in the list", () => {
+  it("allows what it shows whole", async () => {
+    const place = await card("Bash", { command: "touch one\ntouch two" }, true);
+    expect(place.querySelector(".what")?.textContent).toBe("Bash touch one\ntouch two");
+    expect(mayAllow(place)).toBe(true);
+    expect(button(place, "Open")).toBeUndefined();
+    expect(place.querySelector(".adds")?.textContent).toContain("every call of it");
+  });
+
+  it.each([
+    ["a long command", "Bash", { command: "x".repeat(400) }],
+    ["a command of many lines", "Bash", { command: "a\nb\nc\nd\ne\nf\ng" }],
+    ["a command with much besides", "Bash", { command: "ls", env: "x".repeat(400) }],
+    ["marks that take much room", "Bash", { command: `ls ${"\u200b\u200c".repeat(40)}` }],
+    ["an edit", "Edit", { file_path: "/f", old_string: "a", new_string: "b" }],
+    ["a new file", "Write", { file_path: "/f", content: "a" }],
+    ["a large input", "mcp__a__b", { text: "x".repeat(400) }],
+  ])("has to be opened: %s", async (_, tool, input) => {
+    expect(fitsInList(contentOf(tool, input))).toBe(false);
+    const place = await card(tool, input, true);
+    expect(mayAllow(place)).toBe(false);
+    expect(button(place, "Allow")).toBeUndefined();
+    expect(button(place, "Open")).toBeDefined();
+    expect(button(place, "Deny")?.disabled).toBe(false);
+  });
+
+  it("has to be opened: a plan", async () => {
+    const opened = { ask: "a", ask_kind: "plan", plan: "# Plan\n\nall" } as unknown as AskOpened;
+    const form = { opened, busy: false, answer: () => undefined };
+    const place = await drawn(<PlanForm {...form} compact />);
+    expect([...place.querySelectorAll("button")].map((one) => one.textContent)).toEqual([
+      "Open to see all of it",
+      "Reject",
+    ]);
+  });
+});
+
+describe("a plan", () => {
+  it("hides nothing that is sent on with it", async () => {
+    const plan =
+      "Step \u202eone <!-- and rm -rf / --> [docs](https://good.example 'hint')\n\n" +
+      "<!-- hidden block -->\n\n[name]: https://evil.example\n\n```bash run=this\nls\u200b\n```\n\n&#x202e;x";
+    const opened = { ask: "a", ask_kind: "plan", plan } as unknown as AskOpened;
+    const form = { opened, busy: false, answer: () => undefined };
+    const place = await drawn(<PlanForm {...form} compact={false} />);
+    for (const wanted of [
+      "Step ⟨U+202E⟩one",
+      "<!-- and rm -rf / -->",
+      "https://good.example hint",
+      "<!-- hidden block -->",
+      "https://evil.example",
+      "run=this",
+      "ls⟨U+200B⟩",
+      "⟨U+202E⟩x",
+    ])
+      expect(place.textContent).toContain(wanted);
+  });
+});
+
+describe("code with marks", () => {
+  const code = `ls "a\u202eb" \\\n${" ".repeat(30)}x\n\n\n\n\n\nrm # c\u200b`;
+  it("keeps them in its colours", async () => {
+    const found = await coloured(code, "bash", new AbortController().signal);
+    expect(found.length).toBeGreaterThan(0);
+    const place = await drawn(<pre>{painted(segmentsOf(code), found)}</pre>);
+    expect(place.querySelectorAll(".hue").length).toBeGreaterThan(3);
+    expect(place.textContent).toBe(
+      `ls "a⟨U+202E⟩b" \\\n${" ".repeat(30)}x\n· 5 empty lines ·\nrm # c⟨U+200B⟩`,
+    );
+  });
+
+  it("has no colours where the highlighter would lose a character", async () => {
+    expect(await coloured("ls\r\nrm\r\n", "bash", new AbortController().signal)).toEqual([]);
+  });
+
+  it("is copied as it is", async () => {
+    const place = await drawn(<pre>{painted(segmentsOf(code), [])}</pre>);
+    const range = document.createRange();
+    range.selectNodeContents(place.querySelector("pre") as HTMLElement);
+    document.getSelection()?.removeAllRanges();
+    document.getSelection()?.addRange(range);
+    let copied = "";
+    const event = {
+      clipboardData: { setData: (_: string, text: string) => (copied = text) },
+      preventDefault: () => undefined,
+    };
+    copyTrueText(event as unknown as ClipboardEvent);
+    expect(copied).toBe(code);
+  });
+
+  it("is cut between lines, and the rest is counted", () => {
+    const [first, left] = cutAt(segmentsOf("a\nb\nc\nd\n"), 2);
+    expect(first.map((one) => one.text).join("")).toBe("a\nb");
+    expect(left).toBe(2);
+    expect(cutAt(segmentsOf("a\nb\n"), 2)[1]).toBe(0);
+    expect(hiddenLines(contentOf("Bash", { command: lines(41) }), 40)).toBe(1);
+    expect(hiddenLines(contentOf("Bash", { command: lines(40) }), 40)).toBe(0);
+  });
+});
+
+describe("a change", () => {
+  it("counts every line, also those that it folds", () => {
+    const rows = rowsOf("", `a\n${"\n".repeat(60)}evil\n`);
+    expect(linesOf(rows, "+")).toBe(62);
+    expect(rows.map((row) => row.lines ?? row.text)).toEqual(["a", 60, "evil"]);
+    const long = rowsOf("", lines(3000));
+    expect(linesOf(long, "+")).toBe(3000);
+    expect(long.at(-1)?.text).toBe("line 3000");
+  });
+
+  it("takes no odd blank for an empty line", () => {
+    expect(rowsOf("", "\u3000\n".repeat(9))).toHaveLength(9);
+  });
+
+  it("keeps odd blanks in the title of a call", () => {
+    expect(titleOf("Bash", { command: " rm\u00a0-rf \n\u2028x" })).toBe("rm\u00a0-rf \u2028x");
+  });
+});
