@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from quarterdeck.cli.agents import MARKS
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
@@ -24,6 +25,11 @@ settings.load_profile("steady")
 
 # What Node makes of the CLIs that are scripts is kept: each start of one takes half a second less.
 os.environ["NODE_COMPILE_CACHE"] = str(Path(__file__).parents[1] / ".cache" / "node-compile")
+
+# Whoever develops Quarterdeck in a session of Quarterdeck runs the tests as an agent, and commands
+# would refuse to work. Each test says itself whether an agent runs them.
+for _name in [name for name in os.environ if name.startswith(MARKS)]:
+    del os.environ[_name]
 
 
 @pytest.fixture(scope="session")

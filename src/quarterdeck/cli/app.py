@@ -8,12 +8,14 @@ to a module of its own, which is loaded only then. What the options mean is the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, NoReturn, ParamSpec
 
 import typer
 
 from quarterdeck import __version__
+from quarterdeck.cli.agents import FREE, refuse_agents
 from quarterdeck.cli.deck.commands import register
 from quarterdeck.cli.deck.options import Config
 from quarterdeck.cli.options import (
@@ -34,6 +36,9 @@ from quarterdeck.cli.options import (
 )
 
 P = ParamSpec("P")
+
+_command: ContextVar[str] = ContextVar("command", default="")
+"""The name of the command that runs, or of its group."""
 
 app = typer.Typer(
     name="quarterdeck",
@@ -61,7 +66,10 @@ def run_app(arguments: Sequence[str]) -> int:
 
 
 def _finish(command: Callable[P, int], *arguments: P.args, **named: P.kwargs) -> NoReturn:
-    """Run a command, and end with its exit code."""
+    """Run a command, and end with its exit code. Agents may run only a few."""
+    name = _command.get()
+    if name not in FREE:
+        refuse_agents(f"quarterdeck {name}")
     try:
         code = command(*arguments, **named)
     except KeyboardInterrupt:
@@ -77,11 +85,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _main(
+    context: typer.Context,
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Drive Claude Code: from the terminal, from scripts, from Python."""
+    _command.set(context.invoked_subcommand or "")
 
 
 @app.command("run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from quarterdeck.cli.agents import AgentRefused
 from quarterdeck.domain.errors import (
     LaunchError,
     LinkError,
@@ -23,6 +24,8 @@ class Exit(IntEnum):
     """The command line cannot be right; nothing was started."""
     NO_CLI = 3
     """The CLI could not be found or started, or it died."""
+    AGENT = 4
+    """An agent ran a command that is for people; nothing was done."""
     INTERRUPTED = 130
     """Ctrl-C."""
     OUTPUT_CLOSED = 141
@@ -38,6 +41,8 @@ class OutputClosed(Exception):
 def exit_code(error: QuarterdeckError) -> Exit:
     """The code for an error that ended the command."""
     match error:
+        case AgentRefused():
+            return Exit.AGENT
         case UsageError():
             return Exit.USAGE
         case LaunchError() | LinkError() | RequestError():

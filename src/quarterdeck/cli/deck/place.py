@@ -24,6 +24,7 @@ from pathlib import Path
 
 import msgspec
 
+from quarterdeck.cli.agents import refuse_agents
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
 from quarterdeck.links.locks import lock_file
@@ -110,7 +111,11 @@ def agents_in(folder: Path) -> list[ProcessId]:
 
 
 def own_token(home: Path) -> str:
-    """The token of this machine's commands; made when there is none, or none that is valid."""
+    """The token of this machine's commands; made when there is none, or none that is valid.
+
+    Raises `AgentRefused` in an agent's process: it is a person's.
+    """
+    refuse_agents("the token of this machine's commands")
     from quarterdeck.fronts.http import Access, Role
 
     access = Access(home)
