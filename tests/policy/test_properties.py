@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.decide import Call, Rules
+from quarterdeck.policy.explain import explain
+from quarterdeck.policy.file import read_policy
+from quarterdeck.policy.grants import narrowest
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import Placed, RuleSet
+from quarterdeck.policy.presets import preset
 from quarterdeck.policy.shell import read
 from quarterdeck.policy.specifiers import parse_rule
 
@@ -143,3 +148,28 @@ def test_any_text_is_weighed_and_problems_are_never_allowed(text: str, allow: se
     found = behavior(text, rule_set(allow, set()))
     if read(text).problems:
         assert found is not Behavior.ALLOW
+
+
+def test_no_input_makes_taking_apart_explaining_or_naming_fail() -> None:
+    def broken(path: str) -> str:
+        raise ValueError(path)
+
+    hostile = [
+        ("Bash", {"command": "echo " + "${x:-" * 2_700 + "}" * 2_700}),
+        ("Bash", {"command": "cat $'a\\0b'"}),
+        ("Bash", {"command": "a\0b \ud800"}),
+        ("Read", {"file_path": "a\0b"}),
+        ("Write", {"file_path": "\ud800", "content": ""}),
+        ("Grep", {"pattern": "x", "path": "a\0", "glob": "{" * 3_000}),
+        ("Glob", {"pattern": 1, "path": []}),
+        ("WebFetch", {"url": "http://[/"}),
+    ]
+    loaded = read_policy('extends = ["trusted-repo"]', "all", preset=preset)
+    assert loaded.policy is not None
+    for context in (CONTEXT, Context(cwd="/project", home="/home/someone", resolve=broken)):
+        for tool, members in hostile:
+            given = Raw(json.dumps(members).encode())
+            assert needs_of(tool, given, context).needs
+            call = Call(tool=tool, input=given, context=context)
+            assert explain(call, Rules(policies=(loaded.policy,))).reasons
+            assert isinstance(narrowest(tool, given, context), tuple)

@@ -136,6 +136,13 @@ _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 def needs_of(tool: str, json: Raw, context: Context) -> Request:
     """Take a call apart. Never raises: an input that cannot be read is a need that is unknown."""
     try:
+        return _needs_of(tool, json, context)
+    except Exception as error:  # noqa: BLE001 - a fault of ours must not let anything pass
+        return _unknown(tool, f"it could not be taken apart ({type(error).__name__})")
+
+
+def _needs_of(tool: str, json: Raw, context: Context) -> Request:
+    try:
         members = msgspec.json.decode(json, type=dict[str, Raw])
     except _UNREADABLE:
         return _unknown(tool, "its input cannot be read")

@@ -16,11 +16,15 @@ from tree_sitter import Node
 from quarterdeck.policy.shell.heredocs import check_heredoc
 from quarterdeck.policy.shell.places import HARMLESS, Where
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Target, Word
+from quarterdeck.policy.shell.strict import JOINTS, Mark, document_mark
 from quarterdeck.policy.shell.words import word
 
 SKIPPED = frozenset({"comment", "heredoc_start", "heredoc_end", "file_descriptor", "regex"})
 _JOINT = re.compile(r"(?:\\\n)+")
 _BLANK = re.compile(r"(?:[ \t\n]|\\\n)*")
+DEPTH = 48
+"""Levels of nesting in one tree. People write five."""
+
 LEAVES = frozenset(
     {
         "word",
@@ -64,6 +68,11 @@ class Pieces(ABC):
         self._span: tuple[int, int] | None = None
         self._depth = 0
         self._cut_at = -1
+        self._marks: list[Mark] = []
+        """What the tree shows, to be held against a strict reading of the text."""
+        self._shells = 0
+        self._strict: dict[int, list[tuple[int, int]]] = {}
+        """Where the words of each command stand, by a strict reading of the text."""
 
     @abstractmethod
     def _visit(self, node: Node) -> None:
@@ -101,6 +110,17 @@ class Pieces(ABC):
         elif _JOINT.fullmatch(text):
             self._problem((start, end), "a word goes on in the next line")
 
+    def _marked(self, what: str, nodes: list[Node]) -> None:
+        """Note the words of one command."""
+        place = nodes[0].start_byte if nodes else 0
+        for node in nodes:
+            self._marks.append((node.start_byte, node.end_byte, what, place, self._shells))
+
+    def _joint(self, node: Node) -> None:
+        """Note what stands between commands."""
+        if node.type in JOINTS:
+            self._marks.append((node.start_byte, node.end_byte, node.type, 0, self._shells))
+
     def _gaps(self, children: list[Node]) -> None:
         for left, right in pairwise(children):
             self._gap(left.end_byte, right.start_byte)
@@ -117,12 +137,17 @@ class Pieces(ABC):
         """A word, and the commands that are substituted in it."""
         self.steps += 1
         if node.child_count:
+            if self._depth >= DEPTH:
+                self._doubt(node, "it is nested too deep")
+                return Word(source=self._text(node))
+            self._depth += 1
             self._substituted(node)
-            if self._hidden(node):
+            self._depth -= 1
+            if self._hidden(node, DEPTH):
                 self._doubt(node, "it may substitute a command")
         return word(self._text(node))
 
-    def _hidden(self, node: Node) -> bool:
+    def _hidden(self, node: Node, levels: int) -> bool:
         """Is there a substitution in the text that the tree does not show as one?"""
         if not _LIVE.search(self._bytes, node.start_byte, node.end_byte):
             return False
@@ -130,10 +155,10 @@ class Pieces(ABC):
             return False
         if node.type in {"process_substitution", "arithmetic_expansion"}:
             return False
-        if not node.child_count:
+        if not node.child_count or not levels:
             return True
         self.steps += node.child_count
-        return any(self._hidden(child) for child in node.children if child.is_named)
+        return any(self._hidden(child, levels - 1) for child in node.children if child.is_named)
 
     def _substituted(self, node: Node) -> None:
         kind = node.type
@@ -182,6 +207,10 @@ class Pieces(ABC):
     def _file(self, node: Node, reads: list[Target], writes: list[Target]) -> None:
         operator = next((c.type for c in node.children if not c.is_named), "")
         targets = [c for c in node.children if c.is_named and c.type != "file_descriptor"]
+        for each in targets:
+            self._marks.append((each.start_byte, each.end_byte, operator, 0, 0))
+        if operator in {">&-", "<&-"}:
+            self._marks.append((node.end_byte - 1, node.end_byte, operator[:2], 0, 0))
         if len(targets) != 1:
             if operator not in {">&-", "<&-"} or targets:
                 self._doubt(node, "this redirection is not understood")
@@ -214,7 +243,12 @@ class Pieces(ABC):
         why = check_heredoc(node, self._bytes)
         if why is not None:
             self._doubt(node, why)
+        kinds = {child.type: child for child in node.children}
+        begun, ended = kinds.get("heredoc_start"), kinds.get("heredoc_end")
+        if begun is not None and ended is not None:
+            self._marks.append(document_mark(begun.start_byte, begun.end_byte, ended.start_byte))
         for child in node.children:
+            self._joint(child)
             if child.type in {"file_redirect", "herestring_redirect"}:
                 more = self._redirections([child])
                 reads.extend(more[0])
@@ -226,8 +260,10 @@ class Pieces(ABC):
                 self._visit(child)
 
     def _inside_words(self, node: Node) -> None:
+        """The text of a here-string."""
         for child in node.children:
             if child.is_named:
+                self._marks.append((child.start_byte, child.end_byte, "<<<", 0, 0))
                 self._word(child)
 
     def _arithmetic(self, node: Node) -> None:

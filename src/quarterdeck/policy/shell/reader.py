@@ -20,15 +20,21 @@ from tree_sitter import Language, Node, Parser
 from quarterdeck.policy.shell.commands import Simple, Understood, understand
 from quarterdeck.policy.shell.environment import set_alone
 from quarterdeck.policy.shell.lists import names
-from quarterdeck.policy.shell.pieces import SKIPPED, Pieces
+from quarterdeck.policy.shell.pieces import DEPTH, SKIPPED, Pieces
 from quarterdeck.policy.shell.places import NOWHERE, Where
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Word
+from quarterdeck.policy.shell.strict import (
+    ASSIGNMENT,
+    TEST,
+    TESTS,
+    WORD,
+    difference,
+    strictly,
+)
+from quarterdeck.policy.shell.words import word
 
 LIMIT = 16_384
 """Characters of a command that is looked into. A longer one is asked about as a whole."""
-
-DEPTH = 48
-"""Levels of nesting in one tree. People write five."""
 
 SCRIPTS = 6
 """Levels of scripts within scripts (`bash -c "bash -c …"`)."""
@@ -42,6 +48,7 @@ _COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge|v|R)\s")
 _INDEXED = re.compile(r"\$|\[\w*\[|(?<!\w)(?=[\d_]*[A-Za-z])\w*\[")
 """A variable's value, or the index of an array. Each run of letters is looked at once."""
 
+_PLAIN = re.compile(rb"[A-Za-z0-9_./:@%+,=~-]+")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
 _WORDS = names(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
@@ -79,10 +86,20 @@ class _Reader(Pieces):
             if (why := _why_odd(odd.group())) is not None:
                 self._problem(whole, why)
                 break
+        strict = strictly(self._bytes.decode("latin-1"))
+        if strict.outside is None and b"<<" in self._bytes:
+            for start, end, what, place, _ in strict.marks:
+                if what == WORD:
+                    self._strict.setdefault(place, []).append((start, end))
+        elif strict.outside is not None:
+            at, why = strict.outside
+            self._problem((at, len(self._bytes)), why)
         root = _PARSER.parse(self._bytes).root_node
         if root.has_error:
             self._problem(whole, "it cannot be parsed")
         self._sequence(root)
+        if strict.outside is None and (apart := difference(strict.marks, self._marks)) is not None:
+            self._problem(apart[:2], "bash may read it in another way")
         if not self.parts and not self.problems and not self._source.strip():
             self._problem(whole, "there is no command in it")
 
@@ -95,20 +112,20 @@ class _Reader(Pieces):
                 self._cut_at = len(self.parts)
                 self._doubt(node, f"it has more than {PARTS} parts")
             return
+        if self._depth >= DEPTH:
+            self._doubt(node, "it is nested too deep")
+            return
+        self._depth += 1
         kind = node.type
         handler = self._HANDLERS.get(kind)
         if handler is not None:
-            if self._depth >= DEPTH:
-                self._doubt(node, "it is nested too deep")
-                return
-            self._depth += 1
             handler(self, node)
-            self._depth -= 1
         elif kind in _WORDS:
             self._word(node)
         elif node.is_named and kind not in SKIPPED:
             self._doubt(node, f"{kind.replace('_', ' ')} is not understood")
             self._inside(node)
+        self._depth -= 1
 
     def _sequence(self, node: Node) -> None:
         """Commands one after the other."""
@@ -118,6 +135,7 @@ class _Reader(Pieces):
         for child in node.children:
             self._gap(end, child.start_byte)
             end = child.end_byte
+            self._joint(child)
             if child.type == "&" and statement is not None:
                 self._here = self._loose = before
             elif child.type == ";;":
@@ -137,6 +155,7 @@ class _Reader(Pieces):
             self._inside(node)
             return
         left, operator, right = children
+        self._joint(operator)
         self._visit(left)
         passed, either = self._here, self._loose
         if operator.type == "||":
@@ -151,13 +170,16 @@ class _Reader(Pieces):
         here, loose = self._here, self._loose
         if node.children[0].type == "`" and b"\\" in self._bytes[node.start_byte : node.end_byte]:
             self._doubt(node, "backslashes mean something else between backquotes")
+        self._shells += 1
         self._sequence(node)
+        self._shells -= 1
         self._here, self._loose = here, loose
 
     def _pipeline(self, node: Node) -> None:
         here, loose = self._here, self._loose
         self._gaps(node.children)
         for child in node.children:
+            self._joint(child)
             if child.is_named:
                 self._here, self._loose = here, loose
                 self._visit(child)
@@ -173,6 +195,8 @@ class _Reader(Pieces):
         for child in node.children:
             self._gap(end, child.start_byte)
             end = child.end_byte
+            if child.type == "&":
+                self._joint(child)
             if child.is_named and child.type != "variable_name":
                 self._here = self._loose
                 self._visit(child)
@@ -182,6 +206,7 @@ class _Reader(Pieces):
     def _test(self, node: Node) -> None:
         """`[[ … ]]` and `[ … ]`: only what is substituted in it runs."""
         text = self._text(node)
+        self._marked(TEST, [node])
         if _COMPARES.search(text) and _INDEXED.search(text):
             self._doubt(node, "it evaluates what variables hold")
         self._inside(node)
@@ -214,6 +239,10 @@ class _Reader(Pieces):
     def _alone(self, node: Node) -> None:
         """Assignments with no command: they last."""
         nodes = node.children if node.type == "variable_assignments" else [node]
+        place = node.start_byte
+        self._marks += [
+            (each.start_byte, each.end_byte, ASSIGNMENT, place, self._shells) for each in nodes
+        ]
         for each in nodes:
             if each.type != "variable_assignment":
                 continue
@@ -257,8 +286,12 @@ class _Reader(Pieces):
         assignments: list[Assignment] = []
         own = list(redirects)
         self._gaps(node.children)
+        self._mark_command(node)
+        lost = self._lost(node)
         for child in node.children:
             kind = child.type
+            while lost and lost[0][0] < child.start_byte:
+                words.append(self._found(lost.pop(0)))
             if kind == "command_name":
                 words.append(self._word(child))
             elif kind == "variable_assignment":
@@ -273,11 +306,43 @@ class _Reader(Pieces):
                 words.append(self._word(child))
             else:
                 self._doubt(child, f"{kind!r} is not understood")
+        words += [self._found(each) for each in lost]
         self._simple(node, words, assignments, own)
+
+    def _lost(self, node: Node) -> list[tuple[int, int]]:
+        """Plain words of a command which the tree has lost, as it does around here-documents."""
+        strict = self._strict.get(node.start_byte)
+        if strict is None:
+            return []
+        shown = {(child.start_byte, child.end_byte) for child in node.children}
+        lost = [
+            each
+            for each in strict
+            if each not in shown and _PLAIN.fullmatch(self._bytes, each[0], each[1])
+        ]
+        place = node.start_byte
+        self._marks += [(start, end, WORD, place, self._shells) for start, end in lost]
+        return lost
+
+    def _found(self, at: tuple[int, int]) -> Word:
+        return word(self._bytes[at[0] : at[1]].decode())
+
+    def _mark_command(self, node: Node) -> None:
+        own = [child for child in node.children if not child.type.endswith("_redirect")]
+        if own and own[0].type == "command_name" and self._text(own[0]) in TESTS:
+            place = node.start_byte
+            self._marks.append((place, own[-1].end_byte, TEST, place, self._shells))
+            return
+        for child in own:
+            what = ASSIGNMENT if child.type == "variable_assignment" else WORD
+            self._marks.append(
+                (child.start_byte, child.end_byte, what, own[0].start_byte, self._shells)
+            )
 
     def _declaration(self, node: Node) -> None:
         """`export`, `declare`, `local`, `readonly`, `typeset`, `unset`."""
         words: list[Word] = []
+        self._marked(WORD, node.children)
         for child in node.children:
             if child.type == "variable_assignment":
                 made = self._assignment(child)

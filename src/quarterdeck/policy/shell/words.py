@@ -16,7 +16,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
 _NAME_AFTER_DOLLAR = re.compile(r"[A-Za-z0-9_{(@*#?$!\[-]")
 _ANSI_C = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})"
-    r"|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|c(.))",
+    r"|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|(.))",
     re.DOTALL,
 )
 _ANSI_C_NAMED = {
@@ -163,8 +163,21 @@ class _Scan:
         if at >= len(source):
             self._unknown()
         else:
-            self._take(_ANSI_C.sub(_escaped, source[start:at]))
+            self._escapes(source[start:at])
         self._at = at + 1
+
+    def _escapes(self, text: str) -> None:
+        """The text of `$'…'`. Bash has more escapes than are read here: those are not known."""
+        done = 0
+        for found in _ANSI_C.finditer(text):
+            char = _escaped(found)
+            if char is None:
+                self._take(text[done : found.start()])
+                self._unknown()
+                return
+            self._take(text[done : found.start()] + char)
+            done = found.end()
+        self._take(text[done:])
 
 
 def _braces(text: str) -> bool:
@@ -179,12 +192,17 @@ def _braces(text: str) -> bool:
     return False
 
 
-def _escaped(found: re.Match[str]) -> str:
-    named, octal, hexadecimal, short, long, control = found.groups()
+def _escaped(found: re.Match[str]) -> str | None:
+    r"""The character that an escape of `$'…'` means; None where that is not certain.
+
+    NUL ends the text, `\x{…}` has a length of its own, `\c` makes control characters, and what is
+    above 127 depends on the locale and its neighbours.
+    """
+    named, octal, hexadecimal, short, long, _ = found.groups()
     if named is not None:
         return _ANSI_C_NAMED.get(named, named)
-    if control is not None:
-        return chr(ord(control) & 0x1F)
-    code = int(octal, 8) & 0xFF if octal is not None else int(hexadecimal or short or long, 16)
-    # Bytes above 127 make a character only with their neighbours: not worth guessing.
-    return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
+    digits = hexadecimal or short or long
+    if octal is None and digits is None:
+        return None
+    code = int(octal, 8) if octal is not None else int(digits, 16)
+    return chr(code) if 0 < code < 128 else None
