@@ -167,9 +167,10 @@ async def test_each_answer_holds_and_is_asked_for_once_in_every_mode(
         ("mkdir late", "deny", "time limit"),
         ("echo one", "deny", "ada"),
         (f"Read {secret}", "deny", "ada"),
-        ("touch original", "allow", "ada"),
+        ("touch edited", "allow", "ada"),
         ("touch once", "allow", "ada"),
     ]
+    assert [one.title for one in decided if one.rewritten] == ["touch edited"]
     assert [one.ask for one in decided] == [one.ask for one in only(AskAnswered, events)]
     assert [one.allowed for one in only(AskAnswered, events)] == [False] * 4 + [True] * 2
 

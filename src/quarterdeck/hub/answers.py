@@ -34,7 +34,8 @@ from quarterdeck.domain.commands import (
 )
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.events import AskKind, AskOpened
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import ABSENT, Fact
+from quarterdeck.hub.edits import Edit
 from quarterdeck.wire import answers as wire
 from quarterdeck.wire.permissions import (
     AddRules,
@@ -61,12 +62,24 @@ class Reply(Fact):
     """It is allowed from now on, by a grant of ours."""
     grants: tuple[str, ...] = ()
     """The rules that the CLI suggests for that; none: the narrowest that can be said."""
+    edit: Edit | None = None
+    """What runs instead of what the question was about."""
 
 
 def reply_to(
-    opened: AskOpened, answer: Answer, *, version: Version | None, bypass_allowed: bool
+    opened: AskOpened,
+    answer: Answer,
+    *,
+    version: Version | None,
+    bypass_allowed: bool,
+    edit: Edit | None = None,
 ) -> Reply:
-    """The reply for an answer. Raises `UsageError` for an answer that does not fit its question."""
+    """The reply for an answer. Raises `UsageError` for an answer that does not fit its question.
+
+    Of another input than the question's only that of `edit` goes to the CLI: it has been decided.
+    """
+    if isinstance(answer, AllowAnswer):
+        answer = msgspec.structs.replace(answer, input=ABSENT if edit is None else edit.input)
     if opened.ask_kind is AskKind.ELICITATION:
         return _elicitation(opened, answer)
     request = decode_request(opened.request)
@@ -85,7 +98,9 @@ def reply_to(
         reasons=(reason,),
         fresh=fresh,
         always=_is_granted(ask, answer),
-        grants=tuple(_rules(ask)) if isinstance(ask, ToolAsk) else (),
+        # What the CLI suggests is about the call that it asked about.
+        grants=tuple(_rules(ask)) if isinstance(ask, ToolAsk) and edit is None else (),
+        edit=edit,
     )
 
 
@@ -100,7 +115,8 @@ def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
         case PlanAsk(), PlanAnswer():
             return _plan(ask, answer)
         case ToolAsk(), AllowAnswer():
-            return _allow(ask, answer), f"allowed ({answer.scope.value})"
+            how = ", with another input" if answer.input else ""
+            return _allow(ask, answer), f"allowed ({answer.scope.value}){how}"
         case _:
             raise UsageError(
                 f"{type(answer).__name__} is no answer to a question about {ask.tool_name}"
@@ -179,10 +195,13 @@ def _elicitation(opened: AskOpened, answer: Answer) -> Reply:
             )
 
 
-def late_prompt(opened: AskOpened, answer: Answer) -> str:
+def late_prompt(opened: AskOpened, answer: Answer, edit: Edit | None = None) -> str:
     """What to tell a session whose question died with its process, when it is answered at last."""
     about = f"Before the session was interrupted you asked about {opened.tool}: {opened.title}."
     match answer:
+        case AllowAnswer() if edit is not None:
+            told = bytes(edit.input).decode()
+            return f"{about} The user allows it with this input instead: {told}"
         case AllowAnswer():
             return f"{about} The user allows it. Go on."
         case DenyAnswer(message=message) | SkipAnswer(message=message):

@@ -20,7 +20,7 @@ from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolUseBlock
 from quarterdeck.wire.messages import Assistant
 from quarterdeck.wire.requests import CanUseTool, Elicitation
-from quarterdeck.wire.tools import one_line, parse_plan
+from quarterdeck.wire.tools import describe, one_line, parse_plan
 
 PLAN = "ExitPlanMode"
 
@@ -96,19 +96,27 @@ class Cards:
     def answered(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
         """A person has answered: what is written down of it."""
         self._open.pop(opened.request_id, None)
+        title, rule, source = opened.title, opened.rule, opened.source
+        reasons = reply.reasons
+        if (edit := reply.edit) is not None:
+            title = describe(opened.tool, edit.input).title
+            if edit.verdict.ruled:
+                rule, source = edit.verdict.rule, edit.verdict.source
+                reasons = (*reasons, *edit.verdict.reasons)
         return [
             AskAnswered(ask=opened.ask, by=by, answer=answer, allowed=reply.allowed),
             Decided(
                 tool=opened.tool,
-                title=opened.title,
+                title=title,
                 verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
                 by=by,
-                reasons=reply.reasons,
+                reasons=reasons,
                 tool_use_id=opened.tool_use_id,
                 ask=opened.ask,
-                rule=opened.rule,
-                source=opened.source,
+                rule=rule,
+                source=source,
                 branch=opened.branch,
+                rewritten=edit is not None,
             ),
         ]
 

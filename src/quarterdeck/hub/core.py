@@ -194,7 +194,8 @@ class SessionCore:
         spec, request = self.view.spec, decode_request(opened.request)
         rules = reply.grants
         if not rules and isinstance(request, CanUseTool):
-            rules = narrowest(opened.tool, request.input, self._seat.context(None))
+            given = request.input if reply.edit is None else reply.edit.input
+            rules = narrowest(opened.tool, given, self._seat.context(None))
         grant = Grant(
             id=new_id(),
             rules=rules,

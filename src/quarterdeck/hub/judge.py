@@ -16,6 +16,7 @@ from quarterdeck.domain.events import AskOpened, Decided, Event
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub.cooldown import Cooldown
+from quarterdeck.hub.edits import Edit
 from quarterdeck.hub.seat import Seat
 from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Facts
@@ -108,6 +109,8 @@ class Judge:
         self._seat = seat
         self._undecided: dict[str, _Seen] = {}
         self._answered: dict[str, _Answered] = {}
+        self._places: dict[str, str] = {}
+        """Where each call that has not ended would run, as the hook has told."""
         self._agents: dict[str, str] = {}
         self._done: set[str] = set()
         self.change(spec)
@@ -179,6 +182,8 @@ class Judge:
             return Judgement()
         if seen.agent_id and seen.agent_type:
             self._agents[seen.agent_id] = seen.agent_type
+        if seen.tool_use_id and seen.cwd and len(self._places) < MOST_REMEMBERED:
+            self._places[seen.tool_use_id] = seen.cwd
         new = version is not None and version >= HEEDED
         subagent = True if seen.agent_id else False if new else None
         facts = self._facts(now, mode, agent=seen.agent_type, subagent=subagent)
@@ -210,6 +215,27 @@ class Judge:
             events = (replace(entry, rewritten=bool(verdict.input)),)
         return Judgement(body=_hook_output(verdict), events=events, verdict=verdict)
 
+    def edited(
+        self, request: CanUseTool, mode: str, now: int, *, from_hook: bool | None = None
+    ) -> Edit:
+        """A person wants this call in the place of the one that they were asked about.
+
+        `from_hook`: whether a hook showed the call, which does not always tell of a subagent; None
+        where nobody knows.
+        """
+        agent = self._agents.get(request.agent_id or "")
+        known = request.agent_id is not None or from_hook is False
+        subagent = request.agent_id is not None if known else None
+        call = Call(
+            tool=request.tool_name,
+            input=request.input,
+            facts=self._facts(now, mode, agent=agent, subagent=subagent),
+            context=self._context(self._places.get(request.tool_use_id)),
+            cli_asks=True,
+        )
+        verdict = decide(call, self._rules)
+        return Edit(input=verdict.input or request.input, verdict=verdict)
+
     def results(self, message: Message, mode: str) -> list[Event]:
         """Write down, when a turn ends, what the CLI decided by itself in it."""
         match message:
@@ -217,11 +243,13 @@ class Judge:
                 for block in message.blocks:
                     if isinstance(block, ToolResultBlock):
                         self._answered.pop(block.tool_use_id, None)
+                        self._places.pop(block.tool_use_id, None)
                         if block.tool_use_id in self._undecided:
                             self._done.add(block.tool_use_id)
                 return []
             case Result():
                 self._answered.clear()
+                self._places.clear()
                 denied = {denial.tool_use_id for denial in message.permission_denials}
                 done, self._done = self._done, set()
                 return [self._by_cli(id_, mode, id_ in denied) for id_ in sorted(done)]

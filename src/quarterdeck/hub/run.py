@@ -41,6 +41,7 @@ from quarterdeck.hub.answers import Reply, reply_to
 from quarterdeck.hub.cards import PLAN, Cards
 from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.deltas import DeltaReader
+from quarterdeck.hub.edits import Edit, edited_call
 from quarterdeck.hub.judge import Judge, as_hook
 from quarterdeck.hub.kept import is_greeting, kept, mended
 from quarterdeck.hub.meter import Meter
@@ -48,6 +49,7 @@ from quarterdeck.hub.seat import Seat
 from quarterdeck.hub.standing import Standing
 from quarterdeck.hub.turns import Turns
 from quarterdeck.hub.watchdog import Watch
+from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
@@ -72,6 +74,7 @@ WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
 
+DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW, reasons=("it was decided before",))
 PLAN_MS = 3000
 """For so long a plan's card waits for the plan's text."""
 
@@ -211,7 +214,9 @@ class Run:
         """A hook was answered: the CLI may ask the same once more, and gets the same answer."""
         with suppress(QuarterdeckError, msgspec.DecodeError):  # then the person is asked again
             given: Answer = msgspec.json.decode(answer, type=Answer)
-            self._judge.held_answered(opened, self.reply_to(opened, given).body)
+            call = edited_call(opened, given)
+            edit = None if call is None else Edit(input=call.input, verdict=DECIDED_BEFORE)
+            self._judge.held_answered(opened, self.reply_to(opened, given, edit).body)
 
     def _recall(self, line: bytes, at: int) -> None:
         """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
@@ -400,10 +405,24 @@ class Run:
         if request_id is not None:
             self._peer.repeat_answer(request_id)
 
-    def reply_to(self, opened: AskOpened, answer: Answer) -> Reply:
+    def edited(self, opened: AskOpened, answer: Answer, at: int) -> Edit | None:
+        """What an answer has run instead, if that is another call, at a time in ms.
+
+        What the rules say of it is in it; nobody has been held to it yet.
+        """
+        call = edited_call(opened, answer)
+        if call is None:
+            return None
+        return self._judge.edited(call, self._mode, at, from_hook=self._is_held(opened))
+
+    def reply_to(self, opened: AskOpened, answer: Answer, edit: Edit | None = None) -> Reply:
         """What the CLI of this version takes for a person's answer."""
         return reply_to(
-            opened, answer, version=self._peer.version, bypass_allowed=self._spec.skip_permissions
+            opened,
+            answer,
+            version=self._peer.version,
+            bypass_allowed=self._spec.skip_permissions,
+            edit=edit,
         )
 
     def take_sent(self) -> list[Sent]:

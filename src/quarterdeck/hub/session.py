@@ -28,6 +28,7 @@ from quarterdeck.domain.errors import (
 )
 from quarterdeck.domain.events import (
     AskAnswered,
+    AskOpened,
     AskWithdrawn,
     Event,
     PromptCancelled,
@@ -44,6 +45,8 @@ from quarterdeck.domain.events import (
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.answers import late_prompt
 from quarterdeck.hub.deadlines import check_answerer
+from quarterdeck.hub.edits import Edit, check_edit, edited_call
+from quarterdeck.hub.judge import Judge
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.run import Run
@@ -188,9 +191,12 @@ class Session(SessionLife):
             card = self.view.asks.get(command.ask)
             if card is None or self._run is None:
                 return await self._answer_late(command)
-            reply = self._run.reply_to(card.opened, command.answer)
-            json = Raw(msgspec.json.encode(command.answer))
             now = self._guard.now
+            edit = self._run.edited(card.opened, command.answer, now)
+            if edit is not None:
+                check_edit(edit.verdict, command)
+            reply = self._run.reply_to(card.opened, command.answer, edit)
+            json = Raw(msgspec.json.encode(command.answer))
             await self._grant(card.opened, reply, command, now)
             events = self._run.answer(card.opened, reply, command.by, json, now)
             if reply.fresh is not None:
@@ -228,6 +234,7 @@ class Session(SessionLife):
             case _:
                 pass
         opened = record.ask.opened
+        edit = self._edited_late(opened, command)
         answered = AskAnswered(
             ask=opened.ask,
             by=command.by,
@@ -239,7 +246,7 @@ class Session(SessionLife):
                 changed, queued = self._to_implement(opened.plan, command.by)
                 await self._start(Origin(), answered, changed, queued, spec=changed.spec)
             case _:
-                content = Raw(msgspec.json.encode(late_prompt(opened, command.answer)))
+                content = Raw(msgspec.json.encode(late_prompt(opened, command.answer, edit)))
                 queued = PromptQueued(prompt=str(uuid4()), content=content, by=command.by)
                 spec = self._in_mode_of(command.answer)
                 changed = SpecChanged(spec=spec, by=command.by)
@@ -249,6 +256,16 @@ class Session(SessionLife):
                 origin = Origin(cli_session=self.view.cli_session)
                 await self._start(origin, *events, spec=spec)
         return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
+
+    def _edited_late(self, opened: AskOpened, command: wish.AnswerAsk) -> Edit | None:
+        """The other input that a late answer tells the session of. Raises `Forbidden`."""
+        call = edited_call(opened, command.answer)
+        if call is None:
+            return None
+        spec = self.view.spec
+        edit = Judge(spec, self._seat).edited(call, spec.mode or "default", self._guard.now)
+        check_edit(edit.verdict, command)
+        return edit
 
     def _in_mode_of(self, answer: wish.Answer) -> SessionSpec:
         """The session's spec, in the mode in which an approved plan is to be carried out."""
