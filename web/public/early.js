@@ -3,7 +3,9 @@
 {
   const [, id] = /^\/s\/([^/]+)$/.exec(location.pathname) ?? [];
   const ask = async (path) => {
-    const response = await fetch(`/api/sessions/${id}${path}`);
+    const key = localStorage.getItem("quarterdeck.page-key");
+    const headers = key ? { "X-Quarterdeck-Page-Key": key } : {};
+    const response = await fetch(`/api/sessions/${id}${path}`, { headers });
     if (!response.ok) throw new Error(String(response.status));
     return response.json();
   };

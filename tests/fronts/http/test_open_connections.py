@@ -121,7 +121,8 @@ async def test_a_logout_ends_what_the_browser_has_open(hub: Front) -> None:
         code = hub.access.make_code()
         login = await client.post("/login", json={"code": code}, headers={"origin": hub.url})
         cookie = login.headers["set-cookie"].partition(";")[0]
-    page = {"cookie": cookie, "origin": hub.url}
+    key = login.json()["page_key"]
+    page = {"cookie": cookie, "origin": hub.url, "x-quarterdeck-page-key": key}
     url = f"ws://{hub.host}/api/stream"
     async with connect(url, additional_headers=page, proxy=None) as socket:
         async with hub.client(None, **page) as client:

@@ -1,5 +1,6 @@
 // Requests to the hub. Every failure is a `Failure` with the hub's own words, or says that the hub
 // cannot be reached.
+import { forgetPageKey, keyHeaders } from "./pageKey";
 import type { Problem } from "./types";
 
 export class Failure extends Error {
@@ -23,7 +24,7 @@ export function failureOf(problem: Problem): Failure {
 }
 
 async function request(method: string, path: string, body?: unknown): Promise<Response> {
-  const init: RequestInit = { method, headers: { Accept: "application/json" } };
+  const init: RequestInit = { method, headers: { Accept: "application/json", ...keyHeaders() } };
   if (body !== undefined) {
     init.body = JSON.stringify(body);
     init.headers = { ...init.headers, "Content-Type": "application/json" };
@@ -65,6 +66,15 @@ export const post = <T>(path: string, body?: unknown): Promise<T> => send("POST"
 export const patch = <T>(path: string, body: unknown): Promise<T> => send("PATCH", path, body);
 export const remove = <T>(path: string, body?: unknown): Promise<T> => send("DELETE", path, body);
 export const put = <T>(path: string, body: unknown): Promise<T> => send("PUT", path, body);
+
+/** End this browser's login: its cookie, its page key, and what the hub knows of them. */
+export async function logout(): Promise<void> {
+  try {
+    await post("/api/logout");
+  } finally {
+    forgetPageKey();
+  }
+}
 
 /** The path of a session, with what is behind it. */
 export const ofSession = (id: string, rest = ""): string =>

@@ -818,7 +818,9 @@ export interface paths {
         put?: never;
         /**
          * Login
-         * @description Exchange the code of a login link for a cookie. A code works once, for ten minutes.
+         * @description Exchange the code of a login link for a cookie and a page key, of use only together.
+         *
+         *     A code works once, for ten minutes.
          */
         post: operations["LoginLogin"];
         delete?: never;
@@ -1559,6 +1561,18 @@ export interface components {
             kind: "run.link_lost";
             run: string;
             reason: string;
+        };
+        /**
+         * LoggedIn
+         * @description Whoever has logged in, and the key of the page that did.
+         */
+        LoggedIn: {
+            name: string;
+            /** @enum {unknown} */
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            rights: ("read" | "steer" | "manage" | "run" | "measure")[];
+            expires: number | null;
+            page_key: string;
         };
         /**
          * LoginCode
@@ -7592,7 +7606,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["LoggedIn"];
                 };
             };
             /** @description `bad_request`: The request cannot be right */

@@ -3,6 +3,7 @@
 // Knows frames and numbers; what events mean is the reducers' business. It hands on each event once
 // and in order: what comes again after a reconnect is left out here.
 import { Failure, failureOf } from "./http";
+import { keyProtocols } from "./pageKey";
 import type { Delta, Outcome, ServerFrame, Stored } from "./types";
 
 export type Connection = "connecting" | "online" | "offline" | "refused";
@@ -52,7 +53,8 @@ export class Stream {
   constructor(
     private readonly url: string,
     private readonly to: Listener,
-    private readonly open: (url: string) => WebSocket = (address) => new WebSocket(address),
+    private readonly open: (url: string) => WebSocket = (address) =>
+      new WebSocket(address, keyProtocols()),
   ) {}
 
   start(): void {

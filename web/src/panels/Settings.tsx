@@ -1,5 +1,5 @@
 import { useCallback, useState } from "react";
-import { get, post, remove, wordsOf } from "../api/http";
+import { get, logout, post, remove, wordsOf } from "../api/http";
 import { useDeck } from "../state/store";
 import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
@@ -57,10 +57,7 @@ export default function Settings() {
           {me?.name} · {me?.role}
         </p>
         <div className="buttons">
-          <button
-            type="button"
-            onClick={() => void post("/api/logout").then(() => location.assign("/login"))}
-          >
+          <button type="button" onClick={() => void logout().then(() => location.assign("/login"))}>
             Log out
           </button>
         </div>

@@ -18,7 +18,14 @@ from quarterdeck.fronts.http.places import Places, Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person, Role
 from quarterdeck.fronts.http.throttle import Throttle
-from quarterdeck.fronts.http.tokens import BROWSER_SECONDS, CODE_SECONDS, Grant, Kind, TokenFile
+from quarterdeck.fronts.http.tokens import CODE_SECONDS, Grant, Kind, Login, TokenFile
+
+COOKIES_TRIED = 8
+PAGE_KEY_HEADER = b"x-quarterdeck-page-key"
+STREAM_PROTOCOL = "quarterdeck"
+"""The WebSocket subprotocol of the stream, for pages: they offer it, and `PAGE_KEY_PROTOCOL` with
+their key, since a page can send no other header there."""
+PAGE_KEY_PROTOCOL = "quarterdeck.page-key."
 
 _CHALLENGE = ((b"www-authenticate", b'Bearer realm="quarterdeck"'),)
 
@@ -84,16 +91,17 @@ class Access:
         """The cookie's name. Cookies know no ports: two hubs on one host need two names."""
         return f"quarterdeck_{self._tokens.install}"
 
-    def cookie_value(self, scope: Scope) -> str | None:
-        """What a browser sent for our cookie."""
+    def cookie_values(self, scope: Scope) -> list[str]:
+        """What a browser sent for our cookie; another server on the host may have set one too."""
         # By hand: the library gives up on a whole header for one odd cookie of another server on
         # the same host, and on localhost there are many of those.
+        found: list[str] = []
         for header in headers_of(scope, b"cookie"):
             for part in header.split(";"):
                 name, _, value = part.strip().partition("=")
                 if name == self.cookie:
-                    return value
-        return None
+                    found.append(value)
+        return found[:COOKIES_TRIED]
 
     def authenticate(self, scope: Scope, visit: Visit) -> Person:
         """Who asks. Raises `Refused`: no token, a wrong one, or too many of those."""
@@ -104,33 +112,49 @@ class Access:
                 raise Refused("unauthorized", "a Bearer token is wanted", headers=_CHALLENGE)
             person = self._tokens.who(token.strip(), kind=Kind.TOKEN)
         else:
-            cookie = self.cookie_value(scope)
-            if cookie is None:
+            cookies = self.cookie_values(scope)
+            if not cookies:
                 raise Refused("unauthorized", "no token and no login", headers=_CHALLENGE)
-            person = self._tokens.who(cookie, kind=Kind.BROWSER)
+            person = self._browser(scope, cookies)
         if person is not None:
             return person  # also while others fail from the same address: it is no guess
         self._refuse_often(self._failed_tokens, visit.address)
         self._failed_tokens.failed(visit.address)
         raise Refused("unauthorized", "the token or login is not valid", headers=_CHALLENGE)
 
+    def _browser(self, scope: Scope, cookies: list[str]) -> Person | None:
+        """Whose browser this is. Raises `Refused` for a cookie that does not come from our pages.
+
+        A browser sends its cookie to every server on the same host, whatever its port. The page key
+        is kept by the page itself, which shares it with nobody on another port.
+        """
+        found = [self._tokens.who(cookie, kind=Kind.BROWSER) for cookie in cookies]
+        people = [person for person in found if person is not None]
+        key = page_key_of(scope)
+        for person in people:
+            if key and self._tokens.has_page_key(person.grant, key):
+                return person
+        if people and not key:
+            raise Refused("page_key_missing", "log in on this page", headers=_CHALLENGE)
+        return None
+
     def is_valid(self, person: Person) -> bool:
         """Whether somebody who got in may stay."""
         return self._tokens.is_valid(person.grant)
 
-    def login(self, code: str, visit: Visit) -> tuple[str, Person]:
-        """Exchange a code for a cookie's value. Raises `Refused`. Writes a file: use a thread."""
+    def login(self, code: str, visit: Visit) -> Login:
+        """Exchange a code for a login. Raises `Refused`. Writes a file: use a thread."""
         self._refuse_often(self._failed_codes, visit.address)
-        found = self._tokens.redeem(code)
+        found = self._tokens.redeem(code, secure=visit.secure)
         if found is None:
             self._failed_codes.failed(visit.address)
             raise Refused("bad_code", "ask for a new link with: quarterdeck token --login")
         self._failed_codes.succeeded(visit.address)
         return found
 
-    def set_cookie(self, value: str, visit: Visit) -> str:
-        """The Set-Cookie header for a login; an empty value ends it."""
-        age = int(BROWSER_SECONDS) if value else 0
+    def set_cookie(self, login: Login | None, visit: Visit) -> str:
+        """The Set-Cookie header for a login; None ends it."""
+        value, age = (login.cookie, int(login.seconds)) if login is not None else ("", 0)
         secure = "; Secure" if visit.secure else ""
         return f"{self.cookie}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict{secure}"
 
@@ -142,6 +166,18 @@ class Access:
                 f"try again in {wait} s",
                 headers=((b"retry-after", wait.encode()),),
             )
+
+
+def page_key_of(scope: Scope) -> str:
+    """The page key that a request or a WebSocket of our pages brings; empty for none."""
+    given = header_of(scope, PAGE_KEY_HEADER)
+    if given is not None:
+        return given.strip()
+    for header in headers_of(scope, b"sec-websocket-protocol"):
+        for offered in header.split(","):
+            if offered.strip().startswith(PAGE_KEY_PROTOCOL):
+                return offered.strip().removeprefix(PAGE_KEY_PROTOCOL)
+    return ""
 
 
 def login_link(base: str, code: str) -> str:

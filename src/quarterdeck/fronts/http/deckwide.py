@@ -29,6 +29,7 @@ from quarterdeck.fronts.http.shapes import (
     AskList,
     EventPage,
     Health,
+    LoggedIn,
     LoginCode,
     MachineList,
     Me,
@@ -87,7 +88,7 @@ async def logout(request: Asking, access: Doors) -> Response[Me]:
     for grant in access.grants():
         if grant.id == person.grant and grant.kind is Kind.BROWSER:
             await anyio.to_thread.run_sync(access.revoke, grant.id)
-    headers = {"Set-Cookie": access.set_cookie("", visit_of(request.scope))}
+    headers = {"Set-Cookie": access.set_cookie(None, visit_of(request.scope))}
     return Response(me(person), headers=headers)
 
 
@@ -97,12 +98,23 @@ async def logout(request: Asking, access: Doors) -> Response[Me]:
     request_max_body_size=LOGIN_LIMIT,
     opt=told(LOGIN_ERRORS, takes=LoginCode, open=True),
 )
-async def login(request: Asking, access: Doors) -> Response[Me]:
-    """Exchange the code of a login link for a cookie. A code works once, for ten minutes."""
+async def login(request: Asking, access: Doors) -> Response[LoggedIn]:
+    """Exchange the code of a login link for a cookie and a page key, of use only together.
+
+    A code works once, for ten minutes.
+    """
     given = await body_of(request, LoginCode)
     visit = visit_of(request.scope)
-    value, person = await anyio.to_thread.run_sync(access.login, given.code, visit)
-    return Response(me(person), headers={"Set-Cookie": access.set_cookie(value, visit)})
+    made = await anyio.to_thread.run_sync(access.login, given.code, visit)
+    told_of = me(made.person)
+    body = LoggedIn(
+        name=told_of.name,
+        role=told_of.role,
+        rights=told_of.rights,
+        expires=told_of.expires,
+        page_key=made.page_key,
+    )
+    return Response(body, headers={"Set-Cookie": access.set_cookie(made, visit)})
 
 
 @get("/healthz", opt=told(OPEN_ERRORS, open=True))

@@ -141,7 +141,7 @@ class Gate:
             return _not_for_pages(scope, self._cli)
         by_cookie = not headers_of(scope, b"authorization")
         self._access.places.check_origin(
-            scope, visit, cookie=by_cookie and self._access.cookie_value(scope) is not None
+            scope, visit, cookie=by_cookie and bool(self._access.cookie_values(scope))
         )
         if path.startswith("/api/"):
             person = self._access.authenticate(scope, visit)

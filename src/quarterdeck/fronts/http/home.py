@@ -48,8 +48,9 @@ def _keep_out_of_git(folder: Path) -> None:
     """Have git pass over the folder: it may lie in somebody's repository, with secrets in it."""
     file = folder / ".gitignore"
     try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write("*\n")
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(b"*\n")
     except FileExistsError:
         return
     except OSError as error:

@@ -37,6 +37,7 @@ logger = logging.getLogger(__name__)
 CODES: dict[str, tuple[int, str]] = {
     "bad_request": (400, "The request cannot be right"),
     "unauthorized": (401, "A token is wanted"),
+    "page_key_missing": (401, "This page has not logged in"),
     "bad_code": (401, "The login code is wrong, used, or too old"),
     "forbidden": (403, "Whoever asks may not do this"),
     "host_not_allowed": (403, "This server is not known by that name"),

@@ -189,6 +189,13 @@ class Me(Fact, omit_defaults=False):
     expires: float | None
 
 
+class LoggedIn(Me):
+    """Whoever has logged in, and the key of the page that did."""
+
+    page_key: str
+    """For the header `X-Quarterdeck-Page-Key`: the cookie alone opens nothing."""
+
+
 class Health(Fact, omit_defaults=False):
     """The server answers."""
 

@@ -1,4 +1,4 @@
-"""A session's events as server-sent events, for clients as simple as `curl` or `EventSource`.
+"""A session's events as server-sent events, for clients as simple as `curl`.
 
 Each event's id is `EPOCH:SEQ`, so that a `Last-Event-ID` of another journal is noticed. Above is
 the route; below is the hub's follower, which reads the journal at the client's own speed.

@@ -6,7 +6,7 @@ The words are in `words`, one client is a `connection`. Above is the gate, which
 
 from __future__ import annotations
 
-from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.access import STREAM_PROTOCOL, Access
 from quarterdeck.fronts.http.asgi import Receive, Scope, Send, refuse_upgrade
 from quarterdeck.fronts.http.connection import Connection, Pace
 from quarterdeck.fronts.http.events import Frames
@@ -39,7 +39,10 @@ class StreamEndpoint:
             await refuse_upgrade(receive, send, refusal.status, encode(refusal), MEDIA_TYPE)
             return
         await receive()  # the connect
-        await send({"type": "websocket.accept"})
+        # A browser that offers protocols gives up unless one of them is taken.
+        offered = scope.get("subprotocols") or ()
+        taken = {"subprotocol": STREAM_PROTOCOL} if STREAM_PROTOCOL in offered else {}
+        await send({"type": "websocket.accept", **taken})
         connection = Connection(self, person, receive, send)
         self._connections.add(connection)
         try:

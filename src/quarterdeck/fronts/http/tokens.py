@@ -31,6 +31,7 @@ logger = logging.getLogger(__name__)
 
 CODE_SECONDS = 600.0  # a login link is opened at once, or is asked for again
 BROWSER_SECONDS = 90 * 86400.0
+OPEN_OWNER_SECONDS = 30 * 86400.0  # without TLS, for who may do everything
 BROWSERS_KEPT = 200  # the oldest logins go first: the file stays small whatever happens
 NAME_LIMIT = 64
 
@@ -57,6 +58,17 @@ class Grant(Fact):
     digest: str
     made: float
     expires: float | None = None
+    page: str = ""
+    """For a browser: the keyed hash of its page key, without which the cookie opens nothing."""
+
+
+class Login(Fact):
+    """What a code was exchanged for. `page_key` is for the page, which keeps it by its origin."""
+
+    cookie: str
+    page_key: str
+    seconds: float
+    person: Person
 
 
 class _Contents(Fact):
@@ -96,6 +108,13 @@ class TokenFile:
             return None
         return Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
 
+    def has_page_key(self, grant_id: str, key: str) -> bool:
+        """Whether this is the page key of a browser's grant."""
+        contents = self._fresh()
+        named = next((grant for grant in contents.grants if grant.id == grant_id), None)
+        wanted = named.page if named is not None and named.page else "0" * 64
+        return hmac.compare_digest(_digest(contents.key, key), wanted)
+
     def is_valid(self, grant_id: str) -> bool:
         """Whether a grant has neither been taken back nor run out."""
         return grant_id in self.valid()
@@ -112,20 +131,21 @@ class TokenFile:
             self._write(contents, (*contents.grants, grant))
         return token
 
-    def redeem(self, code: str) -> tuple[str, Person] | None:
+    def redeem(self, code: str, *, secure: bool) -> Login | None:
         """Exchange a code for a browser's token: once. None for a wrong, old or used one."""
         with self._changing() as contents:
             used = self._find(contents, code, Kind.CODE)
             if used is None:
                 return None
-            token, grant = self._new(
-                contents, used.name, used.role, Kind.BROWSER, seconds=BROWSER_SECONDS
-            )
+            shorter = used.role is Role.OWNER and not secure
+            seconds = OPEN_OWNER_SECONDS if shorter else BROWSER_SECONDS
+            token, grant = self._new(contents, used.name, used.role, Kind.BROWSER, seconds=seconds)
+            page_key = secrets.token_urlsafe(_SECRET_BYTES)
+            grant = msgspec.structs.replace(grant, page=_digest(contents.key, page_key))
             rest = tuple(other for other in contents.grants if other.id != used.id)
             self._write(contents, (*rest, grant))
-        return token, Person(
-            name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires
-        )
+        person = Person(name=grant.name, role=grant.role, grant=grant.id, expires=grant.expires)
+        return Login(cookie=token, page_key=page_key, seconds=seconds, person=person)
 
     def revoke(self, grant_id: str) -> None:
         """Take a grant back. Raises `NotFound`."""

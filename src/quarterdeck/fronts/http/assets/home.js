@@ -1,6 +1,7 @@
 // Says whether this browser is logged in.
 async function loginState() {
-  const response = await fetch("/api/whoami");
+  const key = localStorage.getItem("quarterdeck.page-key");
+  const response = await fetch("/api/whoami", { headers: key ? { "X-Quarterdeck-Page-Key": key } : {} });
   if (response.ok) {
     const me = await response.json();
     return `You are logged in as ${me.name} (${me.role}).`;

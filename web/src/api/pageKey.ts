@@ -1,0 +1,30 @@
+// The page key: what proves to the hub that a request comes from this page. The browser sends the
+// login's cookie to every server on this host, whatever its port; this key stays with our origin.
+// The login page puts it here (`login.js`), and `early.js` reads it by the same name.
+const NAME = "quarterdeck.page-key";
+const HEADER = "X-Quarterdeck-Page-Key";
+const PROTOCOL = "quarterdeck";
+
+function pageKey(): string {
+  try {
+    return globalThis.localStorage?.getItem(NAME) ?? "";
+  } catch {
+    return ""; // a browser that keeps nothing: the hub says that nobody is logged in
+  }
+}
+
+export function forgetPageKey(): void {
+  globalThis.localStorage?.removeItem(NAME);
+}
+
+/** What a request says beside the cookie. */
+export function keyHeaders(): Record<string, string> {
+  const key = pageKey();
+  return key ? { [HEADER]: key } : {};
+}
+
+/** The same for a WebSocket, which can say nothing else than which protocols it knows. */
+export function keyProtocols(): string[] {
+  const key = pageKey();
+  return key ? [PROTOCOL, `${PROTOCOL}.page-key.${key}`] : [];
+}
