@@ -120,6 +120,7 @@ async def test_several_questions_wait_and_are_answered_in_any_order(
     assert not (seat.work / "one").exists()
     await page.keyboard.press("g")
     await expect(screen.card).to_be_focused()
+    await screen.keys_act()
     await page.keyboard.press("y")
     await screen.hears("done one")
     await expect(waits).to_have_count(0)
@@ -202,7 +203,8 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     for button in await viewer.card.get_by_role("button").all():
         if await button.inner_text() != "Copy":
             await expect(button).to_be_disabled()
-    await viewer.card.focus()
+    await viewer.card.locator(".who").click()
+    await viewer.keys_act()
     await viewer.page.keyboard.press("y")
     await expect(viewer.composer).to_have_count(0)
     await expect(viewer.page.locator(".composer")).to_have_text("You may look, and not steer.")

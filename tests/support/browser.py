@@ -24,6 +24,7 @@ SCREENS = ROOT / ".cache" / "screens"
 """Screenshots are build output: kept to be looked at, and not in the repository."""
 SECONDS = 30.0
 DESKTOP = {"width": 1280, "height": 800}
+WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 EVERY_RULE = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']"
@@ -81,6 +82,10 @@ class Screen:
         """The open question in the story."""
         return self.story.locator(".ask[data-state='open']")
 
+    async def keys_act(self) -> None:
+        """Wait until keys answer the question that a person is in."""
+        await expect(self.page.locator(".ask[data-keys='ready']")).to_have_count(1)
+
     async def say(self, text: str) -> None:
         """Write to the agent, and send it."""
         await self.composer.fill(text)
@@ -111,8 +116,8 @@ class Screen:
 
 
 @contextlib.asynccontextmanager
-async def chromium() -> AsyncIterator[Browser]:
-    """A browser with nothing of anybody's in it."""
+async def chromium(*args: str) -> AsyncIterator[Browser]:
+    """A browser with nothing of anybody's in it, started with these arguments."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     assert program is not None, "no Chromium: run make test, which installs it"
     # A socket of the browser is in its folder, and a socket's path has no more than 107 letters.
@@ -121,7 +126,7 @@ async def chromium() -> AsyncIterator[Browser]:
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(
                 executable_path=program,
-                args=["--no-sandbox", "--disable-dev-shm-usage"],
+                args=["--no-sandbox", "--disable-dev-shm-usage", *args],
                 env={**environment},
             )
             try:

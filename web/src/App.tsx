@@ -5,6 +5,8 @@ import { Sidebar } from "./fleet/Sidebar";
 import { Tabs } from "./fleet/Tabs";
 import { SessionPage } from "./session/SessionPage";
 import { store, useDeck } from "./state/store";
+import { Boundary } from "./ui/Boundary";
+import { Faults } from "./ui/Faults";
 import { Notices } from "./ui/Notices";
 
 const Usage = lazy(() => import("./panels/Usage"));
@@ -21,33 +23,44 @@ export function App() {
     return () => store.stop();
   }, []);
   if (stranger) return <Stranger />;
+  // Each of these by itself: what cannot be shown takes nothing else with it.
   return (
     <>
       <Offline />
       <Notices />
+      <Faults />
       <Keys />
       <div className="frame" data-place={location === "/" ? "home" : "page"}>
-        <Sidebar />
+        <Boundary what="list of sessions">
+          <Sidebar />
+        </Boundary>
         <main>
-          <Tabs />
-          <Suspense fallback={null}>
-            <Switch>
-              <Route path="/s/:id">{({ id }) => <SessionPage id={decodeURIComponent(id)} />}</Route>
-              <Route path="/usage" component={Usage} />
-              <Route path="/policy" component={Policy} />
-              <Route path="/machines" component={Machines} />
-              <Route path="/settings" component={Settings} />
-              <Route path="/search" component={Search} />
-              <Route>
-                <div className="empty-state">
-                  <h1>Quarterdeck</h1>
-                  <p>
-                    Choose a session, or begin one. Who waits for you stands at the top of the list.
-                  </p>
-                </div>
-              </Route>
-            </Switch>
-          </Suspense>
+          <Boundary what="row of tabs">
+            <Tabs />
+          </Boundary>
+          <Boundary what="page" raw={location}>
+            <Suspense fallback={null}>
+              <Switch>
+                <Route path="/s/:id">
+                  {({ id }) => <SessionPage id={decodeURIComponent(id)} />}
+                </Route>
+                <Route path="/usage" component={Usage} />
+                <Route path="/policy" component={Policy} />
+                <Route path="/machines" component={Machines} />
+                <Route path="/settings" component={Settings} />
+                <Route path="/search" component={Search} />
+                <Route>
+                  <div className="empty-state">
+                    <h1>Quarterdeck</h1>
+                    <p>
+                      Choose a session, or begin one. Who waits for you stands at the top of the
+                      list.
+                    </p>
+                  </div>
+                </Route>
+              </Switch>
+            </Suspense>
+          </Boundary>
         </main>
       </div>
     </>

@@ -1,8 +1,16 @@
-import { memo, type ReactNode, useEffect, useRef } from "react";
+import {
+  memo,
+  type ReactNode,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useSyncExternalStore,
+} from "react";
 import type { Answer, AskOpened } from "../api/types";
 import { useShort } from "../session/folder";
 import { LEFT } from "../state/entries";
 import { isObject, text } from "../state/lines";
+import { lookup } from "../state/lookup";
 import { store, useDeck } from "../state/store";
 import type { Settled } from "../state/story";
 import { ago, duration, moment } from "../ui/format";
@@ -10,6 +18,7 @@ import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { useNow } from "../ui/useNow";
 import { ElicitationForm } from "./ElicitationForm";
+import { guard } from "./keyGuard";
 import { PermissionForm } from "./PermissionForm";
 import { PlanForm } from "./PlanForm";
 import { QuestionsForm } from "./QuestionsForm";
@@ -65,7 +74,7 @@ export const AskCard = memo(function AskCard(props: {
       <p className="who">
         <span>
           {opened.agent ? `The subagent ${withMarks(opened.agent)}` : "The agent"}{" "}
-          {WORDS[opened.ask_kind]}
+          {lookup(WORDS, opened.ask_kind) ?? "asks"}
         </span>
         <time dateTime={new Date(props.at).toISOString()} title={moment(props.at)}>
           {ago(props.at, now)}
@@ -91,19 +100,23 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
   const place = useRef<HTMLElement>(null);
   const { opened } = props;
   const title = useShort(askTitle(opened));
-  // Keys go to the card that a person is in; a card that opens takes no focus from anybody.
+  const ready = useSyncExternalStore(guard.subscribe, () => guard.ready(place.current));
+  const hint = useSyncExternalStore(guard.subscribe, () => guard.hint(place.current));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is asked and how it stands
+  useLayoutEffect(() => {
+    const card = place.current;
+    if (!card) return;
+    // The button that was pressed goes away: whoever uses keys stays at the card.
+    const inside = document.activeElement !== card && card.contains(document.activeElement);
+    if (props.state !== "open" && inside) card.focus({ preventScroll: true });
+    guard.changed(card);
+  }, [opened, props.state]);
   useEffect(() => {
     const card = place.current;
-    if (!card || props.state !== "open") return;
-    const pressed = (event: KeyboardEvent): void => {
-      const typing =
-        event.target instanceof HTMLElement && event.target.matches("input, textarea, select");
-      if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      card.querySelector<HTMLButtonElement>(`button[data-key="${event.key}"]:enabled`)?.click();
+    return () => {
+      if (card) guard.leave(card);
     };
-    card.addEventListener("keydown", pressed);
-    return () => card.removeEventListener("keydown", pressed);
-  }, [props.state]);
+  }, []);
   return (
     <section
       ref={place}
@@ -111,6 +124,7 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       data-kind={opened.ask_kind}
       data-state={props.state}
       data-ask={opened.ask}
+      data-keys={ready ? "ready" : undefined}
       aria-label={`Question: ${withMarks(title)}`}
       tabIndex={-1}
     >
@@ -120,6 +134,11 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
         </h3>
       )}
       {props.children}
+      {props.state === "open" && (
+        <p className="again" role="status">
+          {hint}
+        </p>
+      )}
     </section>
   );
 }
@@ -145,9 +164,10 @@ function isStalePlan(opened: AskOpened, settled: Settled): boolean {
 function settledWords({ how, by, allowed, waited, answer }: Settled): string {
   if (by === undefined) return `${how[0]?.toUpperCase() ?? ""}${how.slice(1)}.`;
   const given = isObject(answer) ? answer : {};
-  const scope = SCOPES[text(given.scope)] ?? "";
+  const scope = lookup(SCOPES, text(given.scope)) ?? "";
   const edited = given.input !== undefined && given.input !== null ? ", changed," : "";
-  const word = WAYS[text(given.choice) || text(given.action)] ?? ANSWERS[text(given.answer)];
+  const word =
+    lookup(WAYS, text(given.choice) || text(given.action)) ?? lookup(ANSWERS, text(given.answer));
   const done = word ?? (allowed ? "Allowed" : "Denied");
   const after = waited !== undefined && waited >= 1000 ? ` after ${duration(waited)}` : "";
   return `${done}${edited}${scope} by ${by}${after}.`;

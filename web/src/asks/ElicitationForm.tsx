@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { Answer } from "../api/types";
 import { isObject, type Obj, text } from "../state/lines";
+import { lookup } from "../state/lookup";
 import { Marked } from "../ui/Marked";
 import { hasMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
@@ -49,7 +50,7 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
       fields.filter((one) => one.given !== undefined).map((one) => [one.name, one.given]),
     ),
   );
-  const complete = fields.every((one) => !one.required || values[one.name] !== undefined);
+  const complete = fields.every((one) => !one.required || lookup(values, one.name) !== undefined);
   const settle = (action: "accept" | "decline" | "cancel"): void =>
     answer(
       (action === "accept"
@@ -93,7 +94,7 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
           </span>
           <Input
             field={one}
-            value={values[one.name]}
+            value={lookup(values, one.name)}
             onChange={(value) => setValues({ ...values, [one.name]: value })}
           />
         </label>

@@ -1,12 +1,15 @@
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { wordsOf } from "../api/http";
 import type { Answer } from "../api/types";
 import { MOST } from "../session/Diff";
+import { takeFocus } from "../ui/focus";
 import { Marked } from "../ui/Marked";
 import { escapedJson, withMarks } from "../ui/marks";
+import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
 import { CallContent, SmallContent } from "./Content";
 import { contentOf, fitsInList, hiddenLines } from "./content";
+import { guard, OPEN_CARD } from "./keyGuard";
 import { OpenAsk } from "./OpenAsk";
 import { alwaysRulesOf, inputOf, sessionRulesOf } from "./request";
 
@@ -27,6 +30,13 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   const [draft, setDraft] = useState(() => escapedJson(JSON.stringify(input, null, 2)));
   const [wrong, setWrong] = useState("");
   const [reason, setReason] = useState("");
+  const part = useRef<HTMLDivElement>(null);
+  const back = (): void => {
+    const card = part.current?.closest<HTMLElement>(OPEN_CARD);
+    if (card) guard.back(card);
+    setOpen(undefined);
+  };
+  useEscape(open !== undefined, back);
   const always = alwaysRulesOf(opened);
   const session = sessionRulesOf(opened);
   const allow = (scope: Scope): void => answer({ answer: "allow", scope } as Answer);
@@ -52,10 +62,11 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
         />
       )}
       {open === "edit" && (
-        <div className="edit">
+        <div className="edit" ref={part}>
           <label>
             What it is run with instead
             <textarea
+              ref={takeFocus}
               value={draft}
               rows={Math.min(14, draft.split("\n").length + 1)}
               spellCheck={false}
@@ -67,17 +78,22 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
             <button type="button" className="primary" disabled={busy} onClick={allowEdited}>
               Allow this instead
             </button>
-            <button type="button" onClick={() => setOpen(undefined)}>
+            <button type="button" onClick={back}>
               Back
             </button>
           </div>
         </div>
       )}
       {open === "deny" && (
-        <div className="edit">
+        <div className="edit" ref={part}>
           <label>
             Why not? The agent reads this.
-            <textarea value={reason} rows={2} onChange={(event) => setReason(event.target.value)} />
+            <textarea
+              ref={takeFocus}
+              value={reason}
+              rows={2}
+              onChange={(event) => setReason(event.target.value)}
+            />
           </label>
           <div className="buttons">
             <button
@@ -95,7 +111,7 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
             >
               Deny and stop
             </button>
-            <button type="button" onClick={() => setOpen(undefined)}>
+            <button type="button" onClick={back}>
               Back
             </button>
           </div>
@@ -120,7 +136,8 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
               <button
                 type="button"
                 data-key="s"
-                title={`Key: s. Adds for the session: ${withMarks(session.join(", "))}`}
+                data-twice="allow for the session"
+                title={`Key: s, twice. Adds for the session: ${withMarks(session.join(", "))}`}
                 disabled={busy || !mayAllow}
                 onClick={() => allow("session")}
               >
@@ -129,7 +146,8 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
               <button
                 type="button"
                 data-key="a"
-                title={`Key: a. Adds for always: ${withMarks(always.join(", "))}`}
+                data-twice="allow always"
+                title={`Key: a, twice. Adds for always: ${withMarks(always.join(", "))}`}
                 disabled={busy || !mayAllow}
                 onClick={() => allow("always")}
               >

@@ -1,9 +1,12 @@
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Markdown } from "../markdown/Markdown";
+import { takeFocus } from "../ui/focus";
 import { plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
+import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
+import { guard, OPEN_CARD } from "./keyGuard";
 import { OpenAsk } from "./OpenAsk";
 import { askTitle } from "./request";
 
@@ -42,7 +45,17 @@ export function feedbackOf(comments: readonly Comment[], more: string): string {
 /** A plan: four ways on, and comments at any part of it. */
 export function PlanForm({ opened, busy, compact, answer }: FormProps) {
   const [comments, setComments] = useState<Record<number, string>>({});
-  const [asking, setAsking] = useState<number>();
+  const [asking, setAsking] = useState<{ part: number }>();
+  const field = useRef<HTMLTextAreaElement>(null);
+  // Also when its field is there already: whoever presses «Comment» is about to write.
+  useEffect(() => {
+    if (asking && document.activeElement !== field.current) takeFocus(field.current);
+  }, [asking]);
+  useEscape(asking !== undefined, () => {
+    const card = field.current?.closest<HTMLElement>(OPEN_CARD);
+    if (card) guard.back(card);
+    setAsking(undefined);
+  });
   const [more, setMore] = useState("");
   const parts = partsOf(opened.plan ?? "");
   const given = Object.entries(comments)
@@ -62,16 +75,19 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
               <button
                 type="button"
                 className="ghost small comment"
-                onClick={() => setAsking(asking === index ? undefined : index)}
+                onClick={() => setAsking({ part: index })}
               >
                 {comments[index]?.trim() ? "1 comment" : "Comment"}
                 <span className="visually-hidden"> on: {withMarks(part.slice(0, 60))}</span>
               </button>
-              {(asking === index || comments[index]?.trim()) && (
+              {(asking?.part === index || comments[index]?.trim()) && (
                 <textarea
+                  ref={asking?.part === index ? field : undefined}
                   aria-label={`Your comment on part ${index + 1}`}
                   rows={2}
                   value={comments[index] ?? ""}
+                  // The field that is written in stays, also while it is empty.
+                  onFocus={() => asking?.part !== index && setAsking({ part: index })}
                   onChange={(event) => setComments({ ...comments, [index]: event.target.value })}
                 />
               )}
@@ -98,7 +114,8 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
               type="button"
               className="primary"
               data-key="1"
-              title="Key: 1"
+              data-twice="approve the plan and accept edits"
+              title="Key: 1, twice"
               disabled={busy}
               onClick={() => choose("auto")}
             >
@@ -107,7 +124,8 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
             <button
               type="button"
               data-key="2"
-              title="Key: 2"
+              data-twice="approve the plan and be asked about every call"
+              title="Key: 2, twice"
               disabled={busy}
               onClick={() => choose("manual")}
             >
@@ -116,7 +134,8 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
             <button
               type="button"
               data-key="3"
-              title="Key: 3"
+              data-twice="approve the plan in a new conversation"
+              title="Key: 3, twice"
               disabled={busy}
               onClick={() => choose("fresh")}
             >
@@ -128,7 +147,8 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
           <button
             type="button"
             data-key="4"
-            title="Key: 4. Sends your comments back"
+            data-twice="send your comments back"
+            title="Key: 4, twice. Sends your comments back"
             disabled={busy || !feedback}
             onClick={() => choose("revise")}
           >
@@ -141,7 +161,8 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
           type="button"
           className="danger"
           data-key="5"
-          title="Key: 5"
+          data-twice="reject the plan"
+          title="Key: 5, twice"
           disabled={busy}
           onClick={() => choose("reject")}
         >

@@ -1,23 +1,26 @@
 import { useState } from "react";
+import { lookup } from "../state/lookup";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
 import { type Question, questionsOf } from "./request";
 
-type Picked = Record<string, { labels: string[]; other: string }>;
+/** By the text of the question. */
+type Picked = Readonly<Record<string, { labels: string[]; other: string }>>;
+const NOTHING = { labels: [], other: "" };
 
 /** What goes to the agent: a label, several, or the person's own words, by the question's text. */
 export function answersOf(
   questions: readonly Question[],
   picked: Picked,
 ): Record<string, string | string[]> {
-  const answers: Record<string, string | string[]> = {};
+  const answers = new Map<string, string | string[]>();
   for (const { question, multiSelect } of questions) {
-    const { labels, other } = picked[question] ?? { labels: [], other: "" };
+    const { labels, other } = lookup(picked, question) ?? NOTHING;
     const all = other.trim() ? [...labels, other.trim()] : labels;
-    if (all.length) answers[question] = multiSelect ? all : (all.at(-1) ?? "");
+    if (all.length) answers.set(question, multiSelect ? all : (all.at(-1) ?? ""));
   }
-  return answers;
+  return Object.fromEntries(answers);
 }
 
 /** Questions with choices, several choices, or words of one's own. */
@@ -26,16 +29,17 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
   const [picked, setPicked] = useState<Picked>({});
   const answers = answersOf(questions, picked);
   const pick = (one: Question, label: string): void => {
-    const { labels, other } = picked[one.question] ?? { labels: [], other: "" };
+    const { labels, other } = lookup(picked, one.question) ?? NOTHING;
     const next = one.multiSelect
       ? labels.includes(label)
         ? labels.filter((given) => given !== label)
         : [...labels, label]
       : [label];
-    setPicked({ ...picked, [one.question]: { labels: next, other: one.multiSelect ? other : "" } });
+    const kept = one.multiSelect ? other : "";
+    setPicked({ ...picked, [one.question]: { labels: next, other: kept } });
   };
   const write = (one: Question, other: string): void => {
-    const labels = one.multiSelect ? (picked[one.question]?.labels ?? []) : [];
+    const labels = one.multiSelect ? (lookup(picked, one.question)?.labels ?? []) : [];
     setPicked({ ...picked, [one.question]: { labels, other } });
   };
   return (
@@ -60,7 +64,7 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
               <input
                 type={one.multiSelect ? "checkbox" : "radio"}
                 name={`${opened.ask}/${one.question}`}
-                checked={picked[one.question]?.labels.includes(option.label) ?? false}
+                checked={lookup(picked, one.question)?.labels.includes(option.label) ?? false}
                 onChange={() => pick(one, option.label)}
               />
               <span>
@@ -86,7 +90,7 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
             <input
               type="text"
               placeholder="Something else …"
-              value={picked[one.question]?.other ?? ""}
+              value={lookup(picked, one.question)?.other ?? ""}
               onChange={(event) => write(one, event.target.value)}
             />
           </label>

@@ -2,6 +2,7 @@ import { useContext } from "react";
 import type { AskOpened } from "../api/types";
 import { Countdown } from "../session/EntryRow";
 import { Folder } from "../session/folder";
+import { lookup } from "../state/lookup";
 import { duration } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { reasonsOf } from "./request";
@@ -45,7 +46,7 @@ export function Why({ opened, at }: { opened: AskOpened; at: number }) {
           It waits {duration(wait * 1000)}.
           <Countdown
             until={at + wait * 1000}
-            words={`Without an answer ${THEN[opened.then ?? "deny"] ?? opened.then}`}
+            words={`Without an answer ${lookup(THEN, opened.then ?? "deny") ?? opened.then}`}
           />
         </p>
       )}

@@ -4,7 +4,9 @@ import type { Session } from "../api/types";
 import { AskCard } from "../asks/AskCard";
 import { nameOf } from "../state/fleet";
 import { grouped, type Show } from "../state/groups";
+import { lookup } from "../state/lookup";
 import { store, useDeck } from "../state/store";
+import { Boundary } from "../ui/Boundary";
 import { ago, cost, plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
@@ -79,7 +81,9 @@ export function Sidebar() {
                   <Link href={`/s/${encodeURIComponent(ask.session)}`} className="from">
                     <Marked text={session ? nameOf(session) : ask.session} />
                   </Link>
-                  <AskCard opened={ask.opened} at={ask.at} compact />
+                  <Boundary what="question" raw={ask.opened}>
+                    <AskCard opened={ask.opened} at={ask.at} compact />
+                  </Boundary>
                 </div>
               );
             })}
@@ -90,12 +94,13 @@ export function Sidebar() {
             <Place place={place} />
             <ul>
               {sessions.map((session) => (
-                <Row
-                  key={session.session}
-                  session={session}
-                  pinned={pins.has(session.session)}
-                  onPin={() => pin(session.session)}
-                />
+                <Boundary key={session.session} what="session" raw={session}>
+                  <Row
+                    session={session}
+                    pinned={pins.has(session.session)}
+                    onPin={() => pin(session.session)}
+                  />
+                </Boundary>
               ))}
             </ul>
           </section>
@@ -162,7 +167,7 @@ function Row(props: { session: Session; pinned: boolean; onPin: () => void }) {
   const { session } = props;
   const [location] = useLocation();
   const now = useNow();
-  const seen = useDeck((deck) => deck.seen[session.session] ?? 0);
+  const seen = useDeck((deck) => lookup(deck.seen, session.session) ?? 0);
   const here = location === `/s/${encodeURIComponent(session.session)}`;
   const unread = !here && session.head > seen && session.state !== "starting";
   return (

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { nameOf } from "../state/fleet";
+import { lookup } from "../state/lookup";
 import { store, useDeck } from "../state/store";
 import { closed, keepTabs, keptTabs, opened, rotated } from "../state/tabs";
 import { Marked } from "../ui/Marked";
@@ -56,7 +57,7 @@ export function Tabs() {
         {shown.map((id) => {
           const session = fleet.get(id);
           if (!session) return null;
-          const unread = id !== here && session.head > (seen[id] ?? 0);
+          const unread = id !== here && session.head > (lookup(seen, id) ?? 0);
           return (
             <li key={id} data-here={id === here || undefined} data-unread={unread || undefined}>
               <Link href={pathOf(id)} aria-current={id === here ? "page" : undefined}>

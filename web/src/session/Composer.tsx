@@ -3,11 +3,14 @@ import type { Session } from "../api/types";
 import { draftOf, keepDraft } from "../state/drafts";
 import { type Opened, store, useDeck } from "../state/store";
 import type { PromptEntry } from "../state/story";
+import { takeFocus } from "../ui/focus";
 import { newId } from "../ui/format";
+import { useEscape } from "../ui/useEscape";
 import { Menu, type MenuItem, matching, wordAt } from "./menu";
 import { Pictures, usePictures } from "./pictures";
 import { Switches } from "./Switches";
 
+const NONE: MenuItem[] = [];
 const BUSY = new Set(["working", "waiting for you", "compacting", "retrying", "rate limited"]);
 
 /** Where a person writes to the agent. */
@@ -18,6 +21,9 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
   const [at, setAt] = useState(0);
   const [chosen, setChosen] = useState(0);
   const [files, setFiles] = useState<MenuItem[]>([]);
+  const [writing, setWriting] = useState(false);
+  /** Where the word begins whose menu was closed: it stays closed until another word is begun. */
+  const [closed, setClosed] = useState<number>();
   const area = useRef<HTMLTextAreaElement>(null);
   const pictures = usePictures();
   const maySteer = useDeck((deck) => deck.me?.rights.includes("steer") ?? false);
@@ -47,7 +53,11 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
       clearTimeout(timer);
     };
   }, [id, word?.sign, word?.text]);
-  const items = word?.sign === "/" ? matching(opened.story.commands, word.text) : word ? files : [];
+  const fitting =
+    word?.sign === "/" ? matching(opened.story.commands, word.text) : word ? files : [];
+  const items = writing && word?.start !== closed ? fitting : NONE;
+  useEscape(items.length > 0, () => setClosed(word?.start));
+  if (!word && closed !== undefined) setClosed(undefined);
 
   const take = (item: MenuItem): void => {
     if (!word) return;
@@ -94,7 +104,7 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       send();
-    } else if (event.key === "Escape" && busy) {
+    } else if (event.key === "Escape" && busy && !event.repeat) {
       void store.command("session.interrupt", { session: id });
     } else if (event.key === "ArrowUp" && (text === "" || back > 0)) {
       event.preventDefault();
@@ -127,6 +137,8 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
             setAt(event.target.selectionStart);
           }}
           onSelect={(event) => setAt(event.currentTarget.selectionStart)}
+          onFocus={() => setWriting(true)}
+          onBlur={() => setWriting(false)}
           onKeyDown={pressed}
           onPaste={pictures.onPaste}
         />
@@ -166,6 +178,7 @@ export function Composer({ session, opened }: { session: Session; opened: Opened
 /** Prompts that wait for their turn: each can be changed or taken back. */
 function Queue({ session, queued }: { session: string; queued: PromptEntry[] }) {
   const [changing, setChanging] = useState<{ id: string; text: string }>();
+  useEscape(changing !== undefined, () => setChanging(undefined));
   return (
     <ul className="queue" aria-label="Queued prompts">
       {queued.map((prompt) => (
@@ -183,6 +196,7 @@ function Queue({ session, queued }: { session: string; queued: PromptEntry[] }) 
               }}
             >
               <textarea
+                ref={takeFocus}
                 aria-label="Change the prompt"
                 value={changing.text}
                 onChange={(event) => setChanging({ id: prompt.id, text: event.target.value })}

@@ -11,16 +11,27 @@ import type {
   TurnEntry,
 } from "../state/story";
 import { useVoice } from "../state/voices";
+import { Boundary, Unshown } from "../ui/Boundary";
 import { clock, cost, duration, moment, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { useNow } from "../ui/useNow";
 import { ToolRow } from "./ToolRow";
 
-/** One entry of a story. */
-export const EntryRow = memo(function EntryRow(props: {
+interface RowProps {
   entry: Entry;
   threads: ReadonlyMap<string, readonly Entry[]>;
-}) {
+}
+
+/** One entry of a story; one that cannot be drawn takes no other with it. */
+export const EntryRow = memo(function EntryRow(props: RowProps) {
+  return (
+    <Boundary what="entry" raw={props.entry}>
+      <Row {...props} />
+    </Boundary>
+  );
+});
+
+function Row(props: RowProps) {
   const { entry } = props;
   switch (entry.kind) {
     case "prompt":
@@ -45,8 +56,10 @@ export const EntryRow = memo(function EntryRow(props: {
       return <Turn entry={entry} />;
     case "ask":
       return <AskCard opened={entry.opened} settled={entry.settled} at={entry.at} />;
+    case "unshown":
+      return <Unshown what="event" raw={entry.raw} error={entry.error} />;
   }
-});
+}
 
 /** Words, as they come or as they came: only who shows them is drawn while they come. */
 function Said({ entry }: { entry: TextEntry | ThinkingEntry }) {

@@ -1,14 +1,18 @@
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { wordsOf } from "../api/http";
 import type { Session } from "../api/types";
 import { archive } from "../fleet/Sidebar";
 import { detailOf, folderOf, nameOf } from "../state/fleet";
 import { store, useDeck, useRights } from "../state/store";
+import { Boundary } from "../ui/Boundary";
+import { takeFocus } from "../ui/focus";
 import { cost } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { StateBadge } from "../ui/StateBadge";
+import { useEscape } from "../ui/useEscape";
+import { useMenu } from "../ui/useMenu";
 import { Composer } from "./Composer";
 import { Folder } from "./folder";
 import { Timeline } from "./Timeline";
@@ -43,12 +47,22 @@ export function SessionPage({ id }: { id: string }) {
               {opened.error}
             </p>
           )}
-          {opened && <Timeline key={id} session={id} opened={opened} />}
-          {opened && <Composer key={`composer:${id}`} session={session} opened={opened} />}
+          {opened && (
+            <Boundary key={id} what="story" raw={opened}>
+              <Timeline session={id} opened={opened} />
+            </Boundary>
+          )}
+          {opened && (
+            <Boundary key={`composer:${id}`} what="field to write in" raw={session}>
+              <Composer session={session} opened={opened} />
+            </Boundary>
+          )}
         </div>
         {panel && opened && (
           <Suspense fallback={<div className="panel" />}>
-            <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
+            <Boundary what="panel" raw={session}>
+              <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
+            </Boundary>
           </Suspense>
         )}
       </div>
@@ -61,13 +75,14 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
   const [naming, setNaming] = useState(false);
   const [error, setError] = useState("");
   const [, go] = useLocation();
-  const more = useRef<HTMLDetailsElement>(null);
+  const more = useMenu();
+  useEscape(naming, () => setNaming(false));
   const rights = useRights();
   const steer = rights.includes("steer");
   const manage = rights.includes("manage");
   const chosen = (does: () => void): (() => void) => {
     return () => {
-      if (more.current) more.current.open = false;
+      more.close();
       does();
     };
   };
@@ -99,7 +114,7 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
               setNaming(false);
             }}
           >
-            <input name="name" aria-label="Name" defaultValue={nameOf(session)} />
+            <input ref={takeFocus} name="name" aria-label="Name" defaultValue={nameOf(session)} />
             <button type="submit" className="small">
               Save
             </button>
@@ -136,7 +151,7 @@ function Head(props: { session: Session; panel: boolean; onPanel: () => void }) 
             Stop
           </button>
         )}
-        <details className="more" ref={more}>
+        <details className="more" ref={more.place} onToggle={more.toggled}>
           <summary className="button small" aria-label="More">
             ⋯
           </summary>

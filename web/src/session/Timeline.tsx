@@ -1,5 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { guard, isField } from "../asks/keyGuard";
 import type { LiveBlock } from "../state/live";
 import type { Opened } from "../state/store";
 import { store } from "../state/store";
@@ -94,8 +95,9 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     const timer = setTimeout(() => {
       const card = place.current?.querySelector<HTMLElement>(`[data-ask="${CSS.escape(wanted)}"]`);
       if (!card) return;
-      card.focus();
       reached(wanted);
+      // Whoever writes by now is not taken out of the field.
+      if (!isField(document.activeElement)) guard.arrived(card);
     }, 50);
     return () => clearTimeout(timer);
   }, [wanted, entries, rows]);

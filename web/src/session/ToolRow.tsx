@@ -3,6 +3,7 @@ import { Members, Says } from "../asks/Content";
 import { contentOf } from "../asks/content";
 import { Markdown } from "../markdown/Markdown";
 import { imagesOf, isObject, plainText, text } from "../state/lines";
+import { lookup } from "../state/lookup";
 import type { Entry, Task, Todo, ToolEntry } from "../state/story";
 import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf, toolName } from "../state/tools";
 import { duration, plural, tokens } from "../ui/format";
@@ -36,7 +37,7 @@ export const ToolRow = memo(function ToolRow(props: {
         <span className="title">{title !== entry.name && <Marked text={title} code />}</span>
         {refused && (
           <span className="verdict">
-            {WORDS[refused.verdict] ?? refused.verdict} by {refused.by}
+            {lookup(WORDS, refused.verdict) ?? refused.verdict} by {refused.by}
           </span>
         )}
         <span className="when">
@@ -50,7 +51,7 @@ export const ToolRow = memo(function ToolRow(props: {
           <Body entry={entry} />
           {entry.verdict && (
             <p className="why">
-              {WORDS[entry.verdict.verdict] ?? entry.verdict.verdict} by {entry.verdict.by}
+              {lookup(WORDS, entry.verdict.verdict) ?? entry.verdict.verdict} by {entry.verdict.by}
               {entry.verdict.reasons.length > 0 && (
                 <>
                   : <Marked text={entry.verdict.reasons.join("; ")} />
@@ -194,7 +195,8 @@ export function Todos({ raw }: { raw: unknown }) {
     <ul className="todos">
       {todos.map((todo) => (
         <li key={todo.content} data-status={todo.status}>
-          <span aria-hidden="true">{MARKS[todo.status] ?? "○"}</span> <Marked text={todo.content} />
+          <span aria-hidden="true">{lookup(MARKS, todo.status) ?? "○"}</span>{" "}
+          <Marked text={todo.content} />
           <span className="visually-hidden">, {todo.status.replace("_", " ")}</span>
         </li>
       ))}

@@ -6,6 +6,7 @@ import {
   type ThemedToken,
 } from "shiki/core";
 import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
+import { lookup } from "../state/lookup";
 import type { Piece } from "./colours";
 
 const LANGUAGES = {
@@ -68,8 +69,8 @@ function maker(): Promise<HighlighterCore> {
 export function languageOf(name: string | undefined): Language | undefined {
   if (!name) return undefined;
   const ending = name.split(".").at(-1)?.toLowerCase() ?? "";
-  if (ending in LANGUAGES) return ending as Language;
-  return ALIASES[ending];
+  if (Object.hasOwn(LANGUAGES, ending)) return ending as Language;
+  return lookup(ALIASES, ending);
 }
 
 /** The code in coloured pieces, a line at a time; nothing for a language that is shown plain. */

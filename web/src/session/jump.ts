@@ -18,6 +18,11 @@ export function reached(ask: string): void {
   if (wanted === ask) set(undefined);
 }
 
+/** A person does something else: nothing takes the focus from there any more. */
+export function giveUp(): void {
+  if (wanted !== undefined) set(undefined);
+}
+
 /** The question that is wanted, if one is. */
 export function useJump(): string | undefined {
   return useSyncExternalStore(

@@ -82,6 +82,12 @@ export interface AskEntry extends Base {
   opened: AskOpened;
   settled?: Settled;
 }
+/** An event that could not be told. */
+export interface UnshownEntry extends Base {
+  kind: "unshown";
+  raw: unknown;
+  error: string;
+}
 export type Entry =
   | PromptEntry
   | TextEntry
@@ -90,7 +96,8 @@ export type Entry =
   | NoteEntry
   | MarkEntry
   | TurnEntry
-  | AskEntry;
+  | AskEntry
+  | UnshownEntry;
 
 export interface Todo {
   content: string;

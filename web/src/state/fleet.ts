@@ -3,6 +3,7 @@
 // The hub gives each session with the number of its last event (`head`); what happens after that is
 // folded here, so that the list is right at once and nothing is asked twice.
 import type { Session, Stored } from "../api/types";
+import { lookup } from "./lookup";
 
 export type Fleet = ReadonlyMap<string, Session>;
 
@@ -40,7 +41,7 @@ export function nameOf(session: Session): string {
 
 /** What there is to say about a session's state; a question by what it is, not by its tool. */
 export function detailOf({ detail }: Session): string {
-  return QUESTIONS[detail] ?? detail;
+  return lookup(QUESTIONS, detail) ?? detail;
 }
 
 const QUESTIONS: Record<string, string> = { ExitPlanMode: "a plan", "ask user": "a question" };
@@ -118,7 +119,10 @@ const ORDER: Record<Session["state"], number> = {
   ended: 5,
 };
 
+/** A state that this page does not know stands last. */
+const rank = ({ state }: Session): number => lookup(ORDER, state) ?? Object.keys(ORDER).length;
+
 /** Who waits for you first, then who works, then the rest; the newest first among equals. */
 export function byNeed(a: Session, b: Session): number {
-  return ORDER[a.state] - ORDER[b.state] || b.updated - a.updated;
+  return rank(a) - rank(b) || b.updated - a.updated;
 }

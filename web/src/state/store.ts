@@ -7,6 +7,7 @@ import type { Answer, Ask, Me, Outcome, Session, Stored } from "../api/types";
 import { type Drafts, keepPrompt, keptPrompts, letGo } from "./drafts";
 import { LEFT } from "./entries";
 import { EMPTY, type Fleet, happened, listed } from "./fleet";
+import { lookup } from "./lookup";
 import { BLANK, retold, type Story, tell } from "./story";
 import { Voices } from "./voices";
 
@@ -173,7 +174,7 @@ export class Store {
 
   see(session: string): void {
     const head = this.deck.fleet.get(session)?.head;
-    if (head === undefined || this.deck.seen[session] === head) return;
+    if (head === undefined || lookup(this.deck.seen, session) === head) return;
     const seen = { ...this.deck.seen, [session]: head };
     this.set({ seen });
     localStorage.setItem("quarterdeck.seen", JSON.stringify(seen));

@@ -5,6 +5,7 @@
 // only if it must be.
 import type { EventOf, Stored } from "../api/types";
 import type { Entry, Task, Todo } from "./entries";
+import { lookup } from "./lookup";
 import { Teller } from "./teller";
 
 export * from "./entries";
@@ -73,6 +74,6 @@ function alike(one: unknown, other: unknown): boolean {
   const [mine, theirs] = [Object.entries(one), Object.entries(other)];
   return (
     mine.length === theirs.length &&
-    mine.every(([name, value]) => alike(value, (other as Record<string, unknown>)[name]))
+    mine.every(([name, value]) => alike(value, lookup(other as Record<string, unknown>, name)))
   );
 }

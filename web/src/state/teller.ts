@@ -53,7 +53,12 @@ export class Teller {
     this.seq = stored.seq;
     this.at = stored.at;
     this.part = 0;
-    this.event(stored.event);
+    try {
+      this.event(stored.event);
+    } catch (error) {
+      // The events after it are told all the same.
+      this.add({ kind: "unshown", ...this.base(), raw: stored, error: String(error) });
+    }
     if (!this.to.first) this.to.first = stored.seq;
     this.to.last = stored.seq;
   }

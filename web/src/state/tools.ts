@@ -1,6 +1,7 @@
 // How a tool call is named to people: its kind and a title, as the hub's own cards have them.
 import type { Obj } from "./lines";
 import { isObject, number, text } from "./lines";
+import { lookup } from "./lookup";
 
 export type Kind =
   | "command"
@@ -36,7 +37,7 @@ const KINDS: Record<string, [Kind, ...string[]]> = {
 };
 
 export function kindOf(name: string): Kind {
-  return KINDS[name]?.[0] ?? "tool";
+  return lookup(KINDS, name)?.[0] ?? "tool";
 }
 
 const NAMES: Record<string, string> = {
@@ -48,12 +49,12 @@ const NAMES: Record<string, string> = {
 
 /** A tool's name for people; most have one already. */
 export function toolName(name: string): string {
-  return NAMES[name] ?? name;
+  return lookup(NAMES, name) ?? name;
 }
 
 /** A call in a line: what is run, which file, what is looked for. */
 export function titleOf(name: string, input: Obj): string {
-  const [, ...members] = KINDS[name] ?? ["tool"];
+  const [, ...members] = lookup(KINDS, name) ?? ["tool"];
   for (const member of members) {
     // Only the blanks that separate words: others are no blank to who runs it, and are marked.
     const found = text(input[member])

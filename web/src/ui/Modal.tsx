@@ -1,8 +1,10 @@
 import { type ReactNode, useEffect, useRef } from "react";
+import { useEscape } from "./useEscape";
 
 /** A dialog over the page. Escape and its button close it. */
 export function Modal(props: { title: string; onClose: () => void; children: ReactNode }) {
   const dialog = useRef<HTMLDialogElement>(null);
+  useEscape(true, props.onClose);
   useEffect(() => {
     const shown = dialog.current;
     if (shown && !shown.open) shown.showModal();

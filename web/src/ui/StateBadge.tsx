@@ -1,4 +1,5 @@
 import type { SessionState } from "../api/types";
+import { lookup } from "../state/lookup";
 
 const TONES: Record<SessionState, string> = {
   "waiting for you": "wait",
@@ -15,7 +16,7 @@ const TONES: Record<SessionState, string> = {
 /** A session's state, in colour and in a word. */
 export function StateBadge({ state }: { state: SessionState }) {
   return (
-    <span className="badge" data-tone={TONES[state]}>
+    <span className="badge" data-tone={lookup(TONES, state)}>
       <span className="dot" aria-hidden="true" />
       {state}
     </span>

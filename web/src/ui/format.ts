@@ -47,5 +47,12 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 
 /** An id of our own, for prompts and sessions: the hub does what has one only once. */
 export function newId(): string {
-  return crypto.randomUUID();
+  // A page that came by plain http from another machine has no `randomUUID`.
+  if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const hex = Array.from(bytes, (byte, index) => {
+    const marked = index === 6 ? (byte & 0x0f) | 0x40 : index === 8 ? (byte & 0x3f) | 0x80 : byte;
+    return marked.toString(16).padStart(2, "0");
+  }).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }

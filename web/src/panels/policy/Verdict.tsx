@@ -1,9 +1,11 @@
+import { lookup } from "../../state/lookup";
+
 const TONES: Record<string, string> = { allow: "good", deny: "bad", ask: "wait" };
 
 /** What was or would be decided, in colour and in a word. */
 export function Verdict({ word }: { word: string }) {
   return (
-    <span className="badge verdict" data-tone={TONES[word] ?? "idle"}>
+    <span className="badge verdict" data-tone={lookup(TONES, word) ?? "idle"}>
       <span className="dot" aria-hidden="true" />
       {word === "cli" ? "left to the CLI" : word}
     </span>

@@ -1,0 +1,260 @@
+// Decides whether a key that was pressed is a command or only typed text.
+//
+// A key answers a question only on a card that a person entered by a deliberate act: a click in it,
+// Tab into it, or the jump key. Focus that a program moved does not count. And only after a pause:
+// no character was typed, no jump was made and the card did not change for `PAUSE`. So text that is
+// typed where no field has the focus answers nothing, however the focus got there. What grants more
+// than one call, and every answer to a plan, wants the same key a second time.
+//
+// The guard knows the DOM and the clock; it knows no hub, no React and no answers: a card marks its
+// buttons with `data-key`, and with `data-twice` (the end of «Press A again to …»).
+
+/** In milliseconds: how long nothing was typed and nothing moved before a key answers. */
+export const PAUSE = 400;
+/** In milliseconds: how long the second press may take. */
+export const SECOND_PRESS = 4000;
+
+/** The cards that can be answered. */
+export const OPEN_CARD = "[data-ask][data-state='open']";
+const FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
+
+/** What of a keyboard event decides. */
+export type Press = Pick<
+  KeyboardEvent,
+  | "key"
+  | "ctrlKey"
+  | "metaKey"
+  | "altKey"
+  | "shiftKey"
+  | "repeat"
+  | "isComposing"
+  | "keyCode"
+  | "target"
+>;
+
+/** Whether an element takes what is typed. */
+export function isField(element: EventTarget | null): boolean {
+  if (!(element instanceof HTMLElement)) return false;
+  return element.isContentEditable || element.closest(FIELDS) !== null;
+}
+
+/** Whether an event belongs to an input method that composes a character. */
+export function composes(press: Pick<Press, "isComposing" | "keyCode">): boolean {
+  return press.isComposing || press.keyCode === 229;
+}
+
+/** Whether a key writes something. */
+function writes({ key, ctrlKey, metaKey }: Press): boolean {
+  if (ctrlKey || metaKey) return false;
+  return [...key].length === 1 || key === "Dead" || key === "Process" || key === "Unidentified";
+}
+
+function cardOf(target: EventTarget | null): HTMLElement | null {
+  return target instanceof Element ? target.closest<HTMLElement>(OPEN_CARD) : null;
+}
+
+const NEVER = Number.NEGATIVE_INFINITY;
+
+interface Pending {
+  key: string;
+  words: string;
+  timer: ReturnType<typeof setTimeout>;
+}
+
+export class KeyGuard {
+  /** The card that a person is in. */
+  private card: HTMLElement | undefined;
+  private changedAt = NEVER;
+  private jumpedAt = NEVER;
+  /** When a character was typed; and when one that was no command. */
+  private typedAt = NEVER;
+  private strayAt = NEVER;
+  private pending: Pending | undefined;
+  private acts = false;
+  private tabbing = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private readonly listeners = new Set<() => void>();
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  /** Whether keys act on this card now. */
+  ready(card: HTMLElement | null): boolean {
+    return card !== null && this.card === card && this.acts;
+  }
+
+  /** What a person is told about a key that wants a second press on this card. */
+  hint(card: HTMLElement | null): string {
+    if (!this.pending || card === null || this.card !== card) return "";
+    return `Press ${this.pending.key.toUpperCase()} again to ${this.pending.words}`;
+  }
+
+  /** Whether this card is the one that a person is in. */
+  isIn(card: Element | null | undefined): boolean {
+    return card != null && this.card === card;
+  }
+
+  // --- where a person is ---------------------------------------------------------------------
+
+  /** A person pointed at something and pressed. */
+  clicked(target: EventTarget | null): void {
+    this.forget();
+    const card = cardOf(target);
+    if (card) this.enter(card);
+    else this.tell();
+  }
+
+  /** Something was clicked, or its key was pressed: the card may show something else now. */
+  used(target: EventTarget | null): void {
+    const card = cardOf(target);
+    if (card) this.changed(card);
+  }
+
+  /** Something got the focus. Only Tab brings a person into a card by it. */
+  focused(target: EventTarget | null): void {
+    const card = cardOf(target);
+    if (card && this.tabbing) this.enter(card);
+  }
+
+  /** Something lost the focus to something else, or to nothing. */
+  blurred(next: EventTarget | null): void {
+    if (this.card && !(next instanceof Node && this.card.contains(next))) this.leave(this.card);
+  }
+
+  /** The jump key was pressed, or another page is shown: what is typed now was meant for before. */
+  jumped(): void {
+    this.jumpedAt = performance.now();
+    this.forget();
+    this.tell();
+  }
+
+  /** The jump has reached its card, which gets the focus. */
+  arrived(card: HTMLElement): void {
+    card.focus();
+    if (card.matches(OPEN_CARD)) this.enter(card);
+    this.jumped();
+  }
+
+  /** A part of the card was closed: its person is still in it. */
+  back(card: HTMLElement): void {
+    card.focus({ preventScroll: true });
+    if (card.matches(OPEN_CARD)) this.enter(card);
+    this.changed(card);
+  }
+
+  /** Something else is on the card now. */
+  changed(card: HTMLElement): void {
+    if (this.card !== card) return;
+    if (!card.matches(OPEN_CARD)) return this.leave(card);
+    this.changedAt = performance.now();
+    this.forget();
+    this.tell();
+  }
+
+  /** The card is gone, settled, or has lost the focus. */
+  leave(card: HTMLElement): void {
+    if (this.card !== card) return;
+    this.card = undefined;
+    this.forget();
+    this.tell();
+  }
+
+  private enter(card: HTMLElement): void {
+    if (this.card !== card) {
+      this.forget();
+      this.card = card;
+      this.changedAt = NEVER;
+    }
+    this.tell();
+  }
+
+  // --- keys ------------------------------------------------------------------------------------
+
+  /**
+   * What a key does: press a button of the card, be a command of the page, or nothing. To be asked
+   * once about every key, also about those that are typed into a field.
+   */
+  press(press: Press, commands: ReadonlySet<string>): HTMLButtonElement | "command" | undefined {
+    this.tabs(press);
+    const second = press.key === this.pending?.key && isAlone(press);
+    // A key that is held stays the key that was pressed: it neither confirms nor cancels.
+    const held = press.key === this.pending?.key && press.repeat;
+    if (!second && !held) this.forget();
+    const now = performance.now();
+    const button = isAlone(press) ? this.button(press.key) : undefined;
+    const acts = button !== undefined && this.wait() <= 0;
+    const amid = now - this.strayAt < PAUSE; // amid text that is typed
+    const command = !button && !amid && isFree(press) && commands.has(press.key);
+    if (writes(press)) {
+      this.typedAt = now;
+      if (!acts && !command) this.strayAt = now;
+    }
+    const pressed = acts && (second || button.dataset.twice === undefined);
+    if (pressed) this.forget();
+    else if (acts) this.wantAgain(press.key, button.dataset.twice ?? "");
+    this.tell();
+    if (pressed) return button;
+    return command ? "command" : undefined;
+  }
+
+  private wantAgain(key: string, words: string): void {
+    const timer = setTimeout(() => {
+      this.forget();
+      this.tell();
+    }, SECOND_PRESS);
+    this.pending = { key, words, timer };
+  }
+
+  /** How long until keys act, in milliseconds. */
+  private wait(): number {
+    const last = Math.max(this.changedAt, this.jumpedAt, this.typedAt);
+    return last + PAUSE - performance.now();
+  }
+
+  private button(key: string): HTMLButtonElement | undefined {
+    const card = this.card;
+    if (!card?.isConnected || !card.contains(document.activeElement)) return undefined;
+    const buttons = card.querySelectorAll<HTMLButtonElement>("button[data-key]");
+    return [...buttons].find((one) => one.dataset.key === key && !one.disabled);
+  }
+
+  /** Tab moves the focus before anything else happens. */
+  private tabs({ key, ctrlKey, metaKey, altKey }: Press): void {
+    if (key !== "Tab" || ctrlKey || metaKey || altKey) return;
+    this.tabbing = true;
+    setTimeout(() => {
+      this.tabbing = false;
+    });
+  }
+
+  private forget(): void {
+    clearTimeout(this.pending?.timer);
+    this.pending = undefined;
+  }
+
+  /** Tell now, and again when keys act. */
+  private tell(): void {
+    clearTimeout(this.timer);
+    const wait = this.card ? this.wait() : 0;
+    this.acts = wait <= 0;
+    if (wait > 0) this.timer = setTimeout(() => this.tell(), Math.ceil(wait));
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/** Whether it is one key alone, pressed once, where nobody writes. */
+function isAlone(press: Press): boolean {
+  return isFree(press) && !press.shiftKey;
+}
+
+/** The same, of a key that may need Shift to be written. */
+function isFree(press: Press): boolean {
+  if (press.ctrlKey || press.metaKey || press.altKey || press.repeat || composes(press))
+    return false;
+  if (isField(press.target) || isField(document.activeElement)) return false;
+  return document.querySelector("dialog[open]") === null;
+}
+
+export const guard = new KeyGuard();

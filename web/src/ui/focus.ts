@@ -1,0 +1,9 @@
+/**
+ * Give a field the focus, with the caret at its end. As the `ref` of a field that was just opened it
+ * does so at once: what is typed next is text in it.
+ */
+export function takeFocus(field: HTMLInputElement | HTMLTextAreaElement | null): void {
+  if (!field) return;
+  field.focus();
+  field.setSelectionRange(field.value.length, field.value.length);
+}
