@@ -135,7 +135,10 @@ async def front(
         workshop=workshop,
         pushing=push,
     )
-    async with past.running(), serve(app, Listen(port=0)) as url:
-        assert isinstance(app, Gate)
-        assert isinstance(app._stream, StreamEndpoint)
-        yield Front(deck, access, url, app._stream, past)
+    try:
+        async with past.running(), serve(app, Listen(port=0)) as url:
+            assert isinstance(app, Gate)
+            assert isinstance(app._stream, StreamEndpoint)
+            yield Front(deck, access, url, app._stream, past)
+    finally:
+        await deck.workers.close()

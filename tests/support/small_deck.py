@@ -23,6 +23,7 @@ from quarterdeck.hub.deck import Deltas, MachineView
 from quarterdeck.hub.desk import PolicyDesk
 from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.usage import usage_report
+from quarterdeck.hub.workers import Workers
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.usage import UsageBy, UsageReport
@@ -34,7 +35,9 @@ class SmallDeck:
 
     def __init__(self) -> None:
         self.journal = MemoryJournal()
-        self.policy = PolicyDesk(self.journal, Policies())
+        self.workers = Workers()
+        """Whoever tries a policy here closes them."""
+        self.policy = PolicyDesk(self.journal, Policies(), workers=self.workers)
         self.submitted: list[AnyCommand] = []
         self.fails: Exception | None = None
         """What the next command ends in."""

@@ -19,6 +19,7 @@ Each says whose fault it is and what to do about it, and carries its facts as fi
     ├── NotFound                 there is no such session, question, prompt or machine
     ├── Conflict                 it cannot be done (any more): somebody or something was first
     ├── Forbidden                whoever asks may not do this
+    ├── WorkLimit                it would take more time or memory than one call may have
     └── JournalError             the journal cannot be read or written
 
 `UsageError` also is a `ValueError`, `RequestTimeout` a `TimeoutError`, and `LinkError` a
@@ -175,6 +176,17 @@ class Conflict(QuarterdeckError):
 
 class Forbidden(QuarterdeckError):
     """Whoever asks may not do this."""
+
+
+class WorkLimit(QuarterdeckError):
+    """It would take more time or memory than one call may have; nothing was changed.
+
+    `code` is `took_too_long`, or `busy` where other calls were first and it had no turn.
+    """
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code = code
+        super().__init__(text)
 
 
 class JournalError(QuarterdeckError):

@@ -16,6 +16,7 @@ from quarterdeck.journal.views import AskView, SessionView
 
 if TYPE_CHECKING:
     from quarterdeck.hub.desk import PolicyDesk
+    from quarterdeck.hub.workers import Workers
 
 
 class MachineView(Fact):
@@ -58,6 +59,10 @@ class Deck(Protocol):
     @property
     def policy(self) -> PolicyDesk:
         """What is decided about tool calls without a person, and what was."""
+
+    @property
+    def workers(self) -> Workers:
+        """Processes for work that may take long."""
 
     async def submit(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for.

@@ -1,7 +1,8 @@
 """What people want to know of policy, and may change: for every front, with one face.
 
 Owns nothing: the policies in force, the journal's calls of the past, and the audit log's chain are
-below. Long work is done in a thread, so that no agent waits for somebody's replay.
+below. What somebody tries is computed in a process that can be killed (`workers`), so that nobody
+waits for somebody else's replay.
 """
 
 from __future__ import annotations
@@ -9,27 +10,38 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from anyio import to_thread
+import anyio
 
-from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.errors import UsageError, WorkLimit
 from quarterdeck.domain.structs import Fact
+from quarterdeck.hub import trials
 from quarterdeck.hub.history import History
 from quarterdeck.hub.policies import Policies, PolicyState
 from quarterdeck.hub.seat import Seat
+from quarterdeck.hub.trials import PolicyChecked
+from quarterdeck.hub.workers import Turn, Workers
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.chain import Check, Checked, parse_head
-from quarterdeck.policy.calls import input_of
-from quarterdeck.policy.decide import Call, Rules
-from quarterdeck.policy.explain import Explanation, explain
+from quarterdeck.policy.decide import Rules
+from quarterdeck.policy.explain import Explanation
 from quarterdeck.policy.facts import SUBAGENT, Facts
-from quarterdeck.policy.file import Loaded
 from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.needs import Context
-from quarterdeck.policy.replay import Replay, replay
-from quarterdeck.policy.suggest import Suggestion, suggest
-from quarterdeck.policy.toml import Flaw
+from quarterdeck.policy.replay import Replay
+from quarterdeck.policy.suggest import Suggestion
 
 CHAIN_PAGE = 1000
+
+TRY_SECONDS = 5.0
+"""For a policy that is checked, or a call that is explained. Most take a hundredth."""
+PAST_SECONDS = 10.0
+"""For all calls of the past. Half of that time for the calls: those that are left then are told as
+cut off."""
+READ_SECONDS = 30.0
+"""For reading the past out of the journal."""
+
+NOBODY = "nobody"
+"""Whose turn it is where a caller has no name."""
 
 
 class PolicyView(Fact, omit_defaults=False):
@@ -40,15 +52,6 @@ class PolicyView(Fact, omit_defaults=False):
     """The policies that a session may name."""
     grants: tuple[Grant, ...]
     grants_flaw: str | None
-
-
-class PolicyChecked(Fact, omit_defaults=False):
-    """What a policy's text is worth."""
-
-    good: bool
-    rules: int
-    examples: int
-    flaws: tuple[Flaw, ...]
 
 
 class Question(Fact):
@@ -82,7 +85,10 @@ class PolicyDesk:
         policies: Policies,
         *,
         clock: Callable[[], float] = time.time,
+        workers: Workers | None = None,
     ) -> None:
+        """`workers`: the processes that all in the hub share; whoever makes them ends them."""
+        self._workers = workers or Workers()
         self._journal = journal
         self._policies = policies
         self._clock = clock
@@ -97,13 +103,16 @@ class PolicyDesk:
             grants_flaw=self._policies.grants_flaw,
         )
 
-    async def check(self, text: str) -> PolicyChecked:
-        """Read a policy, with its examples, and put nothing into force."""
-        return checked(await to_thread.run_sync(self._policies.read, text))
+    async def check(self, text: str, *, by: str = NOBODY) -> PolicyChecked:
+        """Read a policy, with its examples, and put nothing into force. Raises `WorkLimit`."""
+        async with self._workers.turn(by) as turn:
+            return await turn.call(TRY_SECONDS, trials.check, text)
 
-    async def explain(self, question: Question) -> Explanation:
-        """Which rules hit which part of a call, and which decided. Raises `UsageError`."""
-        given = input_of(question.tool, question.argument)
+    async def explain(self, question: Question, *, by: str = NOBODY) -> Explanation:
+        """Which rules hit which part of a call, and which decided.
+
+        Raises `UsageError`, and `WorkLimit` where it takes too long.
+        """
         facts = question_facts(question, int(self._clock() * 1000))
         context = Context(cwd=question.cwd)
         rules = Rules()
@@ -124,28 +133,37 @@ class PolicyDesk:
         elif question.text is None:
             rules = self._policies.rules_named(question.policy)
         if question.text is not None:
-            loaded = self._policies.read(question.text)
-            if loaded.policy is None:
-                raise UsageError(f"the policy is wrong: {loaded.flaws[0]}")
-            built_in = self._policies.rules_named(None).private
-            rules = Rules(policies=(loaded.policy,), private=built_in)
-        call = Call(tool=question.tool, input=given, facts=facts, context=context)
-        return await to_thread.run_sync(explain, call, rules)
+            # The text is instead of what is in force, but for the built-in rules.
+            rules = Rules(private=self._policies.rules_named(None).private)
+        asked = (question.tool, question.argument, facts, context, rules, question.text)
+        async with self._workers.turn(by) as turn:
+            return await turn.call(TRY_SECONDS, trials.explained, *asked)
 
-    async def replay(self, text: str, since: int, session: str | None = None) -> Replay:
-        """What a policy would have done with the calls since a time in ms. Raises `UsageError`."""
-        loaded = await to_thread.run_sync(self._policies.read, text)
-        policy = loaded.policy
-        if policy is None:
-            raise UsageError(f"the policy is wrong: {loaded.flaws[0]}")
+    async def replay(
+        self, text: str, since: int, session: str | None = None, *, by: str = NOBODY
+    ) -> Replay:
+        """What a policy would have done with the calls since a time in ms.
+
+        Raises `UsageError`, and `WorkLimit` where it takes too long.
+        """
+        async with self._workers.turn(by) as turn:
+            history = await self._feed(turn, since, session)
+            limits = (history.truncated, PAST_SECONDS / 2)
+            return await turn.call(PAST_SECONDS, trials.replayed, text, *limits)
+
+    async def suggest(self, since: int, least: int, *, by: str = NOBODY) -> tuple[Suggestion, ...]:
+        """What people's answers since a time in ms suggest. Raises `WorkLimit`."""
+        async with self._workers.turn(by) as turn:
+            await self._feed(turn, since)
+            return await turn.call(PAST_SECONDS, trials.suggested, least, PAST_SECONDS / 2)
+
+    async def _feed(self, turn: Turn, since: int, session: str | None = None) -> History:
         history = History(self._journal)
-        calls = await history.read(since, session)
-        return await to_thread.run_sync(lambda: replay(policy, calls, truncated=history.truncated))
-
-    async def suggest(self, since: int, least: int) -> tuple[Suggestion, ...]:
-        """What people's answers since a time in ms suggest."""
-        calls = await History(self._journal).read(since)
-        return await to_thread.run_sync(lambda: suggest(calls, least=least))
+        with anyio.move_on_after(READ_SECONDS) as limit:
+            await turn.feed(await history.read(since, session))
+        if limit.cancelled_caught:
+            raise WorkLimit("took_too_long", "the history takes too long to read: ask for less")
+        return history
 
     async def grant(self, grant: Grant) -> Grant:
         """Allow something from now on. Raises `UsageError`."""
@@ -164,16 +182,6 @@ class PolicyDesk:
         while page := await self._journal.links(after=check.after, limit=CHAIN_PAGE):
             check.add(page)
         return check.result()
-
-
-def checked(loaded: Loaded) -> PolicyChecked:
-    """What a policy's text is worth."""
-    return PolicyChecked(
-        good=loaded.policy is not None,
-        rules=loaded.rules,
-        examples=loaded.examples,
-        flaws=loaded.flaws,
-    )
 
 
 def question_facts(question: Question, now: int) -> Facts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import anyio.lowlevel
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -39,6 +40,9 @@ MOST_CALLS = 20_000
 """So many calls are looked at; a month of a busy team has fewer."""
 MOST_BYTES = 64 * 1024 * 1024
 """Of their inputs, which are all in memory while somebody waits for a replay."""
+
+AT_ONCE = 50
+"""Events that are looked at before others may go on."""
 
 _SIGNS = (b'"PreToolUse"', b'"can_use_tool"')
 
@@ -76,8 +80,10 @@ class History:
         seq = 0
         while page := await self._journal.read(session, after=seq, limit=PAGE):
             seq = page[-1].seq
-            for stored in page:
+            for number, stored in enumerate(page):
                 reader.add(stored.at, stored.event)
+                if number % AT_ONCE == 0:
+                    await anyio.lowlevel.checkpoint()
         for past in reader.calls.values():
             if past.at < since:
                 continue

@@ -40,6 +40,7 @@ from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.watchdog import Patience
+from quarterdeck.hub.workers import Workers
 from quarterdeck.hub.worktrees import Worktrees
 from quarterdeck.journal.base import Follower, Journal, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
@@ -104,7 +105,8 @@ class Hub:
         self._live = Live()
         self.policies = policies or Policies()
         self.policies.far = self.runners.private_on
-        self.policy = PolicyDesk(journal, self.policies)
+        self.workers = Workers()
+        self.policy = PolicyDesk(journal, self.policies, workers=self.workers)
         self._guard = Guard(limits, patience, now=now)
         self.workshop = Worktrees(self.runners.errands, self._find)
 
@@ -127,10 +129,13 @@ class Hub:
                 if view.run is not None or self._guard.restarts(view):
                     session = self._sessions[view.session] = self._make(view.session, view)
                     await session.restore()
-        async with tasks_beside() as tasks:
-            tasks.start_soon(self._keep_clock)
-            self.dialled.run_in(tasks)
-            yield
+        try:
+            async with tasks_beside() as tasks:
+                tasks.start_soon(self._keep_clock)
+                self.dialled.run_in(tasks)
+                yield
+        finally:
+            await self.workers.close()
 
     # --- commands ------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound, QuarterdeckError
 from quarterdeck.hub.deck import Deck
 from quarterdeck.hub.export import Form, exported
+from quarterdeck.hub.export.rendering import Rendering
 from quarterdeck.hub.importing import Importer, ImportReport
 from quarterdeck.hub.texts import texts_of
 from quarterdeck.journal.base import Journal, Stored
@@ -126,14 +127,16 @@ class Past:
 
     # --- files ---------------------------------------------------------------------------------
 
-    async def export(self, session: str, form: Form) -> tuple[SessionView, AsyncIterator[str]]:
+    async def export(
+        self, session: str, form: Form, *, by: str
+    ) -> tuple[SessionView, AsyncIterator[str]]:
         """A session as a file, piece by piece. Raises `NotFound`."""
         view = await self._deck.session(session)
 
         async def read(after: int) -> list[Stored]:
             return await self._journal.read(session, after=after)
 
-        return view, exported(form, view, read)
+        return view, exported(form, view, read, Rendering(self._deck.workers, by))
 
     async def import_sessions(
         self, *, directory: str | None = None, only: Sequence[str] = (), dry_run: bool = False

@@ -5541,7 +5541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5646,7 +5646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5751,7 +5751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5839,7 +5839,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
             503: {
                 headers: {
                     [name: string]: unknown;

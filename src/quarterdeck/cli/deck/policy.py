@@ -25,7 +25,8 @@ from quarterdeck.fronts.http.policy import (
     NewPolicyGrant,
     PolicyTrial,
 )
-from quarterdeck.hub.desk import Question, checked, question_facts
+from quarterdeck.hub.desk import Question, question_facts
+from quarterdeck.hub.trials import checked
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, Rules
 from quarterdeck.policy.explain import Explanation, PartExplained, explain

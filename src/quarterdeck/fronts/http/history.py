@@ -28,6 +28,8 @@ from quarterdeck.journal.retention import Leaving, Plan, Retention
 from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
 
 MEGABYTE = 1024 * 1024
+LINES = 100
+"""Of an export as JSON that are written at once. Others may go on between two pieces."""
 MEDIA_TYPES = {
     "markdown": "text/markdown; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -119,6 +121,7 @@ async def search(
 )
 async def export_session(
     session_id: SessionId,
+    request: Asking,
     deck: Hub,
     history: Behind,
     format_: Annotated[
@@ -130,7 +133,7 @@ async def export_session(
         view = await deck.session(session_id)
         pieces: AsyncIterator[bytes] = _events(deck, session_id, view.head)
     else:
-        view, told_ = await _there(history).export(session_id, Form(format_))
+        view, told_ = await _there(history).export(session_id, Form(format_), by=request.user.name)
         pieces = _encoded(told_)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", view.name).strip("-.")[:60] or view.session
     return Stream(
@@ -214,7 +217,9 @@ async def _events(deck: Deck, session: str, head: int) -> AsyncIterator[bytes]:
     after = 0
     while after < head and (page := await deck.events(session, after=after)):
         after = page[-1].seq
-        yield b"".join(envelope(stored) + b"\n" for stored in page if stored.seq <= head)
+        for start in range(0, len(page), LINES):
+            some = page[start : start + LINES]
+            yield b"".join(envelope(stored) + b"\n" for stored in some if stored.seq <= head)
 
 
 HANDLERS = [search, export_session, import_sessions, apply_retention]

@@ -1,6 +1,7 @@
 """The routes about policy: what is in force, why, what it would have done, and the audit's chain.
 
-Whoever may read may look, try and verify; nothing of that changes anything. To grant and to revoke
+Whoever may read may look, try and verify; nothing of that changes anything. What is tried has
+limits of time and memory, and each person has one turn at a time. To grant and to revoke
 is an owner's right, as all that decides what agents may do without a question.
 """
 
@@ -19,7 +20,8 @@ from quarterdeck.fronts.http.asking import Asking, Hub, body_of
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, told
 from quarterdeck.fronts.http.roles import Right
 from quarterdeck.fronts.http.shapes import Body, Id
-from quarterdeck.hub.desk import PolicyChecked, PolicyView, Question
+from quarterdeck.hub.desk import PolicyView, Question
+from quarterdeck.hub.trials import PolicyChecked
 from quarterdeck.journal.chain import Checked
 from quarterdeck.policy.explain import Explanation
 from quarterdeck.policy.grants import Grant
@@ -27,7 +29,8 @@ from quarterdeck.policy.replay import Replay
 from quarterdeck.policy.suggest import LEAST, Suggestion
 
 DAY_MS = 86_400_000
-TRY_ERRORS = (*READ_ERRORS, "too_large", "unsupported_media_type")
+WORK_ERRORS = ("took_too_long", "busy")
+TRY_ERRORS = (*READ_ERRORS, "too_large", "unsupported_media_type", *WORK_ERRORS)
 
 GrantId = Annotated[str, PathParameter(description="A grant's id", max_length=128, min_length=1)]
 Since = Annotated[
@@ -108,7 +111,8 @@ async def show_policy(deck: Hub) -> PolicyView:
 @post("/policy/check", status_code=200, opt=told(TRY_ERRORS, takes=PolicyText))
 async def check_policy(request: Asking, deck: Hub) -> PolicyChecked:
     """Read a policy with its examples, and put nothing into force."""
-    return await deck.policy.check((await body_of(request, PolicyText)).text)
+    text = (await body_of(request, PolicyText)).text
+    return await deck.policy.check(text, by=request.user.name)
 
 
 @post("/policy/explain", status_code=200, opt=told(TRY_ERRORS, takes=CallQuestion))
@@ -116,7 +120,7 @@ async def explain_call(request: Asking, deck: Hub) -> Explanation:
     """Which rules hit which part of a call, and which decided."""
     asked = await body_of(request, CallQuestion)
     given = {name: getattr(asked, name) for name in CallQuestion.__struct_fields__}
-    return await deck.policy.explain(Question(**given))
+    return await deck.policy.explain(Question(**given), by=request.user.name)
 
 
 @post("/policy/replay", status_code=200, opt=told(TRY_ERRORS, takes=PolicyTrial))
@@ -124,14 +128,16 @@ async def replay_policy(request: Asking, deck: Hub) -> Replay:
     """What a policy would have done with the calls of the past, against what was done."""
     trial = await body_of(request, PolicyTrial)
     since = _month_ago() if trial.since is None else trial.since
-    return await deck.policy.replay(trial.text, since, trial.session)
+    return await deck.policy.replay(trial.text, since, trial.session, by=request.user.name)
 
 
-@get("/policy/suggestions", opt=told(READ_ERRORS))
-async def suggest_rules(deck: Hub, since: Since = None, least: Least = LEAST) -> SuggestionList:
+@get("/policy/suggestions", opt=told((*READ_ERRORS, *WORK_ERRORS)))
+async def suggest_rules(
+    request: Asking, deck: Hub, since: Since = None, least: Least = LEAST
+) -> SuggestionList:
     """Rules learnt from the answers that people gave, with the history that supports each."""
     start = _month_ago() if since is None else since
-    return SuggestionList(suggestions=await deck.policy.suggest(start, least))
+    return SuggestionList(suggestions=await deck.policy.suggest(start, least, by=request.user.name))
 
 
 @get("/policy/grants", opt=told(READ_ERRORS))

@@ -25,6 +25,7 @@ from quarterdeck.domain.errors import (
     RequestTimeout,
     UnsupportedError,
     UsageError,
+    WorkLimit,
 )
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Fact
@@ -57,6 +58,8 @@ CODES: dict[str, tuple[int, str]] = {
     "internal": (500, "An error in the server"),
     "stopping": (503, "The server stops"),
     "journal_unavailable": (503, "The journal cannot be read or written"),
+    "took_too_long": (503, "It takes more time or memory than one call may have"),
+    "busy": (503, "Other calls were first"),
     "cli_timeout": (504, "The CLI did not answer in time"),
 }
 """Every code with its status and title. A conflict may have a code of its own, with status 409."""
@@ -147,6 +150,8 @@ def _code_of(error: QuarterdeckError) -> str | None:
             return "cli_refused"
         case LinkError():
             return "disconnected"
+        case WorkLimit(code=code):
+            return code
         case JournalError():
             return "journal_unavailable"
         case _:

@@ -1,8 +1,10 @@
 """A session as one page of HTML: it opens anywhere, asks for nothing, and runs nothing.
 
 Owns how items look there. The model's text is Markdown, made by a parser that takes no HTML; all
-else is text. The page brings its own style and a policy that forbids everything else, so that a
-picture or a link in what was said fetches nothing by itself.
+else is text. The parser is slow with texts that are made to be, so whoever exports gives it the
+answers apart (`rendered`), in a process with a limit of time. The page brings its own style and a
+policy that forbids everything else, so that a picture or a link in what was said fetches nothing by
+itself.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ from quarterdeck.hub.export.markdown import facts, moment
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.tools import one_line
 
-LONGEST_MARKDOWN = 200_000
+LONGEST_MARKDOWN = 20_000
+"""Characters of an answer that are read as Markdown; what comes after them is shown as plain text.
+The parser needs quadratic time for some texts, and hardly any answer is that long."""
+
+LONGEST_ANSWER = 200_000
 """A longer answer is shown as plain text: markup of that size is nobody's answer."""
 
 _LINKS = ("http://", "https://", "mailto:")
@@ -54,16 +60,16 @@ def foot(_: SessionView) -> str:
     return "</main>\n</body>\n</html>\n"
 
 
-def item(told: AnyItem) -> str:
-    """One item."""
+def item(told: AnyItem, answer: str = "") -> str:
+    """One item. An answer is given as HTML: what `rendered` or `plain` has made of it."""
     time = f'<time title="{moment(told.at)}">{moment(told.at)[11:16]}</time>'
     match told:
         case Prompt(text=said, by=by, others=others):
             more = f"<p>and {others} without text</p>" if others else ""
             body = f"<div class=text>{text(said)}</div>{more}"
             return _part(told, "prompt", f"<h2>{text(one_line(by)) or 'Prompt'} {time}</h2>{body}")
-        case Answer(text=said):
-            return _part(told, "answer", _markdown(said))
+        case Answer():
+            return _part(told, "answer", answer)
         case Thinking(text=said):
             return _part(told, "thinking", _folded("Thinking", "", f"<pre>{text(said)}</pre>"))
         case Call(tool=tool, title=title, input=given):
@@ -82,6 +88,27 @@ def text(said: str) -> str:
     return html.escape(said.translate(_PICTURES).encode("utf-8", "replace").decode())
 
 
+def rendered(answers: Sequence[str]) -> list[str]:
+    """Answers as HTML, made from their Markdown. May take long."""
+    return [_markdown(said) for said in answers]
+
+
+def plain(said: str) -> str:
+    """An answer as HTML, with its Markdown as it was written."""
+    return f"<div class=text>{text(said)}</div>"
+
+
+def _markdown(said: str) -> str:
+    rest = ""
+    if len(said) > LONGEST_ANSWER:
+        return plain(said)
+    if len(said) > LONGEST_MARKDOWN:
+        end = said.rfind("\n", 0, LONGEST_MARKDOWN) + 1 or LONGEST_MARKDOWN
+        said, rest = said[:end], plain(said[end:])
+    made = str(_parser().render(said.translate(_PICTURES).encode("utf-8", "replace").decode()))
+    return made + rest
+
+
 def _part(told: AnyItem, kind: str, body: str) -> str:
     return f'<section class="{kind}{" inner" if told.inner else ""}">{body}</section>\n'
 
@@ -89,12 +116,6 @@ def _part(told: AnyItem, kind: str, body: str) -> str:
 def _folded(what: str, title: str, body: str) -> str:
     summary = f"<b>{text(what)}</b> <span>{text(one_line(title))}</span>"
     return f"<details><summary>{summary}</summary>{body}</details>"
-
-
-def _markdown(said: str) -> str:
-    if len(said) > LONGEST_MARKDOWN:
-        return f"<div class=text>{text(said)}</div>"
-    return str(_parser().render(said.translate(_PICTURES).encode("utf-8", "replace").decode()))
 
 
 class _Parser(MarkdownIt):

@@ -6,6 +6,7 @@ Owns what is worth telling to somebody who reads a session later. It knows the C
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -27,6 +28,12 @@ from quarterdeck.wire.content import (
 )
 from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.tools import describe, one_line
+
+MOST_BLANKS = 4_000_000
+"""An input is made readable if it needs no more blanks for that: the lines of one that is nested
+very deep have thousands each."""
+
+_BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 class Item(Fact):
@@ -184,7 +191,22 @@ def _note(event: fact.Event) -> str | None:
 
 
 def _readable(given: Raw) -> str:
+    data = bytes(given)
     try:
-        return msgspec.json.format(bytes(given), indent=2).decode("utf-8", "replace")
+        if _indented(data) <= MOST_BLANKS:
+            return msgspec.json.format(data, indent=2).decode("utf-8", "replace")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return bytes(given).decode("utf-8", "replace")
+        pass
+    return data.decode("utf-8", "replace")
+
+
+def _indented(data: bytes) -> int:
+    """How many blanks JSON would have at most in front of its lines, if it were made readable."""
+    depth = deepest = lines = 0
+    for bracket in _BRACKETS.finditer(data):
+        depth += 1 if bracket.group() in b"[{" else -1
+        deepest = max(deepest, depth)
+        lines += 1
+        if lines > MOST_BLANKS:
+            break
+    return (lines + data.count(b",")) * 2 * deepest
