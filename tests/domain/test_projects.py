@@ -103,3 +103,12 @@ def test_a_project_never_switches_permissions_off() -> None:
     with pytest.raises(UsageError, match="never a default"):
         Project(directory="/", mode="bypassPermissions")
     assert "skip_permissions" not in Project.__struct_fields__
+
+
+def test_the_mode_of_a_project_does_not_take_the_place_of_skipped_permissions() -> None:
+    projects = {"web": Project(directory="/web", mode="acceptEdits")}
+    skipping = SessionSpec(project="web", skip_permissions=True)
+    assert resolved(skipping, projects).mode is None
+    assert resolved(SessionSpec(project="web"), projects).mode == "acceptEdits"
+    planning = SessionSpec(project="web", mode="plan", skip_permissions=True)
+    assert resolved(planning, projects).mode == "plan"

@@ -51,6 +51,7 @@ from quarterdeck.domain.events import (
     SpecChanged,
     StartAfresh,
     StateChanged,
+    Switched,
     TurnEnded,
     WorktreeSettled,
 )
@@ -116,6 +117,7 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     LinkLost: st.builds(LinkLost, run=runs, reason=words),
     LinkFound: st.builds(LinkFound, run=runs),
     StateChanged: st.builds(StateChanged, state=st.sampled_from(SessionState), detail=words),
+    Switched: st.builds(Switched, mode=st.none() | words, model=st.none() | words, by=people),
     CliSession: st.builds(CliSession, cli_session=words),
     Said: st.builds(Said, run=runs, number=numbers, line=raw),
     SaidBroken: st.builds(SaidBroken, run=runs, number=numbers, text=words, error=words),
@@ -399,3 +401,15 @@ def test_a_prompt_whose_run_ended_before_a_turn_took_it_is_still_there() -> None
         *STARTED, queued("p1"), PromptSent(prompt="p1", run="r1"), RunEnded(run="r1", reason="x")
     )
     assert [(prompt.prompt, prompt.run) for prompt in view.unsent] == [("p1", "r1")]
+
+
+def test_the_mode_and_the_model_hold_until_they_are_switched_or_another_run_starts() -> None:
+    view = viewed(*STARTED)
+    assert (view.mode, view.model) == (None, None)
+    modes = (Switched(mode="plan"), Switched(model="haiku", by="ann"), Switched(mode="default"))
+    view = viewed(*STARTED, *modes)
+    assert (view.mode, view.model) == ("default", "haiku")
+    view = viewed(*STARTED, *modes, RunEnded(run="r1", reason="x"))
+    assert (view.mode, view.model) == ("default", "haiku")
+    again = RunStarting(run="r2", machine="here", mode="acceptEdits")
+    assert viewed(*STARTED, *modes, again).mode == "acceptEdits"

@@ -88,3 +88,12 @@ def test_permissions_are_skipped_only_when_a_person_said_so() -> None:
     assert "--permission-mode=bypassPermissions" in flags(
         mode="bypassPermissions", skip_permissions=True
     )
+
+
+def test_a_mode_beside_the_leave_to_skip_permissions_is_the_one_that_it_starts_in() -> None:
+    for mode in ("default", "acceptEdits", "plan"):
+        assert flags(mode=mode, skip_permissions=True) >= {
+            f"--permission-mode={mode}",
+            "--allow-dangerously-skip-permissions",
+        }
+        assert "--dangerously-skip-permissions" not in flags(mode=mode, skip_permissions=True)

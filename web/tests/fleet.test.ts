@@ -23,6 +23,8 @@ const session = (over: Partial<Session> = {}): Session =>
     version: null,
     directory: null,
     cli_session: null,
+    mode: null,
+    model: null,
     turns: 0,
     cost_usd: 0,
     queued: 0,
@@ -75,6 +77,18 @@ describe("the list of sessions", () => {
     expect(fleet.get("s")?.state).toBe("waiting for you");
     [fleet] = happened(fleet, [stored({ kind: "ask.withdrawn", ask: "b", reason: "x" })]);
     expect(fleet.get("s")?.state).toBe("working");
+  });
+
+  it("tells the mode and the model that hold now", () => {
+    let fleet = listed(EMPTY, [session({ model: "opus" })]);
+    [fleet] = happened(fleet, [
+      stored({ kind: "run.starting", run: "r", machine: "", mode: "acceptEdits" }),
+    ]);
+    expect(fleet.get("s")?.mode).toBe("acceptEdits");
+    [fleet] = happened(fleet, [stored({ kind: "run.switched", mode: "plan", by: "cli" })]);
+    expect(fleet.get("s")).toMatchObject({ mode: "plan", model: "opus" });
+    [fleet] = happened(fleet, [stored({ kind: "run.switched", model: "haiku", by: "ada" })]);
+    expect(fleet.get("s")).toMatchObject({ mode: "plan", model: "haiku" });
   });
 
   it("takes nothing twice, and nothing that the listing has already", () => {

@@ -11,6 +11,8 @@ const session = (id: string, more: Partial<Session> = {}): Session =>
     state: "idle",
     turns: 1,
     cli_session: `cli-${id}`,
+    mode: null,
+    model: null,
     ...more,
   }) as Session;
 const fleet = (...sessions: Session[]) => new Map(sessions.map((one) => [one.session, one]));

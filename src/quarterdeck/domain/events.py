@@ -69,6 +69,10 @@ class RunStarting(Event, tag="run.starting"):
     run: str
     machine: str
     origin: Origin = Origin()
+    mode: str | None = None
+    """The permission mode that it is started in; None leaves it to the CLI and its settings."""
+    skip_permissions: bool = False
+    """It has leave to bypass permissions, in whatever mode it is started."""
 
 
 class RunStarted(Event, tag="run.started"):
@@ -129,6 +133,15 @@ class StateChanged(Event, tag="run.state"):
     detail: str = ""
 
 
+class Switched(Event, tag="run.switched"):
+    """Another permission mode or model holds now in the run. What is None has not changed."""
+
+    mode: str | None = None
+    model: str | None = None
+    by: str = "cli"
+    """A person, or `cli` for what the CLI or its agent did by itself."""
+
+
 class CliSession(Event, tag="run.cli_session"):
     """The CLI's own id for the conversation, with which it is resumed."""
 
@@ -174,6 +187,8 @@ class Sent(Event, tag="sent"):
     run: str
     number: int
     line: Raw
+    by: str = ""
+    """Who had it sent, where the line switches the mode or the model."""
 
 
 # --- prompts -------------------------------------------------------------------------------------
@@ -412,6 +427,7 @@ AnyEvent = (
     | LinkLost
     | LinkFound
     | StateChanged
+    | Switched
     | CliSession
     | Said
     | SaidBroken

@@ -109,6 +109,8 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
         for each in _DEFAULTS
         if getattr(spec, each) in (None, ()) and getattr(project, each) not in (None, ())
     }
+    if spec.skip_permissions:
+        taken.pop("mode", None)  # a default must not take the place of what a person asked for
     return replace(
         spec,
         **taken,

@@ -80,7 +80,7 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
     """Resume by itself after a crash of the CLI; a few times, if it does not stay up."""
     skip_permissions: bool = False
     """Nothing is asked that no rule asks or denies. A person must have wanted it: it is never a
-    default."""
+    default. Without a `mode` the CLI starts with its permissions bypassed."""
     auto_approve: tuple[str, ...] = ()
     """Tools by name that are allowed without a question."""
     ask_timeout: float | None = None

@@ -12,9 +12,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from quarterdeck.domain.commands import AnswerAsk
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
-from quarterdeck.domain.events import AskOpened, Event, RunEnded, RunStarted, RunStarting, Sent
+from quarterdeck.domain.events import (
+    AskOpened,
+    Event,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Sent,
+    SpecChanged,
+    Switched,
+)
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.answers import Reply
@@ -25,6 +36,7 @@ from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.seat import Seat
+from quarterdeck.hub.switches import resumed_spec
 from quarterdeck.journal.base import Journal, Stored
 from quarterdeck.journal.views import SessionView, fold
 from quarterdeck.policy.grants import Grant, narrowest
@@ -177,9 +189,10 @@ class SessionCore:
         """
         begun = [event for _, event in events if isinstance(event, RunStarting | RunStarted)]
         match begun:
-            case [RunStarting(origin=origin, machine=machine)] if machine != DIALLED:
+            case [RunStarting(origin=origin, machine=machine, mode=mode)] if machine != DIALLED:
+                spec = replace(view.spec, mode=mode)
                 with suppress(NotFound):  # another machine, which has not come back yet
-                    return self._machines.start(run.run, self.id, view.spec, origin)
+                    return self._machines.start(run.run, self.id, spec, origin)
             case _:
                 pass
         return self._machines.attach(run.run, self.id, view.machine or "", said=run.said)
@@ -234,13 +247,24 @@ class SessionCore:
         for one in stored:
             self._guard.note(self._view, one)
             self._view = fold(self._view, one)
+            if self._run is not None and isinstance(one.event, SpecChanged):
+                self._run.change(one.event.spec)
 
     async def _start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
-        """Have a process started, and journal that with what it is started for."""
-        spec = spec or self.view.spec
+        """Have a process started, and journal that with what it is started for.
+
+        A conversation goes on in the mode that holds in it; `spec` says another way to start.
+        """
+        spec = spec or self._next_spec(origin, events)
         check_machine(spec, self.id)
         run = new_id()
-        starting = RunStarting(run=run, machine=spec.machine or "", origin=origin)
+        starting = RunStarting(
+            run=run,
+            machine=spec.machine or "",
+            origin=origin,
+            mode=spec.mode,
+            skip_permissions=spec.skip_permissions,
+        )
         await self._append([*events, starting])
         self._run = Run(self.id, run, spec, seat=self._seat)
         self._run_held = run
@@ -250,6 +274,19 @@ class SessionCore:
             self._run = self._port = self._run_held = None
             await self._append([RunEnded(run=run, reason=f"It was not started: {error}.")])
             raise
+
+    def _next_spec(self, origin: Origin, events: Sequence[Event]) -> SessionSpec:
+        """What the next process is started with, after events that are not journalled yet."""
+        spec, mode = self.view.spec, self.view.mode
+        for event in events:
+            match event:
+                case SpecChanged(spec=changed):
+                    spec = changed
+                case Switched(mode=str(switched)):
+                    mode = switched
+                case _:
+                    pass
+        return spec if origin.cli_session is None else resumed_spec(spec, mode)
 
     async def _send_next(self) -> None:
         """Send the oldest queued prompt, if the CLI is ready for it."""

@@ -18,6 +18,7 @@ from quarterdeck.hub import trials
 from quarterdeck.hub.history import History
 from quarterdeck.hub.policies import Policies, PolicyState
 from quarterdeck.hub.seat import Seat
+from quarterdeck.hub.switches import DEFAULT, chosen_mode
 from quarterdeck.hub.trials import PolicyChecked
 from quarterdeck.hub.workers import Turn, Workers
 from quarterdeck.journal.base import Journal
@@ -123,7 +124,7 @@ class PolicyDesk:
             seat = Seat(self._policies, lambda: view)
             known = seat.facts(
                 facts.now or 0,
-                facts.mode or view.spec.mode or "default",
+                facts.mode or view.mode or chosen_mode(view.spec) or DEFAULT,
                 agent=None,
                 subagent=False,
             )

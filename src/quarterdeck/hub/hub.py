@@ -38,6 +38,7 @@ from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.switches import resumed_spec
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.watchdog import Patience
 from quarterdeck.hub.workers import Workers
@@ -220,7 +221,7 @@ class Hub:
         parent = (await self._find(command.session)).view
         if parent.cli_session is None:
             raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
-        spec = parent.spec
+        spec = resumed_spec(parent.spec, parent.mode)
         check_machine(spec, parent.session)
         created = SessionCreated(spec=spec, by=command.by, parent=parent.session)
         id_ = new_id()

@@ -45,6 +45,16 @@ calls. Versions up to 2.1.62 do neither: they let pass what they would have let 
 but nobody knows which version is the first, and a hook that waits itself is right in all."""
 
 
+PLAN_ASKS = release(325)
+"""From here on a CLI that was started with leave to bypass permissions does not do so in plan mode.
+Versions up to 2.1.120 do, and an agent enters that mode unasked."""
+_HARMLESS = frozenset({
+    "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "LS", "Read", "Task",
+    "TodoWrite", "WebSearch",
+})  # fmt: skip
+"""Tools that change nothing by themselves: what a subagent does is shown to the hook as well."""
+
+
 class Judgement(Fact):
     """What the CLI is answered, and what the audit says. No body: a person is to be asked, or (for
     a hook) the CLI goes on by itself.
@@ -113,6 +123,8 @@ class Judge:
         """Where each call that has not ended would run, as the hook has told."""
         self._agents: dict[str, str] = {}
         self._done: set[str] = set()
+        self.leave = spec.skip_permissions
+        """Whether the process was started with leave to bypass permissions."""
         self.change(spec)
 
     def change(self, spec: SessionSpec) -> None:
@@ -193,7 +205,7 @@ class Judge:
             facts=facts,
             context=self._context(seen.cwd or None),
         )
-        verdict = decide(call, self._rules)
+        verdict = self._asked_in_plan(decide(call, self._rules), seen.tool_name, mode, version)
         if not verdict.ruled and not verdict.input:
             # No rule of ours: the CLI goes on as it would without us, and asks if it must.
             self._remember(seen, facts)
@@ -236,6 +248,24 @@ class Judge:
         verdict = decide(call, self._rules)
         return Edit(input=verdict.input or request.input, verdict=verdict)
 
+    def _asked_in_plan(
+        self, verdict: Verdict, tool: str, mode: str, version: Version | None
+    ) -> Verdict:
+        """Have a person asked where the CLI would use a leave that a person has taken away."""
+        taken_away = self.leave and not self._spec.skip_permissions
+        uses_it = mode == "plan" and (version is None or version < PLAN_ASKS)
+        if verdict.ruled or not taken_away or not uses_it or tool in _HARMLESS:
+            return verdict
+        reason = "the CLI was started with permissions skipped, and would not ask in plan mode"
+        return replace(
+            verdict,
+            behavior=Behavior.ASK,
+            reasons=(reason,),
+            ruled=True,
+            rule="plan-mode",
+            source="session",
+        )
+
     def results(self, message: Message, mode: str) -> list[Event]:
         """Write down, when a turn ends, what the CLI decided by itself in it."""
         match message:
@@ -258,6 +288,7 @@ class Judge:
 
     def _by_cli(self, tool_use_id: str, mode: str, denied: bool) -> Decided:
         seen = self._undecided.pop(tool_use_id)
+        mode = seen.facts.mode or mode
         return Decided(
             tool=seen.tool,
             title=seen.tool,

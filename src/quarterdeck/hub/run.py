@@ -29,11 +29,13 @@ from quarterdeck.domain.events import (
     RateLimited,
     Recalled,
     RunStarted,
+    RunStarting,
     Said,
     SaidBroken,
     Sent,
     SpecChanged,
     StateChanged,
+    Switched,
 )
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
@@ -47,6 +49,7 @@ from quarterdeck.hub.kept import is_greeting, kept, mended
 from quarterdeck.hub.meter import Meter
 from quarterdeck.hub.seat import Seat
 from quarterdeck.hub.standing import Standing
+from quarterdeck.hub.switches import Switches
 from quarterdeck.hub.turns import Turns
 from quarterdeck.hub.watchdog import Watch
 from quarterdeck.policy.decide import Behavior, Verdict
@@ -116,6 +119,7 @@ class Run:
         )
         self._cards = Cards(session, run)
         self._standing = Standing()
+        self._switches = Switches(spec)
         self._turns = Turns(run)
         self._reader = DeltaReader(session)
         self._now = 0
@@ -178,6 +182,14 @@ class Run:
                     self.sent = max(self.sent, number)
                     self.greeting = self.greeting or is_greeting(bytes(line))
                     self._peer.restore_sent(bytes(line))
+                    self._switches.restore_sent(bytes(line), event.by)
+                case RunStarting(run=self.run, mode=mode, skip_permissions=leave):
+                    self._judge.leave = leave
+                    self._switches = Switches(
+                        msgspec.structs.replace(self._spec, mode=mode, skip_permissions=leave)
+                    )
+                case Switched():
+                    self._switches.restore(event)
                 case RunStarted(run=self.run, directory=str()):
                     self._adopted = False
                 case AskOpened(run=self.run):
@@ -223,10 +235,15 @@ class Run:
         for event in self._peer.receive_data(line + b"\n"):
             match event:
                 case Asked(request=ControlRequest(request=CanUseTool() as request)):
-                    self._judge.asked(request, self._mode, at)
+                    mode = self._switches.mode_of_call(request.tool_use_id)
+                    self._judge.asked(request, mode, at)
                 case Asked(request=ControlRequest(request=HookCallback() as request)):
-                    self._judge.watched(request.hook_input, self._mode, at, self.version)
+                    mode = self._switches.mode_in_hook(request.hook_input)
+                    self._judge.watched(request.hook_input, mode, at, self.version)
+                case RequestEnded():
+                    self._introduced_by(event)
                 case Message():
+                    self._switches.hear(event, self._spec)
                     self._cards.hear(event)
                     self._standing.hear(event)
                     self._judge.results(event, self._mode)
@@ -269,9 +286,11 @@ class Run:
         events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
         self._cards.hear(message)
+        events += self._switched(self._switches.hear(message, self._spec))
         for event in peer_events:
             if isinstance(event, RequestEnded):
                 endings.append((event.request_id, event.ending))
+                events += self._introduced_by(event)
                 if event.subtype == GetPlan().subtype:
                     events += self._open_plans(at, _plan_in(event.ending))
             elif not isinstance(event, Message):
@@ -346,7 +365,7 @@ class Run:
 
     def ended(self, reason: str) -> tuple[list[Event], list[tuple[str, Ending]]]:
         """The process is gone: so is all that was open."""
-        events: list[Event] = []
+        events = self._switched(self._switches.ended(self._spec))
         endings: list[tuple[str, Ending]] = []
         for event in self._peer.link_closed(reason):
             match event:
@@ -372,10 +391,16 @@ class Run:
         self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=uuid))
         return [sent, *self._changes(None)]
 
-    def request(self, command: Command[object]) -> str:
-        """Send a control request; returns its id."""
+    def request(self, command: Command[object], by: str = "") -> str:
+        """Send a control request on behalf of somebody; returns its id."""
         self.watch.asked_to(command.subtype)
-        return self._peer.request(command)
+        request_id = self._peer.request(command)
+        self._switches.sent(request_id, command, by)
+        return request_id
+
+    def switch_with(self, reply: Reply, by: str) -> list[Event]:
+        """What an answer that was just sent switches for the session."""
+        return self._switched(self._switches.chosen(reply.body, self._spec, by))
 
     def give_up(self, request_id: str) -> None:
         """Nobody waits for this answer any more."""
@@ -430,7 +455,8 @@ class Run:
         sent: list[Sent] = []
         for line in self._peer.data_to_send().split(b"\n")[:-1]:
             self.sent += 1
-            sent.append(Sent(run=self.run, number=self.sent, line=Raw(line)))
+            by = self._switches.sender_of(line)
+            sent.append(Sent(run=self.run, number=self.sent, line=Raw(line), by=by))
         return sent
 
     # --- inside --------------------------------------------------------------------------------
@@ -461,7 +487,8 @@ class Run:
                 return []
 
     def _asked(self, request_id: str, request: CanUseTool) -> list[Event]:
-        judgement = self._judge.asked(request, self._mode, self._now)
+        mode = self._switches.mode_of_call(request.tool_use_id)
+        judgement = self._judge.asked(request, mode, self._now)
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
             allowed = isinstance(judgement.body, AllowResult)
@@ -486,7 +513,8 @@ class Run:
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
-        judgement = self._judge.watched(request.hook_input, self._mode, self._now, self.version)
+        mode = self._switches.mode_in_hook(request.hook_input)
+        judgement = self._judge.watched(request.hook_input, mode, self._now, self.version)
         if judgement.held is not None:
             return [judgement.dressed(self._cards.tool(request_id, judgement.held))]
         self._peer.answer(request_id, judgement.body or SyncOutput())
@@ -506,7 +534,19 @@ class Run:
 
     @property
     def _mode(self) -> str:
-        return self._peer.init.permission_mode if self._peer.init else self._spec.mode or "default"
+        return self._switches.mode
+
+    def _introduced_by(self, ended: RequestEnded) -> list[Event]:
+        """What the answer to `initialize` tells of mode and model."""
+        if ended.subtype != Initialize().subtype or not isinstance(ended.ending, Answered):
+            return []
+        return self._switched(self._switches.introduced(ended.ending.json))
+
+    def _switched(self, events: list[Event]) -> list[Event]:
+        for event in events:
+            if isinstance(event, SpecChanged):
+                self.change(event.spec)
+        return events
 
     def _changes(self, message: Message | None) -> list[Event]:
         """What has changed about the session as a whole."""

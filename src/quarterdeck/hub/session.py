@@ -41,8 +41,9 @@ from quarterdeck.domain.events import (
     SessionRenamed,
     SpecChanged,
     StartAfresh,
+    Switched,
 )
-from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.sessions import Origin
 from quarterdeck.hub.answers import late_prompt
 from quarterdeck.hub.deadlines import check_answerer
 from quarterdeck.hub.edits import Edit, check_edit, edited_call
@@ -50,6 +51,13 @@ from quarterdeck.hub.judge import Judge
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.switches import (
+    ACCEPT_EDITS,
+    DEFAULT,
+    chosen_mode,
+    resumed_spec,
+    with_mode,
+)
 from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
 
 log = logging.getLogger(__name__)
@@ -182,7 +190,8 @@ class Session(SessionLife):
 
     async def control(self, command: wish.Control) -> Outcome:
         """Send a control request, and wait for its answer."""
-        answer = await self._request(decode_command(command.request), command.timeout)
+        request = decode_command(command.request)
+        answer = await self._request(request, command.timeout, by=command.by)
         return Outcome(session=self.id, answer=answer)
 
     async def answer(self, command: wish.AnswerAsk) -> Outcome:
@@ -199,6 +208,7 @@ class Session(SessionLife):
             json = Raw(msgspec.json.encode(command.answer))
             await self._grant(card.opened, reply, command, now)
             events = self._run.answer(card.opened, reply, command.by, json, now)
+            events += self._run.switch_with(reply, command.by)
             if reply.fresh is not None:
                 afresh = StartAfresh(run=self._run.run, by=command.by)
                 events += [*self._to_implement(reply.fresh, command.by), afresh]
@@ -244,17 +254,13 @@ class Session(SessionLife):
         match command.answer:
             case wish.PlanAnswer(choice="fresh") if opened.plan:
                 changed, queued = self._to_implement(opened.plan, command.by)
-                await self._start(Origin(), answered, changed, queued, spec=changed.spec)
+                await self._start(Origin(), answered, changed, queued)
             case _:
                 content = Raw(msgspec.json.encode(late_prompt(opened, command.answer, edit)))
                 queued = PromptQueued(prompt=str(uuid4()), content=content, by=command.by)
-                spec = self._in_mode_of(command.answer)
-                changed = SpecChanged(spec=spec, by=command.by)
-                events = (
-                    [answered, queued] if spec == self.view.spec else [answered, changed, queued]
-                )
+                switches = self._in_mode_of(command.answer, command.by)
                 origin = Origin(cli_session=self.view.cli_session)
-                await self._start(origin, *events, spec=spec)
+                await self._start(origin, answered, *switches, queued)
         return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
 
     def _edited_late(self, opened: AskOpened, command: wish.AnswerAsk) -> Edit | None:
@@ -262,21 +268,23 @@ class Session(SessionLife):
         call = edited_call(opened, command.answer)
         if call is None:
             return None
-        spec = self.view.spec
-        edit = Judge(spec, self._seat).edited(call, spec.mode or "default", self._guard.now)
+        spec = resumed_spec(self.view.spec, self.view.mode)
+        mode = chosen_mode(spec) or DEFAULT
+        edit = Judge(spec, self._seat).edited(call, mode, self._guard.now)
         check_edit(edit.verdict, command)
         return edit
 
-    def _in_mode_of(self, answer: wish.Answer) -> SessionSpec:
-        """The session's spec, in the mode in which an approved plan is to be carried out."""
+    def _in_mode_of(self, answer: wish.Answer, by: str) -> list[Event]:
+        """What puts the session into the mode in which an approved plan is to be carried out."""
         match answer:
             case wish.PlanAnswer(choice="auto" | "fresh"):
-                mode = "acceptEdits"
+                mode = ACCEPT_EDITS
             case wish.PlanAnswer(choice="manual"):
-                mode = "default"
+                mode = DEFAULT
             case _:
-                return self.view.spec
-        return msgspec.structs.replace(self.view.spec, mode=mode)
+                return []
+        spec = with_mode(self.view.spec, mode, asked_for=False)
+        return [SpecChanged(spec=spec, by=by), Switched(mode=mode, by=by)]
 
     async def _check_unanswered(self, ask: str, position: int) -> None:
         """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
@@ -288,19 +296,21 @@ class Session(SessionLife):
 
     def _to_implement(self, plan: str, by: str) -> tuple[SpecChanged, PromptQueued]:
         """What makes a new conversation implement a plan."""
-        spec = msgspec.structs.replace(self.view.spec, mode="acceptEdits")
+        spec = with_mode(self.view.spec, ACCEPT_EDITS, asked_for=False)
         content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
         queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
         return SpecChanged(spec=spec, by=by), queued
 
     # --- inside --------------------------------------------------------------------------------
 
-    async def _request(self, command: Any, seconds: float, *, of: Run | None = None) -> Raw:
+    async def _request(
+        self, command: Any, seconds: float, *, of: Run | None = None, by: str = ""
+    ) -> Raw:
         """Ask the process something, and wait for its answer; only this one, if one is given."""
         async with self._in_order():
             if self._run is None or (of is not None and self._run.run != of.run):
                 raise Conflict("not_running", "the session has no process; resume it first")
-            request_id = self._run.request(command)
+            request_id = self._run.request(command, by)
             await self._append([])
             answer = self._waiters.expect(request_id, command.subtype)
         try:

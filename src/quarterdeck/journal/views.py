@@ -45,6 +45,7 @@ from quarterdeck.domain.events import (
     SpecChanged,
     StartAfresh,
     StateChanged,
+    Switched,
     TurnEnded,
 )
 from quarterdeck.domain.sessions import SessionSpec, SessionState
@@ -52,7 +53,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
 from quarterdeck.journal.stored import Stored
 
-VIEW_VERSION = 4
+VIEW_VERSION = 5
 """Counts the ways to fold. Views that another way made are made anew from the events."""
 
 
@@ -121,6 +122,10 @@ class SessionView(Fact):
     cli_session: str | None = None
     afresh: bool = False
     """The run is to end, and another begins a new conversation."""
+    mode: str | None = None
+    """The permission mode that holds in the run, or held last; None as long as nobody said it."""
+    model: str | None = None
+    """The model, likewise."""
     told: SessionState = SessionState.ENDED
     told_detail: str = ""
 
@@ -271,6 +276,8 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 ended=None,
                 cli_session=view.cli_session if origin.cli_session else None,
                 afresh=False,
+                mode=starting.mode,
+                model=None,
                 told=SessionState.STARTING,
                 told_detail="",
             )
@@ -286,6 +293,8 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(view, link_lost=None)
         case StateChanged(state=state, detail=detail):
             return replace(view, told=state, told_detail=detail)
+        case Switched(mode=mode, model=model):
+            return replace(view, mode=mode or view.mode, model=model or view.model)
         case CliSession(cli_session=cli_session):
             return replace(view, cli_session=cli_session)
     return None

@@ -81,6 +81,8 @@ def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
         raise UsageError(f"mode: {BYPASS} needs skip_permissions as well")
     if origin.cli_session is None and (origin.fork or origin.at is not None):
         raise UsageError("origin: fork and at need the session that they are about")
+    # The switch that skips permissions beats any mode: it is for a session in no other mode only.
+    skip = spec.skip_permissions and spec.mode in (None, BYPASS)
     servers = msgspec.json.encode({"mcpServers": spec.mcp_servers}).decode()
     return Launch(
         resume=origin.cli_session,
@@ -90,7 +92,8 @@ def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
         model=spec.model,
         effort=spec.effort,
         permission_mode=spec.mode,
-        dangerously_skip_permissions=spec.skip_permissions,
+        dangerously_skip_permissions=skip,
+        allow_dangerously_skip_permissions=spec.skip_permissions and not skip,
         system_prompt=spec.system_prompt,
         append_system_prompt=spec.append_system_prompt,
         tools=spec.tools,

@@ -1315,7 +1315,7 @@ export interface components {
             seq: number;
             position: number;
             at: number;
-            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["Decided"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
+            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["Decided"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
         };
         /**
          * Explanation
@@ -2214,6 +2214,10 @@ export interface components {
             run: string;
             machine: string;
             origin?: components["schemas"]["Origin"];
+            /** @default null */
+            mode?: string | null;
+            /** @default false */
+            skip_permissions?: boolean;
         };
         /**
          * RunStopping
@@ -2271,6 +2275,8 @@ export interface components {
             run: string;
             number: number;
             line: unknown;
+            /** @default  */
+            by?: string;
         };
         /**
          * SessionArchived
@@ -2355,6 +2361,8 @@ export interface components {
             version: string | null;
             directory: string | null;
             cli_session: string | null;
+            mode: string | null;
+            model: string | null;
             turns: number;
             cost_usd: number;
             estimated_usd: number;
@@ -2531,6 +2539,20 @@ export interface components {
          */
         SuggestionList: {
             suggestions: components["schemas"]["Suggestion"][];
+        };
+        /**
+         * Switched
+         * @description Another permission mode or model holds now in the run. What is None has not changed.
+         */
+        Switched: {
+            /** @constant */
+            kind: "run.switched";
+            /** @default null */
+            mode?: string | null;
+            /** @default null */
+            model?: string | null;
+            /** @default cli */
+            by?: string;
         };
         /**
          * TurnEnded

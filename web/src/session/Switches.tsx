@@ -19,17 +19,18 @@ export function Switches({ session, story }: { session: Session; story: Story })
   if (!mayManage || session.run === null) return null;
   const control = (request: Record<string, unknown>): Promise<boolean> =>
     doing(() => store.command("session.control", { session: session.session, request }));
+  const mode = session.mode ?? (story.mode || "default");
   return (
     <>
       <select
         aria-label="Mode"
-        value={story.mode || "default"}
+        value={mode}
         onChange={(event) =>
           void control({ subtype: "set_permission_mode", mode: event.target.value })
         }
       >
-        {[...new Set([story.mode || "default", ...MODES])].map((mode) => (
-          <option key={mode}>{mode}</option>
+        {[...new Set([mode, ...MODES])].map((each) => (
+          <option key={each}>{each}</option>
         ))}
       </select>
       <select

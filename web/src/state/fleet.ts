@@ -67,7 +67,14 @@ function folded(session: Session, stored: Stored): Session {
     case "session.changed":
       return { ...now, spec: event.spec };
     case "run.starting":
-      return { ...now, run: event.run, machine: event.machine, state: "starting", detail: "" };
+      return {
+        ...now,
+        run: event.run,
+        machine: event.machine,
+        mode: event.mode ?? null,
+        state: "starting",
+        detail: "",
+      };
     case "run.started":
       return {
         ...now,
@@ -86,6 +93,8 @@ function folded(session: Session, stored: Stored): Session {
       return session.asks || session.state === "disconnected"
         ? now
         : { ...now, state: event.state, detail: event.detail ?? "" };
+    case "run.switched":
+      return { ...now, mode: event.mode ?? session.mode, model: event.model ?? session.model };
     case "run.cli_session":
       return { ...now, cli_session: event.cli_session };
     case "prompt.queued":

@@ -17,6 +17,7 @@ from quarterdeck.domain.structs import ABSENT, Fact
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.fronts.http.roles import Right, Role
 from quarterdeck.hub.deck import MachineView
+from quarterdeck.hub.switches import chosen_mode
 from quarterdeck.journal.views import AskView, PromptView, SessionView
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
@@ -123,6 +124,10 @@ class SessionShape(Fact, omit_defaults=False):
     version: str | None
     directory: str | None
     cli_session: str | None
+    mode: str | None
+    """The permission mode that holds now, or held last; null where only the CLI's settings know."""
+    model: str | None
+    """The model, likewise; the CLI may tell it by another name than the one it was given."""
     turns: int
     cost_usd: float
     estimated_usd: float
@@ -223,6 +228,8 @@ def session_shape(view: SessionView) -> SessionShape:
         version=view.version,
         directory=view.directory,
         cli_session=view.cli_session,
+        mode=view.mode or chosen_mode(view.spec),
+        model=view.model or view.spec.model,
         turns=view.turns,
         cost_usd=view.cost_usd,
         estimated_usd=view.account.estimated_usd,

@@ -1,0 +1,295 @@
+"""The permission mode and the model of a run: what holds now, and who chose it. Pure; below `run`.
+
+Two values are kept apart. The session's spec holds what people have chosen: a control request that
+the CLI obeyed, an approved plan, an answer that switches the mode. Beside it stands what the CLI
+says that holds now: it follows its own commands, and its agent may enter plan mode by itself. The
+next run starts in the mode that holds now, but never in one that allows more than people chose.
+
+Everything here follows from the lines of a run, so that a hub that reads them again knows the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from quarterdeck.domain.events import Event, SpecChanged, Switched
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.structs import Fact
+from quarterdeck.wire import codec
+from quarterdeck.wire.answers import AllowResult
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.commands import (
+    ApplyFlagSettings,
+    Command,
+    InitializeAnswer,
+    ModelAnswer,
+    SetModel,
+    SetPermissionMode,
+    decode_or_none,
+)
+from quarterdeck.wire.control import ControlResponse
+from quarterdeck.wire.hooks import HookInput, PreToolUseInput, UnknownHook
+from quarterdeck.wire.outbound import Request
+from quarterdeck.wire.permissions import Destination, SetMode, suggestions
+from quarterdeck.wire.system import Init, Status
+
+CLI = "cli"
+"""Who switched, where it was the CLI or its agent."""
+DEFAULT = "default"
+ACCEPT_EDITS = "acceptEdits"
+BYPASS = "bypassPermissions"
+_ORDER = ("plan", "dontAsk", DEFAULT, ACCEPT_EDITS, "auto", BYPASS)
+"""The modes, each of which allows no less without a person than the one before it."""
+_SIGNS = (b"set_permission_mode", b"set_model", b"apply_flag_settings")
+_DEFAULT_MODEL = "default"
+"""The CLI's word for the model that it takes by itself."""
+MOST_CALLS = 4096
+"""Calls whose own mode is remembered."""
+
+
+def allows_more(mode: str, than: str) -> bool:
+    """Whether a mode may let more pass than another. One that nobody knows may."""
+    if mode == than:
+        return False
+    if mode not in _ORDER or than not in _ORDER:
+        return mode not in _ORDER
+    return _ORDER.index(mode) > _ORDER.index(than)
+
+
+def chosen_mode(spec: SessionSpec) -> str | None:
+    """The mode that people chose; None where they left it to the CLI and its settings."""
+    return spec.mode or (BYPASS if spec.skip_permissions else None)
+
+
+def resumed_spec(spec: SessionSpec, now: str | None) -> SessionSpec:
+    """What the next process of a conversation is started with, that was in the mode `now`."""
+    chosen = chosen_mode(spec) or DEFAULT
+    if now is None or now == chosen or allows_more(now, chosen):
+        return spec
+    return replace(spec, mode=now)
+
+
+def with_mode(spec: SessionSpec, mode: str, *, asked_for: bool) -> SessionSpec:
+    """The spec after a person switched the mode.
+
+    Leave to skip permissions does not outlive a mode in which a person wants to be asked, nor any
+    other mode that was `asked_for` in its place: versions up to 2.1.120 also use it in plan mode,
+    which an agent enters unasked. A plan that is approved with its edits leaves it as it was.
+    """
+    # A CLI bypasses permissions on request only if it was launched with leave to.
+    skip = mode == BYPASS if asked_for else spec.skip_permissions and allows_more(mode, DEFAULT)
+    return replace(spec, mode=mode, skip_permissions=skip)
+
+
+class _Wanted(Fact):
+    """A switch that the CLI has not answered yet."""
+
+    command: SetPermissionMode | SetModel | ApplyFlagSettings
+    by: str
+
+
+class _Effort(msgspec.Struct):
+    """The one member of flag settings that a spec can carry."""
+
+    effort: str | msgspec.UnsetType | None = msgspec.field(
+        name="effortLevel", default=msgspec.UNSET
+    )
+
+
+class Switches:
+    """What holds in one run, by what was sent to its CLI and what the CLI said."""
+
+    def __init__(self, spec: SessionSpec) -> None:
+        self._mode = chosen_mode(spec) or DEFAULT
+        self._told_mode: str | None = spec.mode
+        self._told_model: str | None = None
+        self._wanted: dict[str, _Wanted] = {}
+        self._of_calls: dict[str, str] = {}
+
+    # --- what holds now ------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> str:
+        """The mode by which to judge: while a switch is under way, the one that allows less."""
+        return self._least(self._mode)
+
+    def mode_of_call(self, tool_use_id: str) -> str:
+        """The mode of a call that the CLI asks about: as its hook told it, unless it changed."""
+        return self._least(self._of_calls.pop(tool_use_id, self._mode))
+
+    def mode_in_hook(self, seen: HookInput | UnknownHook) -> str:
+        """The mode of a call that the CLI is about to make; a subagent may have one of its own."""
+        if not isinstance(seen, PreToolUseInput) or not seen.permission_mode:
+            return self.mode
+        if seen.tool_use_id and len(self._of_calls) < MOST_CALLS:
+            self._of_calls[seen.tool_use_id] = seen.permission_mode
+        return self._least(seen.permission_mode)
+
+    def _least(self, mode: str) -> str:
+        for wanted in self._wanted.values():
+            if isinstance(wanted.command, SetPermissionMode):
+                asked = str(wanted.command.mode.value)
+                mode = asked if allows_more(mode, asked) else mode
+        return mode
+
+    # --- what is sent --------------------------------------------------------------------------
+
+    def sent(self, request_id: str, command: Command[object], by: str) -> None:
+        """Somebody sends a request. Only an answer of the CLI ends it: one may come late."""
+        if isinstance(command, SetPermissionMode | SetModel | ApplyFlagSettings):
+            self._wanted[request_id] = _Wanted(command=command, by=by)
+
+    def sender_of(self, line: bytes) -> str:
+        """Who sends a line, if it is a switch; empty else."""
+        if self._wanted and any(sign in line for sign in _SIGNS):
+            for request_id, wanted in self._wanted.items():
+                if request_id.encode() in line:
+                    return wanted.by
+        return ""
+
+    def restore_sent(self, line: bytes, by: str) -> None:
+        """A line was sent before, on behalf of somebody."""
+        if any(sign in line for sign in _SIGNS):
+            match codec.to_cli(line):
+                case Request(request_id=request_id) as request:
+                    self.sent(request_id, request.request, by)
+                case _:
+                    pass
+
+    def restore(self, told: Switched) -> None:
+        """It was told before."""
+        self._told_mode = told.mode or self._told_mode
+        self._told_model = told.model or self._told_model
+
+    # --- what the CLI says ---------------------------------------------------------------------
+
+    def hear(self, message: Message, spec: SessionSpec) -> list[Event]:
+        """Take a message of the CLI: what it changes, with who did it."""
+        match message:
+            case Init():
+                events = self._in_mode(message.permission_mode.value)
+                return events + self._with_model(message.model)
+            case Status(permission_mode=mode) if mode is not None:
+                return self._in_mode(mode.value)
+            case ControlResponse() if self._wanted:
+                return self._answered(message, spec)
+            case _:
+                return []
+
+    def introduced(self, answer: Raw | None) -> list[Event]:
+        """The answer to `initialize`: the newest versions tell mode and model with it."""
+        found = decode_or_none(answer, InitializeAnswer) if answer is not None else None
+        if found is None:
+            return []
+        mode = found.current_permission_mode
+        events = self._in_mode(mode.value) if mode is not None else []
+        return events + self._with_model(found.current_model or "")
+
+    def _answered(self, message: ControlResponse, spec: SessionSpec) -> list[Event]:
+        response = message.response
+        wanted = self._wanted.get(response.request_id)
+        if wanted is None:
+            return []
+        self._end(response.request_id, type(wanted.command))
+        if not response.ok:
+            return []
+        command, by = wanted.command, wanted.by
+        match command:
+            case SetPermissionMode():
+                mode = str(command.mode.value)
+                changed = with_mode(spec, mode, asked_for=True)
+                return [*_changed(spec, changed, by), *self._in_mode(mode, by)]
+            case SetModel():
+                model = _model_after(command, response.response_json)
+                if model is None:
+                    return []
+                changed = replace(spec, model=model)
+                return [*_changed(spec, changed, by), *self._with_model(model, by)]
+            case ApplyFlagSettings(settings=settings):
+                found = decode_or_none(settings, _Effort)
+                if found is None or found.effort is msgspec.UNSET:
+                    return []
+                return _changed(spec, replace(spec, effort=found.effort or None), by)
+
+    def _end(self, request_id: str, kind: type[object]) -> None:
+        """A request has its answer; those of its kind before it will not get one any more."""
+        for earlier, wanted in tuple(self._wanted.items()):
+            if type(wanted.command) is kind:
+                del self._wanted[earlier]
+            if earlier == request_id:
+                return
+
+    def _in_mode(self, mode: str, by: str = CLI) -> list[Event]:
+        self._mode = mode
+        self._of_calls.clear()
+        if not mode or mode == self._told_mode:
+            return []
+        self._told_mode = mode
+        if by == CLI:
+            # Newer versions announce a switch of ours before they answer it.
+            by = next((one.by for one in self._wanted.values() if _wants(one, mode)), CLI)
+        return [Switched(mode=mode, by=by)]
+
+    def _with_model(self, model: str, by: str = CLI) -> list[Event]:
+        if not model or model == self._told_model:
+            return []
+        self._told_model = model
+        return [Switched(model=model, by=by)]
+
+    # --- what people choose --------------------------------------------------------------------
+
+    def chosen(self, body: object, spec: SessionSpec, by: str) -> list[Event]:
+        """A person's answer was sent to the CLI: it may switch the mode for the session."""
+        if not isinstance(body, AllowResult):
+            return []
+        mode = _mode_in(suggestions(body.updates_json or ()))
+        if mode is None:
+            return []
+        changed = with_mode(spec, mode, asked_for=False)
+        self._told_mode = mode
+        return [*_changed(spec, changed, by), Switched(mode=mode, by=by)]
+
+    def ended(self, spec: SessionSpec) -> list[Event]:
+        """The process is gone. A tighter mode that it had no time to answer for holds all the same:
+        nobody knows whether it obeyed.
+        """
+        events: list[Event] = []
+        for wanted in self._wanted.values():
+            if not isinstance(wanted.command, SetPermissionMode):
+                continue
+            mode = str(wanted.command.mode.value)
+            if allows_more(chosen_mode(spec) or DEFAULT, mode):
+                changed = with_mode(spec, mode, asked_for=True)
+                events += [*_changed(spec, changed, wanted.by), Switched(mode=mode, by=wanted.by)]
+                spec = changed
+        self._wanted.clear()
+        return events
+
+
+def _changed(spec: SessionSpec, changed: SessionSpec, by: str) -> list[Event]:
+    return [SpecChanged(spec=changed, by=by)] if changed != spec else []
+
+
+def _wants(wanted: _Wanted, mode: str) -> bool:
+    return isinstance(wanted.command, SetPermissionMode) and wanted.command.mode.value == mode
+
+
+def _model_after(command: SetModel, answer: Raw | None) -> str | None:
+    """The model that holds after a successful request; None where that is not certain."""
+    if command.only_if_model_is_current:
+        told = decode_or_none(answer, ModelAnswer) if answer is not None else None
+        return told.model if told is not None else None
+    # Without a name a resumed conversation of newer versions would go on with its old model.
+    return command.model or _DEFAULT_MODEL
+
+
+def _mode_in(updates: Iterable[object]) -> str | None:
+    mode: str | None = None
+    for update in updates:
+        if isinstance(update, SetMode) and update.destination is Destination.SESSION:
+            mode = str(update.mode.value)
+    return mode

@@ -1,0 +1,267 @@
+"""Switches of the mode and the model survive stop, kill and fork: with real CLIs, old and new."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.events import Decided
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.hub.policies import Policies
+from quarterdeck.journal.views import SessionView
+from quarterdeck.testing import Gate, RealCli, ScriptedModel, isolated_env, reply
+from quarterdeck.testing.script import Said, ToolUse, play
+from support.hub_house import SECONDS, House, house
+from support.processes import Processes
+from support.scenes import bash, write
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
+
+VERSIONS = ("2.1.37", "2.1.325")
+LEAVE = ToolUse("ExitPlanMode", {"plan": "build it"})
+POLICY = """
+[[rule]]
+name = "no edits in plan mode"
+verdict = "deny"
+tool = "Write"
+path = "./planned*"
+mode = "plan"
+
+[[rule]]
+name = "edits"
+verdict = "allow"
+tool = "Write"
+mode = "acceptEdits"
+"""
+
+
+class Table:
+    """One house, one version, one folder to work in."""
+
+    def __init__(self, home: House, spec: SessionSpec, model: ScriptedModel) -> None:
+        self.home = home
+        self.hub = home.hub
+        self.spec = spec
+        self.model = model
+        self.work = Path(spec.directory)
+
+    async def new(self, *replies: Said, **changes: Any) -> str:
+        """A session whose first turn says this, and is over."""
+        spec = msgspec.structs.replace(self.spec, **changes)
+        session = await self.home.new(spec, script(*replies))
+        await self.home.until(session, lambda view: view.turns == 1)
+        return session
+
+    async def turned(self, session: str, turns: int, *, or_asked: bool = False) -> SessionView:
+        """Wait until so many turns are over, or until somebody is asked."""
+        return await self.home.until(
+            session, lambda view: view.turns >= turns or (or_asked and bool(view.asks))
+        )
+
+    async def send(self, session: str, *replies: Said) -> None:
+        """Prompt; a session that has ended is resumed first."""
+        view = await self.hub.session(session)
+        if view.run is None:
+            await self.hub.submit(wish.ResumeSession(session=session))
+            await self.home.until(session, lambda view: view.state is SessionState.IDLE)
+        command = wish.SendPrompt(
+            session=session, prompt=f"p{view.head}", content=msgspec.Raw(script(*replies))
+        )
+        await self.hub.submit(command)
+
+    async def turn(self, session: str, *replies: Said) -> SessionView:
+        """A turn in which nobody is asked anything."""
+        turns = (await self.hub.session(session)).turns
+        await self.send(session, *replies)
+        return await self.turned(session, turns + 1, or_asked=True)
+
+    async def control(self, session: str, subtype: str, **more: object) -> None:
+        request = msgspec.Raw(msgspec.json.encode({"subtype": subtype, **more}))
+        await self.hub.submit(wish.Control(session=session, request=request, by="ada"))
+
+    async def stop(self, session: str) -> None:
+        await self.hub.submit(wish.StopSession(session=session))
+        await self.home.until(session, lambda view: view.run is None)
+
+    async def kill(self, session: str) -> None:
+        pid = (await self.hub.session(session)).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await self.home.until(session, lambda view: view.run is None)
+
+    async def asked_about(self, session: str, *replies: Said) -> None:
+        """A turn of the resumed session in which a person is asked, and says no."""
+        turns = (await self.hub.session(session)).turns
+        await self.send(session, *replies)
+        with anyio.fail_after(SECONDS):
+            card = await self.home.ask(session)
+        await self.home.answer(card, wish.DenyAnswer())
+        await self.home.until(session, lambda view: view.turns > turns)
+
+
+def script(*replies: Said) -> bytes:
+    return json.dumps(play(*replies)).encode()
+
+
+@pytest.fixture
+def spec(
+    tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli]
+) -> Callable[[str], SessionSpec]:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "work").mkdir()
+
+    def make(version: str) -> SessionSpec:
+        return SessionSpec(
+            directory=str(tmp_path / "work"),
+            claude=clis[version].command[-1],
+            env=isolated_env(tmp_path / "home", model.url),
+        )
+
+    return make
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_people_switched_holds_after_a_stop_and_in_a_fork(
+    version: str,
+    spec: Callable[[str], SessionSpec],
+    model: ScriptedModel,
+    tmp_path: Path,
+    processes: Processes,
+) -> None:
+    async with house(tmp_path, processes) as home:
+        table = Table(home, spec(version), model)
+        session = await table.new("hello", mode="acceptEdits", model="opus")
+        await table.control(session, "set_permission_mode", mode="default")
+        await table.control(session, "set_model", model="haiku")
+        # What a hostile repository says of modes does not matter to what a person chose.
+        (table.work / ".claude").mkdir()
+        settings = table.work / ".claude" / "settings.json"
+        settings.write_text(json.dumps({"permissions": {"defaultMode": "acceptEdits"}}))
+        fork = (await home.hub.submit(wish.ForkSession(session=session))).session
+        await table.stop(session)
+        for each in (session, fork):
+            made = table.work / f"made-{each}"
+            await table.asked_about(each, write(made), "a pity")
+            assert not made.exists()
+            assert "haiku" in model.turns[-1].model
+            view = await home.hub.session(each)
+            assert view.mode == "default"
+            assert "haiku" in (view.model or "")
+        await table.stop(fork)
+
+        await table.control(session, "set_permission_mode", mode="acceptEdits")
+        await table.control(session, "set_model", model=None)
+        await table.stop(session)
+        made = table.work / "made"
+        view = await table.turn(session, write(made), "done")
+        assert made.exists()
+        assert (view.mode, view.asks) == ("acceptEdits", {})
+        assert "haiku" not in model.turns[-1].model
+        assert "opus" not in model.turns[-1].model or version == "2.1.325"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_permissions_that_were_skipped_and_tightened_are_asked_for_in_this_run_and_the_next(
+    version: str,
+    spec: Callable[[str], SessionSpec],
+    model: ScriptedModel,
+    tmp_path: Path,
+    processes: Processes,
+) -> None:
+    async with house(tmp_path, processes) as home:
+        table = Table(home, spec(version), model)
+        free, made = table.work / "free", table.work / "made"
+        session = await table.new(bash(f"touch {free}"), "done", skip_permissions=True)
+        assert free.exists()
+        assert (await home.hub.session(session)).mode == "bypassPermissions"
+        await table.control(session, "set_permission_mode", mode="default")
+        await table.asked_about(session, bash(f"touch {made}"), "a pity")
+        # Nor does the agent get around it by entering plan mode, in this run and in the next.
+        enter = ToolUse("EnterPlanMode", {})
+        for turns in (3, 4):
+            await table.send(session, enter, bash(f"touch {made}"), "a pity")
+            view = await table.turned(session, turns, or_asked=True)
+            for card in view.asks.values():
+                await home.answer(card, wish.DenyAnswer())
+            await table.turned(session, turns)
+            await table.control(session, "set_permission_mode", mode="default")
+            await table.stop(session)
+        await table.asked_about(session, bash(f"touch {made}"), "a pity")
+        assert not made.exists()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_plan_mode_survives_a_kill_and_an_approved_plan_is_left_for_good(
+    version: str,
+    spec: Callable[[str], SessionSpec],
+    model: ScriptedModel,
+    tmp_path: Path,
+    processes: Processes,
+) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY)
+    async with house(tmp_path, processes, Policies(tmp_path)) as home:
+        table = Table(home, spec(version), model)
+        session = await table.new("hello")
+        await table.control(session, "set_permission_mode", mode="plan")
+        await table.kill(session)
+        planned = table.work / "planned"
+        turn = (write(planned), LEAVE, write(planned), "done")
+        await table.send(session, *turn)
+        card = await home.ask(session)
+        assert (await home.hub.session(session)).mode == "plan"
+        assert not planned.exists(), "a rule denies it in plan mode"
+        await home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
+        await home.until(session, lambda view: view.turns == 2)
+        assert planned.exists(), "and not any more after it"
+        stored = await home.hub.audit(session=session)
+        found = [one.event for one in stored if isinstance(one.event, Decided)]
+        assert [(one.verdict, one.rule) for one in found if one.tool == "Write"] == [
+            ("deny", "no edits in plan mode"),
+            ("allow", "edits"),
+        ]
+        await table.stop(session)
+        await table.turn(session, "look")
+        assert (await home.hub.session(session)).mode == "acceptEdits"
+
+        await table.control(session, "set_permission_mode", mode="plan")
+        await table.send(session, LEAVE, "done")
+        await home.answer(await home.ask(session), wish.PlanAnswer(choice="manual"), by="ada")
+        await home.until(session, lambda view: view.turns == 4)
+        await table.kill(session)
+        await table.turn(session, "look")
+        assert (await home.hub.session(session)).mode == "default"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_rule_on_a_mode_holds_no_longer_once_a_person_tightened_it_in_mid_turn(
+    version: str,
+    spec: Callable[[str], SessionSpec],
+    model: ScriptedModel,
+    tmp_path: Path,
+    processes: Processes,
+) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY)
+    async with house(tmp_path, processes, Policies(tmp_path)) as home:
+        table = Table(home, spec(version), model)
+        first, second = table.work / "first", table.work / "second"
+        session = await table.new("hello", mode="acceptEdits")
+        await table.send(session, write(first), reply(Gate("second"), write(second)), "a pity")
+        await model.wait_at_gate("second")
+        assert first.exists()
+        await table.control(session, "set_permission_mode", mode="default")
+        model.release("second")
+        with anyio.fail_after(SECONDS):
+            card = await home.ask(session)
+        assert card.opened.tool == "Write"
+        await home.answer(card, wish.DenyAnswer())
+        await home.until(session, lambda view: view.turns == 2)
+        assert not second.exists()
