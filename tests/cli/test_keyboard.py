@@ -6,10 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
+from quarterdeck.agent.asks import ToolAsk, to_ask
+from quarterdeck.cli.keyboard import _tool_card
 from quarterdeck.testing import fake
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
+from quarterdeck.wire.requests import CanUseTool
 from support.command_line import Quarterdeck
 
 pytestmark = pytest.mark.anyio
@@ -196,7 +200,7 @@ async def test_what_was_typed_before_the_question_does_not_answer_it(
     here = quarterdeck.at_terminal("run", "hello", size=(24, 40))
     await here.expect("begun")
     here.press("y\n")
-    await here.expect("rm -rf ␛[8mhidden")
+    await here.expect("rm -rf ⟨U+001B⟩[8mhidden")
     await here.expect("\n? ")
     assert "over" not in here.shown
     here.press("\x04")  # Ctrl-D: no answer is a no
@@ -236,3 +240,27 @@ async def test_no_color_means_no_colour(quarterdeck: Quarterdeck) -> None:
     assert await here.end() == 0
     assert "echo: hello" in here.shown
     assert "\x1b[3" not in here.raw
+
+
+def test_a_card_marks_what_cannot_be_seen_and_leaves_no_member_out() -> None:
+    def card(tool: str, **given: object) -> str:
+        request = CanUseTool(tool_name=tool, input=Raw(json.dumps(given).encode()))
+        ask = to_ask("1", request)
+        assert isinstance(ask, ToolAsk)
+        return "\n".join(line.plain for line in _tool_card(ask))
+
+    shown = card(
+        "Bash",
+        command="make \u2067; touch PWNED \u2069" + " " * 400 + "x\u00ad",
+        description="Allowed by policy.",
+        dangerouslyDisableSandbox=True,
+    )
+    assert "command: make ⟨U+2067⟩; touch PWNED ⟨U+2069⟩· 400 blanks ·x⟨U+00AD⟩" in shown
+    assert "the agent says: Allowed by policy." in shown
+    assert "dangerouslyDisableSandbox: true" in shown
+    edit = card("Edit", file_path="/a\u200b", old_string="a", new_string="b\x0cc", replace_all=True)
+    assert "+b⟨U+000C⟩c" in edit
+    assert "replace_all: true" in edit
+    written = card("Write", file_path="/a", content=" " * 40 + "x\n\u2028y\n")
+    assert "+" + " " * 40 + "x" in written
+    assert "+⟨U+2028⟩y" in written

@@ -204,6 +204,14 @@ def test_a_long_title_is_cut_and_shows_it() -> None:
     assert one_line("ls" + " " * 100_000 + "; rm -rf /").endswith("…")
 
 
+def test_a_title_marks_blanks_that_are_no_blank_to_who_runs_it() -> None:
+    assert describe("Bash", raw({"command": "rm\u00a0-rf\u2028x\ry"})).title == (
+        "rm\ufffd-rf\ufffdx\ufffdy"
+    )
+    assert one_line("Bonjour\u00a0!") == "Bonjour !"
+    assert one_line("r\u200dm \u00ad\ufe0f") == "r\ufffdm \ufffd\ufffd"
+
+
 def test_letters_that_need_joining_stay_joined() -> None:
     assert one_line("👩\u200d💻 نمی\u200cخواهم") == "👩\u200d💻 نمی\u200cخواهم"
 

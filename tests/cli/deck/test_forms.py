@@ -41,7 +41,7 @@ async def test_a_form_is_filled_in_declined_and_put_away_at_the_keyboard(
     session = await deck.new()
     here = deck.command.at_terminal("attach", session)
     await here.expect("┌ Form of the MCP server painter")
-    await here.expect("│ Which colour?␛[2J")
+    await here.expect("│ Which colour?⟨U+001B⟩[2J")
     await here.expect('"colour": {')
     await here.expect("\n? ")
     here.press("perhaps\n")

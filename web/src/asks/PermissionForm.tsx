@@ -7,7 +7,7 @@ import { Marked } from "../ui/Marked";
 import { escapedJson, withMarks } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
-import { CallContent, SmallContent } from "./Content";
+import { CallContent, SmallContent } from "./CallContent";
 import { contentOf, fitsInList, hiddenLines } from "./content";
 import { guard, OPEN_CARD } from "./keyGuard";
 import { OpenAsk } from "./OpenAsk";

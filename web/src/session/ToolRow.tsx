@@ -1,5 +1,5 @@
 import { memo, useState } from "react";
-import { Members, Says } from "../asks/Content";
+import { Members, Says } from "../asks/CallContent";
 import { contentOf } from "../asks/content";
 import { Markdown } from "../markdown/Markdown";
 import { imagesOf, isObject, plainText, text } from "../state/lines";
