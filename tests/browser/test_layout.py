@@ -181,6 +181,11 @@ async def test_the_tabs_of_the_policy_stay_in_sight_above_a_long_audit_log(
         assert box is not None
         assert box["height"] > 20
         assert 0 <= box["y"] < 420
+        # Nothing is seen above them but the head of the page.
+        assert await page.evaluate(
+            """([x, y]) => !document.elementFromPoint(x, y)?.closest('table')""",
+            [box["x"] + 30, max(0, box["y"] - 3)],
+        )
     await screen.shot("layout-audit")
     await replay.click()
     await expect(replay).to_have_attribute("aria-selected", "true")
