@@ -15,7 +15,7 @@ DECK   := src/quarterdeck/fronts/http/deck
 NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 
 .DEFAULT_GOAL := help
-.PHONY: help venv setup clis deck run demo test check format types docs bench lock clean
+.PHONY: help venv setup clis deck run demo test quick check format types docs bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -76,9 +76,18 @@ run: setup deck ## start the hub on loopback, and say where to open it
 demo: setup deck ## show the deck with a scripted agent: no account, no cost, nothing left behind
 	@$(BIN)/quarterdeck demo
 
-test: setup clis deck $(CACHE)/.browser ## run the whole suite
+test: setup clis deck $(CACHE)/.browser ## run the whole suite; T=path or T=word runs a part
+ifeq ($(T),)
 	@$(NPM) run --silent test
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+else
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
+	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')
+endif
+
+quick: setup $(WEB)/node_modules/.installed ## the tests that start no process: the inner loop
+	@$(NPM) run --silent test
+	@$(BIN)/python -m pytest --quick -q -n $(shell nproc 2>/dev/null || echo 2) --dist worksteal
 
 check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, import rules
 	@$(BIN)/ruff format --check .

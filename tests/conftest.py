@@ -15,7 +15,7 @@ from quarterdeck.testing.model import ScriptedModel
 from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
-pytest_plugins = ("support.compatibility",)
+pytest_plugins = ("pytester", "support.compatibility", "support.failures", "support.quick")
 
 # The same examples in every run, and no clock: how busy the machine is decides about no test.
 settings.register_profile(

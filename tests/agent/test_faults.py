@@ -17,7 +17,7 @@ from quarterdeck.wire.commands import Interrupt
 from quarterdeck.wire.messages import Assistant, Result
 from support.processes import running
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 SECONDS = 30.0
 QUICK = StopSteps(input=0.2, term=0.2, silent=0.2)
 

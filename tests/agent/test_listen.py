@@ -33,6 +33,7 @@ async def test_the_command_line_leaves_nothing_out_in_silence() -> None:
             listener.command(Options(cwd=".", env={"A": "b"}, skills=("x",)))
 
 
+@pytest.mark.process
 async def test_what_a_process_says_on_stderr_is_passed_on(tmp_path: Path) -> None:
     heard: list[str] = []
     script = [fake.Complain("one\ntwo\n"), fake.Exit(3, "three")]

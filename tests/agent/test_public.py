@@ -22,6 +22,7 @@ def test_a_name_that_there_is_not_is_no_attribute() -> None:
         getattr(quarterdeck, name)
 
 
+@pytest.mark.process
 def test_the_import_alone_loads_nothing_of_ours() -> None:
     code = (
         "import sys, quarterdeck; print([n for n in sys.modules if n.startswith('quarterdeck.')])"

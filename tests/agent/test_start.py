@@ -26,6 +26,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+@pytest.mark.process
 async def test_servers_of_the_cli_and_tools_of_this_process_work_together(tmp_path: Path) -> None:
     record = tmp_path / "record"
     script = [
@@ -58,6 +59,7 @@ def test_a_name_that_both_have_is_refused() -> None:
         Agent(Options(mcp_servers=SERVERS), tools=[ToolServer("files", [add])])
 
 
+@pytest.mark.process
 async def test_an_agent_can_be_looked_at_before_its_start_and_after_its_end(tmp_path: Path) -> None:
     command = fake_cli_command([fake.Initialize(), fake.Serve()], folder=tmp_path)
     agent = Agent(Options(claude=command, cwd=tmp_path))

@@ -45,7 +45,8 @@ async def screen(browser: Browser, plug: Plug) -> AsyncIterator[Screen]:
 
 def banner(screen: Screen) -> Locator:
     """What the page says while the hub is away."""
-    return screen.page.get_by_text("The hub cannot be reached.")
+    # A notice about a request that failed may say the same for a moment.
+    return screen.page.locator("p.offline", has_text="The hub cannot be reached.")
 
 
 async def check(plug: Plug, screen: Screen, session: str, *said: str) -> None:

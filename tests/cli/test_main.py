@@ -17,6 +17,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["run", "--help"]])
+@pytest.mark.process
 def test_help_loads_nothing_that_is_slow_to_load(arguments: list[str]) -> None:
     program = (
         "import sys; from quarterdeck.cli import main; code = main(sys.argv[1:]);"

@@ -32,6 +32,7 @@ def test_a_unit_for_systemd_says_what_is_started_and_that_agents_outlive_it(home
     assert "hunter2" not in text
 
 
+@pytest.mark.process
 def test_systemd_takes_the_unit(tmp_path: Path, home: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if analyze is None:

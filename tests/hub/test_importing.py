@@ -137,6 +137,7 @@ async def test_broken_files_are_named_and_skipped(disk: Disk) -> None:
     assert len(await journal.summaries()) == 2
 
 
+@pytest.mark.process
 async def test_only_what_is_asked_for_is_imported(disk: Disk) -> None:
     first, second = left_session(disk, 1), left_session(disk, 2)
     journal = MemoryJournal()

@@ -14,7 +14,7 @@ from quarterdeck.testing import fake
 from quarterdeck.testing.fake import Step
 from support.guarded import Clock, Guarded, guarded
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 CONVERSATION = "11111111-2222-4333-8444-555555555555"
 BASH = fake.tool_use("Bash", {"command": "make"})

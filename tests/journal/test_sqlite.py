@@ -318,6 +318,7 @@ def limited(path: Path) -> sqlite3.Connection:
     return connection
 
 
+@pytest.mark.process
 async def test_a_file_that_may_not_grow_any_more_is_as_a_full_disk(
     path: Path,
 ) -> None:

@@ -29,6 +29,8 @@ from quarterdeck.links import (
 )
 from support.relay import Relay, relay_to
 
+pytestmark = pytest.mark.process
+
 ECHO = "import sys\nfor line in sys.stdin.buffer: sys.stdout.buffer.write(line.upper())"
 TOKEN = "token"
 

@@ -93,6 +93,7 @@ def test_the_version_is_read_from_the_package_without_running_the_program(tmp_pa
     assert cli_version(("/no/such/node", str(script))) == "1.2.3"
 
 
+@pytest.mark.process
 def test_the_version_is_asked_of_a_program_without_a_package_and_remembered(tmp_path: Path) -> None:
     count = tmp_path / "count"
     mine = program(tmp_path / "bin/claude", f"#!/bin/sh\necho x >> {count}\necho 4.5.6\n")
@@ -104,6 +105,7 @@ def test_the_version_is_asked_of_a_program_without_a_package_and_remembered(tmp_
     assert cli_version((str(mine),)) == "10.11.12"
 
 
+@pytest.mark.process
 def test_a_program_that_does_not_say_has_no_version(tmp_path: Path) -> None:
     silent = program(tmp_path / "silent", "#!/bin/sh\nexit 0\n")
     failing = program(tmp_path / "failing", "#!/bin/sh\necho 1.2.3\nexit 3\n")

@@ -11,6 +11,8 @@ import pytest
 
 from quarterdeck.links.processes import ProcessId, descendants, living, marked, send_signal
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:

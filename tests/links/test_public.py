@@ -26,6 +26,7 @@ def test_every_public_name_is_there_and_others_are_not() -> None:
         getattr(links, name)
 
 
+@pytest.mark.process
 def test_links_over_pipes_do_without_the_libraries_of_the_others() -> None:
     code = "import sys, quarterdeck.links; print({'uvicorn', 'websockets'} & set(sys.modules))"
     done = subprocess.run(

@@ -204,13 +204,18 @@ async def test_an_agent_is_down_while_the_connection_is_and_then_its_turn_ends(s
         query = await agent.prompt(play(reply("begun ", Gate(), "ended")))
         await site.model.wait_at_gate()
         await until(lambda: agent.state is State.WORKING)
-        relay.refusing = True
+        # 2.1.37 gives up after two refusals, so it is not refused: its call is left unanswered.
+        patient = site.cli.version != "2.1.37"
+        relay.refusing = patient
+        if not patient:
+            relay.stall()
         relay.cut()
         await until(down)
         tried = relay.connections
         await until(lambda: relay.connections > tried)  # it dials, and does not get through
         assert down()
         relay.refusing = False
+        relay.flow()
         await until(lambda: agent.state is State.WORKING)
         site.model.release()
         turn = await query.finish()

@@ -18,6 +18,8 @@ from quarterdeck.domain.errors import LaunchError, LinkClosed, UsageError
 from quarterdeck.links.processes import ProcessId, living, marked
 from quarterdeck.links.subprocess import HIGH_WATER, StopSteps, SubprocessLink
 
+pytestmark = pytest.mark.process
+
 FAST = StopSteps(input=0.3, term=0.5, kill=5, orphans=0.5, silent=0.3, drain=0.2)
 
 

@@ -13,6 +13,8 @@ from quarterdeck.runner.changes import see_changes
 from quarterdeck.runner.worktrees import Worktrees
 from support.repositories import commit, git, make_repository
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:

@@ -49,6 +49,7 @@ async def test_a_runner_says_what_it_can_and_what_its_clock_says(tmp_path: Path)
         assert abs(hub.vitals[0].at - time.time() * 1000) < 60_000
 
 
+@pytest.mark.process
 async def test_a_worktree_is_seen_while_its_agent_works_and_discarded_only_after(
     tmp_path: Path,
 ) -> None:
@@ -73,6 +74,7 @@ async def test_a_worktree_is_seen_while_its_agent_works_and_discarded_only_after
         hub.check()
 
 
+@pytest.mark.process
 async def test_what_cannot_be_done_is_refused_with_a_code_and_the_link_goes_on(
     tmp_path: Path,
 ) -> None:
@@ -96,6 +98,7 @@ async def test_what_cannot_be_done_is_refused_with_a_code_and_the_link_goes_on(
 # --- folders ---
 
 
+@pytest.mark.process
 def test_folders_are_listed_below_the_roots_and_nowhere_else(tmp_path: Path) -> None:
     """MACHINE-12"""
     root = tmp_path / "root"

@@ -163,12 +163,14 @@ async def test_agents_outlive_the_hub_that_started_them(
         await gone(runner)
 
 
+@pytest.mark.process
 def test_a_runner_that_cannot_start_says_why(tmp_path: Path, token_file: Path) -> None:
     """HOME-4"""
     with pytest.raises(LaunchError, match="is not the address of a hub"):
         spawn_runner(tmp_path / "home", "ftp://nowhere", token_file)
 
 
+@pytest.mark.process
 async def test_a_runner_in_the_foreground_ends_by_itself(tmp_path: Path, token_file: Path) -> None:
     """MACHINE-8"""
     home = tmp_path / "home"

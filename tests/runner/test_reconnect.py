@@ -21,6 +21,8 @@ from support.runners import QUICK, TIMES, running, small, spec_of
 from support.scripted_hub import TOKEN, HubRun, ScriptedHub, scripted_hub
 from support.waiting import until
 
+pytestmark = pytest.mark.process
+
 SCHEDULES = 50
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import anyio
+import pytest
 
 from quarterdeck.domain.machines import Forget, Have, Write, frame
 from quarterdeck.domain.sessions import Origin
@@ -15,6 +16,8 @@ from support.processes import running as is_running
 from support.runners import running, small, spec_of
 from support.scripted_hub import ScriptedHub, scripted_hub
 from support.waiting import until
+
+pytestmark = pytest.mark.process
 
 PROMPT = json.dumps({"type": "user", "message": {"role": "user", "content": "hello"}}).encode()
 BYE = (fake.Exit(0),)

@@ -26,6 +26,8 @@ from support.processes import running as is_running
 from support.runners import QUICK, TIMES, running, spec_of
 from support.scripted_hub import TOKEN, scripted_hub
 
+pytestmark = pytest.mark.process
+
 
 async def test_the_hello_says_who_it_is_and_vitals_follow(tmp_path: Path) -> None:
     """MACHINE-1, MACHINE-7"""

@@ -13,6 +13,8 @@ from quarterdeck.runner.settling import settle
 from quarterdeck.runner.worktrees import Worktrees
 from support.repositories import commit, git, make_repository
 
+pytestmark = pytest.mark.process
+
 MERGE, KEEP, DISCARD = TreeAction.MERGE, TreeAction.KEEP, TreeAction.DISCARD
 
 

@@ -16,6 +16,8 @@ from support.processes import offspring
 from support.runners import running, spec_of
 from support.scripted_hub import scripted_hub
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:

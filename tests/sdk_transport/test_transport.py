@@ -345,6 +345,7 @@ async def test_a_query_ends_on_a_link_whose_cli_does_not_leave() -> None:
     assert [type(message) for message in messages] == [ResultMessage]
 
 
+@pytest.mark.process
 def test_without_the_sdk_the_import_says_which_extra_to_install() -> None:
     code = (
         "import sys; sys.modules['claude_agent_sdk'] = None\n"

@@ -14,10 +14,20 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from playwright.async_api import Browser, ConsoleMessage, Locator, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    async_playwright,
+    expect,
+)
+from playwright.async_api import Error as PlaywrightError
 
 from quarterdeck.cli.deck.serve import Deck
 from quarterdeck.fronts.http import Role, login_link
+from support.failures import picture_folder
 
 ROOT = Path(__file__).parent.parent.parent
 SCREENS = ROOT / ".cache" / "screens"
@@ -150,4 +160,16 @@ async def browsing(
         yield screen
         assert not screen.complaints, screen.complaints
     finally:
+        await _keep_pictures(context)
         await context.close()
+
+
+async def _keep_pictures(context: BrowserContext) -> None:
+    """After a failure: what each page of it shows, and its text."""
+    folder = picture_folder()
+    if folder is None:
+        return
+    for number, page in enumerate(context.pages):
+        with contextlib.suppress(PlaywrightError):  # a page that has crashed has no picture
+            await page.screenshot(path=folder / f"page-{number}.png")
+            (folder / f"page-{number}.txt").write_text(await page.inner_text("body"))

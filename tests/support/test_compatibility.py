@@ -151,6 +151,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
 
 
+@pytest.mark.process
 def test_a_whole_run_fails_until_the_page_says_what_was_found(project: Project) -> None:
     code, output = project.run("-n0")
     assert code == 1
@@ -164,6 +165,7 @@ def test_a_whole_run_fails_until_the_page_says_what_was_found(project: Project) 
     assert "+ | A queue | yes | yes" in output
 
 
+@pytest.mark.process
 def test_a_whole_run_with_several_workers_finds_the_same(project: Project) -> None:
     code, output = project.run("-n2", write=True)
     assert code == 0, output
@@ -183,6 +185,7 @@ def test_a_whole_run_with_several_workers_finds_the_same(project: Project) -> No
         ["-n0", f"{FOLDER}/test_turns.py::test_queue"],
     ],
 )
+@pytest.mark.process
 def test_a_partial_run_neither_checks_nor_writes(project: Project, arguments: list[str]) -> None:
     code, output = project.run(*arguments, write=True)
     assert code == 0, output
@@ -190,6 +193,7 @@ def test_a_partial_run_neither_checks_nor_writes(project: Project, arguments: li
     assert not project.page.exists()
 
 
+@pytest.mark.process
 def test_what_belongs_to_another_theme_stands_there(project: Project) -> None:
     more = """
 @pytest.mark.parametrize("seat", MATRIX)
@@ -205,6 +209,7 @@ def test_more(seat, record_property):
     assert "| A hook |" not in turns
 
 
+@pytest.mark.process
 def test_a_run_without_one_of_the_modules_is_a_partial_one(project: Project) -> None:
     (project.module.parent / "test_more.py").write_text('"""More."""\ndef test_it(): pass\n')
     code, output = project.run("-n0", str(project.module))
@@ -212,6 +217,7 @@ def test_a_run_without_one_of_the_modules_is_a_partial_one(project: Project) -> 
     assert "compatibility page" not in output
 
 
+@pytest.mark.process
 def test_a_run_with_a_failure_neither_checks_nor_writes(project: Project) -> None:
     project.module.write_text(MODULE + "\ndef test_wrong(): assert False\n")
     code, output = project.run("-n2", write=True)
@@ -220,6 +226,7 @@ def test_a_run_with_a_failure_neither_checks_nor_writes(project: Project) -> Non
     assert not project.page.exists()
 
 
+@pytest.mark.process
 def test_a_hole_in_the_table_fails_the_run(project: Project) -> None:
     more = 'def test_half(record_property):\n    record_property("capability", {value})\n'
     value = ("Half", "2.1.37", "ws", "yes", "")

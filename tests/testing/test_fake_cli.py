@@ -19,6 +19,8 @@ from quarterdeck.testing.fake import Line, Step
 from support.clis import conversation
 from support.processes import Processes, running
 
+pytestmark = pytest.mark.process
+
 INITIALIZE: Line = {
     "type": "control_request",
     "request_id": "r-1",

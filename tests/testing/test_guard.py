@@ -6,7 +6,11 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from support.processes import Processes, left_behind, offspring, running
+
+pytestmark = pytest.mark.process
 
 SLEEP = [sys.executable, "-I", "-c", "import time; time.sleep(60)"]
 

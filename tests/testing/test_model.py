@@ -423,6 +423,7 @@ def test_as_a_program_it_prints_its_url_plays_the_script_and_ends_on_a_signal(
     assert answer.text == "scripted"
 
 
+@pytest.mark.process
 def test_as_a_program_it_refuses_a_script_that_is_wrong(tmp_path: Path) -> None:
     script = tmp_path / "script.json"
     script.write_text("[[7]]")

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
 SECONDS = 120
 

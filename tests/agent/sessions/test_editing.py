@@ -105,6 +105,7 @@ def test_an_empty_title_or_tag_is_refused_and_nothing_is_written(disk: Disk, wor
     assert path.read_bytes() == before
 
 
+@pytest.mark.process
 def test_a_session_that_is_not_there_cannot_be_changed(disk: Disk) -> None:
     with pytest.raises(UsageError, match=r"no session .* in any project"):
         rename_session(SESSION, "x", config_dir=disk.config)

@@ -12,6 +12,7 @@ from support.session_files import Disk, assistant, user
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "read-sessions-on-disk.md"
 
 
+@pytest.mark.process
 def test_the_examples_of_the_how_to_run_as_they_stand(
     disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:

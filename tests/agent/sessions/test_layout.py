@@ -74,12 +74,14 @@ def test_an_empty_file_does_not_hide_the_session_in_another_project(disk: Disk) 
 
 
 class TestLongPaths:
+    @pytest.mark.process
     def test_a_folder_with_another_hash_is_found_by_its_beginning(self, disk: Disk) -> None:
         path = self._project(disk, "mine")
         name = project_folder_name(path)[:200] + "-otherhash"
         disk.session([user(1, "hi", cwd=path)], folder=disk.folder(name))
         assert [info.cwd for info in list_sessions(path, config_dir=disk.config)] == [path]
 
+    @pytest.mark.process
     def test_an_uncut_name_of_an_old_version_is_found_too(self, disk: Disk) -> None:
         path = self._project(disk, "m")
         full = "".join(letter if letter.isalnum() else "-" for letter in path)
@@ -89,6 +91,7 @@ class TestLongPaths:
         found = list_sessions(path, config_dir=disk.config)
         assert [info.first_prompt for info in found] == ["new", "old"]
 
+    @pytest.mark.process
     def test_a_neighbour_with_the_same_beginning_is_not_taken_for_it(self, disk: Disk) -> None:
         path, other = self._project(disk, "mine"), self._project(disk, "theirs")
         disk.session([user(1, "x", cwd=other)], folder=disk.folder(project_folder_name(other)))
@@ -100,6 +103,7 @@ class TestLongPaths:
         return f"{base}/{'d' * (201 - len(base))}/{name}"
 
 
+@pytest.mark.process
 def test_the_sessions_of_all_worktrees_of_a_repository_belong_together(disk: Disk) -> None:
     main, tree = disk.work / "main", disk.work / "tree"
     _git(disk.work, "init", "-q", str(main))
@@ -119,6 +123,7 @@ def test_the_sessions_of_all_worktrees_of_a_repository_belong_together(disk: Dis
     assert session_info(newest.session_id, directory=main, config_dir=disk.config) == newest
 
 
+@pytest.mark.process
 def test_a_folder_that_is_missing_or_no_repository_has_no_worktrees(tmp_path: Path) -> None:
     assert worktrees(str(tmp_path)) == []
     assert worktrees(str(tmp_path / "missing")) == []

@@ -89,6 +89,7 @@ def test_nothing_in_the_folder_can_make_the_listing_fail_or_hang(disk: Disk) -> 
     assert [info.session_id for info in list_sessions(config_dir=disk.config)] == [good]
 
 
+@pytest.mark.process
 def test_without_any_sessions_the_list_is_empty(disk: Disk) -> None:
     assert list_sessions(config_dir=disk.config) == []
     assert list_sessions(config_dir=disk.config / "missing") == []

@@ -147,6 +147,7 @@ def test_what_is_worth_a_word() -> None:
     assert words_for(fact.Noted(level="info", text="x")) is None
 
 
+@pytest.mark.process
 async def test_a_program_is_run_and_one_that_is_not_there_is_no_loss(tmp_path: Path) -> None:
     program = tmp_path / "notify-send"
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\n')

@@ -15,6 +15,8 @@ from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.app import openapi_document
 from support.front import Front
 
+pytestmark = pytest.mark.process
+
 CHECKS = (
     "not_a_server_error",
     "status_code_conformance",

@@ -17,7 +17,6 @@ from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
-from support.front import Front
 from support.small_deck import SmallDeck
 
 
@@ -41,6 +40,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "cert.pem", folder / "key.pem"
 
 
+@pytest.mark.process
 async def test_with_a_certificate_everything_goes_over_tls(
     tmp_path: Path, certificate: tuple[Path, Path]
 ) -> None:
@@ -131,10 +131,20 @@ async def test_the_end_is_bounded_whatever_clients_do(
     assert "Traceback" not in caplog.text
 
 
-async def test_the_signals_of_the_program_are_left_alone(hub: Front) -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    async with hub.client() as client:
-        assert (await client.get("/healthz")).status_code == 200
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_the_signals_of_the_program_are_left_alone(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    def own(*_: object) -> None:
+        """What a program does about the signal."""
+
+    before = signal.signal(number, own)  # whatever the tests were started with: SIG_IGN in a shell
+    try:
+        async with serve(make_app(SmallDeck(), Access(tmp_path)), Listen(port=0)):
+            assert signal.getsignal(number) is own
+        assert signal.getsignal(number) is own
+    finally:
+        signal.signal(number, before)
 
 
 async def test_an_error_of_the_block_comes_out_as_it_is(tmp_path: Path) -> None:

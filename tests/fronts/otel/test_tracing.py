@@ -304,6 +304,7 @@ async def test_a_dead_collector_holds_nobody_up(tmp_path: Path) -> None:
             await until(lambda: front._place.exported == deck.position)
 
 
+@pytest.mark.process
 def test_nothing_of_the_sdk_is_loaded_before_it_is_used() -> None:
     look = (
         "import sys, quarterdeck.fronts.otel;"
