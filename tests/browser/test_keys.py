@@ -219,6 +219,7 @@ async def test_a_field_of_a_card_closes_by_escape_and_keeps_its_text(
     why = screen.card.get_by_label("Why not?")
     await expect(why).to_be_focused()
     await expect(why).to_have_value("")  # the key itself is no text
+    await expect(page.locator("[data-keys]")).to_have_count(0)
     await page.keyboard.type("rather not")
     await screens(screen, "keys-deny")
     await screen.composer.focus()

@@ -13,7 +13,7 @@ from quarterdeck.config.settings import ServerSettings
 from quarterdeck.fronts.http import Role, login_link
 from quarterdeck.testing import play
 from support.api_client import ApiSeat
-from support.browser import WIDE, Screen, browsing, chromium
+from support.browser import PHONE, WIDE, Screen, browsing, chromium
 from support.processes import offspring
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -75,7 +75,7 @@ async def test_an_error_that_nobody_caught_is_shown_and_can_be_put_away(screen: 
     await page.evaluate("void Promise.reject(new Error('nor this one'))")
     await expect(faults).to_contain_text("nor this one")
     await screen.shot("faults")
-    await page.set_viewport_size({"width": 390, "height": 844})
+    await page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     await screen.shot("faults-phone")
     await screen.check_access()
     for _ in range(2):

@@ -150,7 +150,10 @@ describe("a key answers", () => {
   it("not where somebody writes", () => {
     const card = makeCall();
     click(card);
+    expect(guard.ready(card)).toBe(true);
     card.querySelector("textarea")?.focus();
+    guard.focused(document.activeElement);
+    expect(guard.ready(card)).toBe(false);
     expect(press("y")).toBeUndefined();
     wait(PAUSE);
     const rich = document.createElement("div");

@@ -116,6 +116,7 @@ export class KeyGuard {
   focused(target: EventTarget | null): void {
     const card = cardOf(target);
     if (card && this.tabbing) this.enter(card);
+    else this.tell(); // a field of the card takes the keys for itself
   }
 
   /** Something lost the focus to something else, or to nothing. */
@@ -238,7 +239,7 @@ export class KeyGuard {
   private tell(): void {
     clearTimeout(this.timer);
     const wait = this.card ? this.wait() : 0;
-    this.acts = wait <= 0;
+    this.acts = wait <= 0 && !isField(document.activeElement);
     if (wait > 0) this.timer = setTimeout(() => this.tell(), Math.ceil(wait));
     for (const listener of this.listeners) listener();
   }
