@@ -161,7 +161,7 @@ def test_no_input_makes_taking_apart_explaining_or_naming_fail() -> None:
         ("Read", {"file_path": "a\0b"}),
         ("Write", {"file_path": "\ud800", "content": ""}),
         ("Grep", {"pattern": "x", "path": "a\0", "glob": "{" * 3_000}),
-        ("Glob", {"pattern": 1, "path": []}),
+        ("Grep", {"pattern": 1, "path": []}),
         ("WebFetch", {"url": "http://[/"}),
     ]
     loaded = read_policy('extends = ["trusted-repo"]', "all", preset=preset)
@@ -171,5 +171,5 @@ def test_no_input_makes_taking_apart_explaining_or_naming_fail() -> None:
             given = Raw(json.dumps(members).encode())
             assert needs_of(tool, given, context).needs
             call = Call(tool=tool, input=given, context=context)
-            assert explain(call, Rules(policies=(loaded.policy,))).reasons
+            assert explain(call, Rules(policies=(loaded.policy,))).verdict in {"ask", "deny"}
             assert isinstance(narrowest(tool, given, context), tuple)

@@ -304,7 +304,8 @@ class _Found:
             if names_exactly(placed.rule, request):
                 self.unread = []
             parts = tuple(need.what for need in match.needs)
-            where[placed.behavior].append(_claude(policy, placed, parts))
+            behavior = placed.behavior if match.sure else Behavior.ASK
+            where[behavior].append(replace(_claude(policy, placed, parts), sure=match.sure))
         if outcome.behavior in {None, Behavior.ALLOW}:
             left = {id(need) for need in outcome.open}
             some = [need for need in request.needs if id(need) not in left and not need.free]

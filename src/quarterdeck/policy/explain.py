@@ -95,5 +95,11 @@ def _hits(policy: Policy, request: Request, call: Call) -> Iterator[tuple[Matche
         found = match(placed.rule, request, call.context, sense)
         if found is not None:
             verdict = placed.behavior.value
-            one = Matched(rule=placed.rule.text, source=policy.name, verdict=verdict, parts=())
+            one = Matched(
+                rule=placed.rule.text,
+                source=policy.name,
+                verdict=verdict,
+                parts=(),
+                sure=found.sure,
+            )
             yield one, {id(need) for need in found.needs}

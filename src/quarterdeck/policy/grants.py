@@ -82,6 +82,8 @@ def narrowest(tool: str, given: Raw, context: Context) -> tuple[str, ...]:
     rules: list[str] = []
     for need in request.needs:
         match need.kind:
+            case NeedKind.READ if need.free and need.target is not None and need.target.glob:
+                continue  # what a search reaches needs no rule
             case NeedKind.EDIT | NeedKind.READ if need.target is not None:
                 word = "Edit" if need.kind is NeedKind.EDIT else "Read"
                 paths = need.target.paths

@@ -14,8 +14,11 @@ from quarterdeck.policy.domains import fits
 from quarterdeck.policy.flags import spellings, with_flags
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.paths import catches, covers, names_protected, protected
-from quarterdeck.policy.shell import Part
+from quarterdeck.policy.shell import Part, git_without_options
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
+
+MOST_WORDS = 32
+"""So many words of a command are held against a pattern that it may mean."""
 
 
 class Sense(StrEnum):
@@ -30,16 +33,24 @@ class Match(Fact):
 
     rule: Rule
     needs: tuple[Need, ...]
+    sure: bool = True
+    """False: nobody can tell before the call runs whether the rule means it, but it may."""
 
 
 def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match | None:
-    """Hold a rule against a request: the needs that it covers (ALLOW), or catches (STOP)."""
+    """Hold a rule against a request: the needs that it covers (ALLOW), or catches (STOP).
+
+    What is not known may be what a rule would stop. If nothing else is caught, that is.
+    """
+    perhaps: list[Need] = []
     if rule.command is not None:
         if rule.tool != request.tool:
             return None
         found = _command(rule.command, request, sense)
+        if not found and sense is Sense.STOP:
+            perhaps = [need for need in request.needs if _may_stop(rule.command, need)]
     elif rule.path is not None:
-        found = _path(rule, request, context, sense)
+        found, perhaps = _path(rule, request, context, sense)
     elif rule.domain is not None:
         found = [
             need for need in request.needs if need.host is not None and fits(rule.domain, need.host)
@@ -51,7 +62,9 @@ def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match
         found = list(request.needs)
     else:
         found = _whole(rule, request, sense)
-    return Match(rule=rule, needs=tuple(found)) if found else None
+    if found:
+        return Match(rule=rule, needs=tuple(found))
+    return Match(rule=rule, needs=tuple(perhaps), sure=False) if perhaps else None
 
 
 def _means(rule: Rule, tool: str) -> bool:
@@ -69,18 +82,21 @@ def _whole(rule: Rule, request: Request, sense: Sense) -> list[Need]:
     return []
 
 
-def _path(rule: Rule, request: Request, context: Context, sense: Sense) -> list[Need]:
+def _path(
+    rule: Rule, request: Request, context: Context, sense: Sense
+) -> tuple[list[Need], list[Need]]:
     """`Edit(path)` is for whatever writes, `Read(path)` for whatever reads: commands too.
 
+    The needs that are surely meant, and those that may be.
     The CLI has no rules `Write(path)` and the like: they allow nothing. Here they stop.
     """
     pattern = rule.path
     if pattern is None:
-        return []
+        return [], []
     kind = NeedKind.EDIT if rule.tool in EDITING else NeedKind.READ
     if sense is Sense.ALLOW:
         if rule.tool not in {"Edit", "Read"}:
-            return []
+            return [], []
         return [
             need
             for need in request.needs
@@ -88,14 +104,17 @@ def _path(rule: Rule, request: Request, context: Context, sense: Sense) -> list[
             and need.target is not None
             and covers(pattern, need.target, context.folders)
             and (kind is NeedKind.READ or not protected(need.target) or names_protected(pattern))
-        ]
-    return [
-        need
-        for need in request.needs
-        if need.kind is kind
-        and need.target is not None
-        and catches(pattern, need.target, context.folders)
-    ]
+        ], []
+    sure: list[Need] = []
+    perhaps: list[Need] = []
+    for need in request.needs:
+        if need.kind is kind and need.target is not None:
+            caught = catches(pattern, need.target, context.folders)
+            if caught:
+                sure.append(need)
+            elif caught is None:
+                perhaps.append(need)
+    return sure, perhaps
 
 
 # --- commands ----------------------------------------------------------------------------------
@@ -164,3 +183,24 @@ def _named(pattern: CommandPattern, part: Part) -> bool | None:
 def stops(pattern: CommandPattern, part: Part) -> bool:
     """May the pattern mean this part, however it is written?"""
     return any(pattern.matches(text) for text in spellings(part)) or with_flags(pattern, part)
+
+
+def _may_stop(pattern: CommandPattern, need: Need) -> bool:
+    """May a pattern mean a command of which some words are not known?"""
+    part = need.part
+    if need.kind is not NeedKind.COMMAND or part is None:
+        return False
+    if part.known == len(part.words) and not part.open_ended:
+        return False
+    texts = [word.literal or "" for word in part.words[: min(part.known, MOST_WORDS)]]
+    if not texts:
+        return True
+    if part.name == "git" and len(texts) > 1:
+        texts = ["git", *git_without_options(texts)]
+    else:
+        texts[0] = texts[0].rpartition("/")[2]
+    # A part of the pattern stands before what is not known, and the rest may be in it.
+    before = " ".join(texts) + " "
+    if f"{pattern.literal} ".startswith(before):
+        return True
+    return not pattern.exact and pattern.bare is None and before.startswith(pattern.literal)

@@ -7,6 +7,8 @@ allow needs every need allowed, deny and ask fire on any. Below it `shell` (comm
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import islice
@@ -17,6 +19,7 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.domains import host_of
 from quarterdeck.policy.paths import Folders, inside, protected
+from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
     UNTOUCHED,
     Effect,
@@ -25,6 +28,7 @@ from quarterdeck.policy.shell import (
     Script,
     Target,
     Word,
+    finds_hidden,
     locate,
     read,
 )
@@ -130,6 +134,15 @@ _FILES = {
 _SEARCHES = frozenset({"Glob", "Grep", "LS"})
 _NAMES = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
 _COMMANDS = frozenset({"Bash", "Monitor"})
+_BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
+"""What JavaScript's `trim` cuts off."""
+
+_NAMES_ONLY = frozenset({None, "files_with_matches", "count"})
+"""What a search shows that does not show lines of the files it finds."""
+
+_LEADS_OUT = re.compile(r"^\s*[/~]|[{,]\s*[/~]|\.\.")
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
@@ -213,12 +226,32 @@ def _resolved(target: Target, context: Context) -> Target:
 
 
 def _file(tool: str, kind: NeedKind, path: str, context: Context) -> Request:
-    # A tool's path is no shell word: nothing in it is expanded but the `~`.
-    word = Word(source=path, text=path, prefix=path, tilde=path.startswith("~"))
-    target = _resolved(locate(word, context.cwd), context)
+    target = _resolved(_located(path, context), context)
     free = kind is NeedKind.READ and inside(target, context.roots, context.home)
     need = Need(kind=kind, what=path, target=target, free=free)
     return Request(tool=tool, needs=(need,))
+
+
+def _located(path: str, context: Context) -> Target:
+    """The file that a tool's path names: as it is written, and as the CLI takes it.
+
+    The CLI cuts blanks off at both ends and composes characters. Where that makes another path,
+    both are meant: not every version does it.
+    """
+    if "\0" in path:
+        return Target(source=path)
+    found: list[Target] = []
+    for text in dict.fromkeys((unicodedata.normalize("NFC", path.strip(_BLANKS)), path)):
+        # A tool's path is no shell word: nothing in it is expanded but the `~`.
+        word = Word(source=path, text=text, prefix=text, tilde=text.startswith("~"))
+        found.append(locate(word, context.cwd))
+    if not all(target.paths for target in found):
+        return Target(source=path)
+    return msgspec.structs.replace(
+        found[0],
+        paths=tuple(dict.fromkeys(each for target in found for each in target.paths)),
+        sure=all(target.sure for target in found),
+    )
 
 
 def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
@@ -227,11 +260,16 @@ def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
     if path is None:
         return _unknown(tool, "its path is not a text")
     request = _file(tool, NeedKind.READ, path, context)
-    if tool == "Glob" and (pattern.startswith(("/", "~")) or ".." in pattern):
+    needs = list(request.needs)
+    if tool == "Glob" and _LEADS_OUT.search(pattern):
         why = "its pattern leads out of its folder"
-        more = Need(kind=NeedKind.READ, what=pattern, target=Target(source=pattern), why=why)
-        return Request(tool=tool, needs=(*request.needs, more))
-    return request
+        needs.append(Need(kind=NeedKind.READ, what=pattern, target=Target(source=pattern), why=why))
+    glob, shown = members.get("glob"), _text(members, "output_mode")
+    if tool == "Grep" and needs[0].target is not None and (glob or shown not in _NAMES_ONLY):
+        reach = reach_of(needs[0].target, _text(members, "glob"), _text(members, "type"))
+        why = "it looks into all that is there"
+        needs.append(Need(kind=NeedKind.READ, what=reach.source, target=reach, why=why, free=True))
+    return Request(tool=tool, needs=tuple(needs))
 
 
 # --- shell commands ----------------------------------------------------------------------------
@@ -242,6 +280,8 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     needs: list[Need] = []
     for part in script.parts:
         needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))
+    if any(map(finds_hidden, script.parts)):
+        needs = [_with_hidden(need) for need in needs]
     if len(needs) > MOST_NEEDS:
         why = f"it has more than {MOST_NEEDS} parts and files"
         needs[MOST_NEEDS:] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
@@ -253,6 +293,14 @@ def _shell(tool: str, command: str, context: Context) -> Request:
         # Only assignments, tests and comments: there is nothing to allow, and nothing to name.
         needs.append(Need(kind=NeedKind.COMMAND, what=command[:200], free=True))
     return Request(tool=tool, needs=tuple(needs), script=script, command=command)
+
+
+def _with_hidden(need: Need) -> Need:
+    target = need.target
+    if target is None or not target.glob:
+        return need
+    found = msgspec.structs.replace(target, hidden=True)
+    return msgspec.structs.replace(need, target=found)
 
 
 def _of_part(part: Part, context: Context) -> Iterator[Need]:

@@ -78,10 +78,16 @@ class RuleSet:
     def weigh(self, request: Request, context: Context) -> Outcome:
         """Hold every rule against a call that may hit it."""
         words = _words(request)
+        stopping: list[tuple[Placed, Match]] = []
         for behavior in (Behavior.DENY, Behavior.ASK):
             hits = self._hits(behavior, request, context, Sense.STOP, words)
-            if hits:
-                return Outcome(behavior=behavior, decided=hits)
+            if any(hit.sure for _, hit in hits):
+                sure = tuple(each for each in hits if each[1].sure)
+                return Outcome(behavior=behavior, decided=sure)
+            stopping += hits
+        if stopping:
+            # Nobody can tell whether the rule is meant: then it asks.
+            return Outcome(behavior=Behavior.ASK, decided=tuple(stopping))
         hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW, words)
         covered = {id(need) for _, hit in hits for need in hit.needs}
         if self._stopping.intersection((request.tool, "Read", "Edit")):

@@ -10,7 +10,10 @@ import re
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Fact
+from quarterdeck.policy.overlap import overlap
 from quarterdeck.policy.shell import Target
+
+_WILDCARD = re.compile(r"[*?\[]")
 
 
 class Base(StrEnum):
@@ -53,6 +56,12 @@ class PathPattern(Fact):
     everything: bool
     """It ends in `/**`, or names a folder: all below is meant."""
 
+    anywhere: bool = False
+    """It begins with `**`: to stop, it holds in every folder, not below its base only."""
+
+    names: tuple[str, ...] = ()
+    """Its names, from the base on. `**` is any number of them."""
+
 
 def path_pattern(text: str) -> PathPattern:
     """Read the specifier of a rule for files. Raises `BadPattern`."""
@@ -84,6 +93,9 @@ def path_pattern(text: str) -> PathPattern:
         possible=_compiled(rest, rooted and not wide, self_too=True),
         literal=rest if wildcard is None else rest[: wildcard.start()],
         everything=rest.endswith("/**") or rest == "**" or wildcard is None,
+        anywhere=text.startswith("**/"),
+        names=tuple([] if rooted and not wide else ["**"])
+        + tuple(name for name in inner.split("/") if name),
     )
 
 
@@ -161,23 +173,62 @@ def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
     return True
 
 
-def catches(pattern: PathPattern, target: Target, folders: Folders) -> bool:
-    """May the pattern mean the target, or something that the target takes with it?"""
+def catches(pattern: PathPattern, target: Target, folders: Folders) -> bool | None:
+    """Does the pattern mean the target, or something that the target takes with it?
+
+    None: it may, and nobody can tell before the command runs.
+    """
+    if not target.paths:
+        return None
+    may: bool | None = False
     for path in target.paths:
-        relative = _relative(path, pattern.base, folders)
-        if relative is None:
-            if target.deep and _above(path, pattern, folders):
-                return True
-            continue
-        if target.glob:
-            start = _before_wildcard(relative)
-            if start.startswith(pattern.literal) or pattern.literal.startswith(start):
-                return True
-        elif pattern.possible.fullmatch(relative) or (
-            target.deep and (pattern.literal + "/").startswith(f"{relative}/" if relative else "")
-        ):
+        caught = _catches(pattern, target, path, folders)
+        if caught:
             return True
-    return False
+        may = None if caught is None else may
+    return may
+
+
+def _catches(pattern: PathPattern, target: Target, path: str, folders: Folders) -> bool | None:
+    relative = _relative(path, pattern.base, folders)
+    if relative is None and pattern.anywhere:
+        relative = _relative(path, Base.ROOT, folders)
+    if relative is None:
+        if target.deep and _above(path, pattern, folders):
+            return True
+        return None if target.glob and _around(path, pattern, target, folders) else False
+    if target.glob:
+        # All that it can be lies in a folder which the pattern means.
+        folder = _before_wildcard(relative).rstrip("/")
+        if folder and pattern.possible.fullmatch(folder):
+            return True
+        reach = [name for name in relative.split("/") if name]
+        if target.hidden and _always(pattern, reach):
+            return True
+        return None if overlap(list(pattern.names), reach, hidden=target.hidden) else False
+    return pattern.possible.fullmatch(relative) is not None or (
+        target.deep and (pattern.literal + "/").startswith(f"{relative}/" if relative else "")
+    )
+
+
+def _always(pattern: PathPattern, reach: list[str]) -> bool:
+    """Is all that a search reaches meant, in whatever folder it is found?"""
+    plain = [name for name in reach if name != "**"]
+    if not plain or any(_WILDCARD.search(name) for name in plain):
+        return False
+    deep = ["/".join(name if name != "**" else each for name in reach) for each in ("x", "x/y")]
+    return all(pattern.possible.fullmatch(path) for path in ("/".join(plain), *deep))
+
+
+def _around(path: str, pattern: PathPattern, target: Target, folders: Folders) -> bool:
+    """May a pattern of a command, which begins above the base, lead to what the rule means?"""
+    folder = _folder(pattern.base, folders)
+    full = _relative(path, Base.ROOT, folders)
+    if folder is None or full is None:
+        return False
+    rule = [name for name in folder.split("/") if name] + list(pattern.names)
+    reach = [name for name in full.split("/") if name]
+    return overlap(rule, reach, hidden=target.hidden)
 
 
 def _before_wildcard(path: str) -> str:

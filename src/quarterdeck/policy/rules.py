@@ -73,6 +73,8 @@ class Pattern(Fact):
 
     def fits(self, part: Part) -> Tri:
         """Whether a part is such a command."""
+        if not part.words:
+            return False  # a redirection with no command
         if self.place(part) is not None:
             return True
         name = part.name
@@ -80,8 +82,24 @@ class Pattern(Fact):
             return None
         if not fnmatchcase(name, self.words[0]):
             return False
-        hidden = any(word.literal is None for word in part.words[1 : len(self.words) + 2])
-        return None if hidden else False
+        return None if self._may_follow(part) else False
+
+    def _may_follow(self, part: Part) -> bool:
+        """May its other words be among those of a part that are not known?"""
+        wanted, after_option = 1, False
+        for word in part.words[1:]:
+            text = word.literal
+            if text is None:
+                return wanted < len(self.words)
+            if wanted < len(self.words) and fnmatchcase(text, self.words[wanted]):
+                wanted, after_option = wanted + 1, False
+            elif text.startswith("-"):
+                after_option = True
+            elif after_option:
+                after_option = False
+            else:
+                return False
+        return part.open_ended and wanted < len(self.words)
 
 
 def has_flag(part: Part, flag: str) -> Tri:
@@ -163,19 +181,24 @@ class What(Fact):
         for need in request.needs:
             if need.kind is NeedKind.UNKNOWN:
                 caught[id(need)] = (need, False)
-        sure = _matched(self.claude, request, context, Sense.STOP)
-        sure += _matched(self.domains, request, context, Sense.STOP)
-        inside = _matched(self.paths, request, context, Sense.STOP)
+        sure, perhaps = _stopped((*self.claude, *self.domains), request, context)
+        inside, may_be_inside = _stopped(self.paths, request, context)
         if self.commands or self.flags or self.without:
             among = {id(need) for need in inside}
+            either = among | {id(need) for need in may_be_inside}
             parts = {id(need.part): need.part for need in request.needs if need.part is not None}
             fits = {key: self._command(part) for key, part in parts.items()}
             for need in request.needs:
                 fit = fits.get(id(need.part), False)
-                if fit is not False and (not self.paths or id(need) in among):
-                    caught.setdefault(id(need), (need, fit is True))
+                if fit is False or (self.paths and id(need) not in either):
+                    continue
+                certain = fit is True and (not self.paths or id(need) in among)
+                caught.setdefault(id(need), (need, certain))
         else:
             sure += inside
+            perhaps += may_be_inside
+        for need in perhaps:
+            caught.setdefault(id(need), (need, False))
         caught |= {id(need): (need, True) for need in sure}
         return list(caught.values())
 
@@ -222,6 +245,19 @@ def _matched(
         if hit is not None:
             found += hit.needs
     return found
+
+
+def _stopped(
+    rules: tuple[specifiers.Rule, ...], request: Request, context: Context
+) -> tuple[list[Need], list[Need]]:
+    """The needs that rules surely stop, and those that they may stop."""
+    sure: list[Need] = []
+    perhaps: list[Need] = []
+    for rule in rules:
+        hit = match(rule, request, context, Sense.STOP)
+        if hit is not None:
+            (sure if hit.sure else perhaps).extend(hit.needs)
+    return sure, perhaps
 
 
 class Rule(Fact):

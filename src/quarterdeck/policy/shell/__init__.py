@@ -5,6 +5,7 @@
 """
 
 from quarterdeck.policy.shell.commands import UNTOUCHED
+from quarterdeck.policy.shell.environment import finds_hidden
 from quarterdeck.policy.shell.git import git_without_options
 from quarterdeck.policy.shell.places import locate
 from quarterdeck.policy.shell.reader import LIMIT, read
@@ -32,6 +33,7 @@ __all__ = [
     "Script",
     "Target",
     "Word",
+    "finds_hidden",
     "git_without_options",
     "locate",
     "read",

@@ -40,6 +40,9 @@ UNTOUCHED = names("cd true false : test [ echo pwd exit return break continue")
 
 _SPECIAL = re.compile(r"[\s\"'\\$`]")
 
+_IN_THIS_SHELL = names("command builtin time noglob nocorrect")
+"""Wrappers whose command runs in the shell itself: `command cd x` goes to x."""
+
 LAYERS = 8
 """Wrappers around wrappers."""
 
@@ -153,7 +156,7 @@ def understand(simple: Simple) -> Understood:
         parts.append(
             _part(simple, layer, text, prefix, (*effects, *found.effects), known, bool(found.name))
         )
-        if not layer.via:
+        if known.moves is not None and _IN_THIS_SHELL.issuperset(layer.via):
             moves = known.moves
         problems.extend(
             Problem(source=text[:200], why=why, span=simple.span) for why in known.doubts
@@ -264,5 +267,6 @@ def _part(
         assignments=simple.assignments,
         effects=(*effects, *known.effects, *_unknowns(layer.words)),
         via=layer.via,
+        known=next((at for at, each in enumerate(decoded) if each is None), len(decoded)),
         open_ended=layer.open_ended,
     )

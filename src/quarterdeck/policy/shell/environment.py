@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from quarterdeck.policy.shell.lists import names
-from quarterdeck.policy.shell.script import Assignment, Effect, EffectKind
+from quarterdeck.policy.shell.script import Assignment, Effect, EffectKind, Part
 
 SAFE = names(
     "LANG LANGUAGE TZ TERM COLUMNS LINES CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLORTERM"
@@ -59,3 +59,26 @@ def exported(word: str) -> Effect | None:
         why=f"{name} in the environment may change what commands do",
         token=f"{name}=" if equals else name,
     )
+
+
+_SETS_OPTIONS = names("shopt setopt unsetopt emulate source . set bash zsh ksh sh")
+_PLAIN_OPTIONS = re.compile(r"[-+][abefhkmnptuvxBCEHPTc]*o?|errexit|nounset|pipefail|xtrace|--")
+_OPTIONS_NAMED = frozenset({"BASHOPTS", "SHELLOPTS", "GLOBIGNORE"})
+
+
+def finds_hidden(part: Part) -> bool:
+    """May patterns find names that begin with a dot, from this part of a script on?"""
+    if any(each.name in _OPTIONS_NAMED for each in part.assignments):
+        return True
+    if part.name not in _SETS_OPTIONS:
+        return False
+    if part.name in {"set", "bash", "sh", "zsh", "ksh"}:
+        options = [word for word in part.words[1:] if word.prefix[:1] in {"-", "+", ""}]
+        return any(
+            word.literal is None or not _PLAIN_OPTIONS.fullmatch(word.literal) for word in options
+        ) or (part.name == "set" and not all(_is_plain(word.literal) for word in part.words[1:]))
+    return True
+
+
+def _is_plain(text: str | None) -> bool:
+    return text is not None and _PLAIN_OPTIONS.fullmatch(text) is not None

@@ -46,6 +46,10 @@ LEAVES = frozenset(
 """Nodes without anything inside that could run."""
 
 _DIGITS = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
+_INDEX = re.compile(r"\$\{[#!]?\w+\[(?![0-9@*-]+\])")
+_OFFSET = re.compile(r"\$\{\w+(?:\[[@*]\])?:(?![-+=?])(?!\s*-?\s*\d+\s*(?::\s*-?\d+\s*)?\})")
+"""An index, an offset or a length that is not written in digits: bash evaluates it."""
+
 _LIVE = re.compile(rb"`|\$\(")
 _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
 
@@ -180,7 +184,7 @@ class Pieces(ABC):
             self._doubt(node, "this assignment is not understood")
             return None
         if name.type == "subscript":
-            if not re.fullmatch(r"\w+\[(?:\d+|\"?\w+\"?)\]", self._text(name)):
+            if not re.fullmatch(r"\w+\[(?:\d+|\"\w+\")\]", self._text(name)):
                 self._doubt(node, "it evaluates an index")
             self._inside(name)
         label = self._text(name).partition("[")[0]
@@ -276,6 +280,6 @@ class Pieces(ABC):
         text = self._text(node)
         if re.search(r"@[PEAKakQULu]\}?$", text) or text.startswith("${!"):
             self._doubt(node, "it expands what a variable holds once more")
-        elif "[" in text and not re.search(r"\[(?:[0-9@*-]+|\$?\w+)\]", text):
+        elif _INDEX.match(text) or _OFFSET.match(text):
             self._doubt(node, "it evaluates an index")
         self._inside(node)

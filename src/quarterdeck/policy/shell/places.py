@@ -6,6 +6,8 @@ into may lead elsewhere if that folder is a link; such a path is marked as not s
 
 from __future__ import annotations
 
+import re
+
 from quarterdeck.policy.shell.script import Target, Word
 
 Place = tuple[str, int]
@@ -13,6 +15,11 @@ Place = tuple[str, int]
 
 MANY = 4
 """A script that may be in more folders than these is in an unknown one."""
+
+_WILD = re.compile(r"[*?\[]")
+_FOLDERS = re.compile(r"[*?\[][^/]*/")
+_OWN = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files|[^/]*[*?\[])(?:/|$)")
+"""Links in /proc to the folders and files of a process."""
 
 HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "-"})
 
@@ -42,23 +49,31 @@ class Where:
         """After a `cd` to it."""
         if word.glob or word.text in {None, "", "-"}:
             return NOWHERE
-        steps = [step(place, word) for place in self.places]
+        text = word.text or ""
+        steps = [step(place, text, tilde=word.tilde) for place in self.places]
         return Where(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
 
     def target(self, word: Word) -> Target:
-        """The file that a word names here."""
-        if word.text is None:
+        """The file that a word names here; each of them, if it may name a few."""
+        if word.text is None and not word.texts:
             return Target(source=word.source)
-        places = self.places
-        if not places and word.text.startswith("/"):
-            places = (("/", 0),)
-        steps = [step(place, word) for place in places]
-        known = [each for each in steps if each is not None]
+        known: list[tuple[Place, bool]] = []
+        texts = word.texts if word.text is None else (word.text,)
+        for text in texts:
+            places = self.places
+            if not places and (word.tilde or text.startswith("/")):
+                places = (("/", 0),)
+            steps = [step(place, text, tilde=word.tilde) for place in places]
+            if not steps or any(each is None or _bent(each[0][0]) for each in steps):
+                return Target(source=word.source)
+            known += [each for each in steps if each is not None]
+        glob = word.glob if word.text is not None else any(map(_WILD.search, texts))
         return Target(
             source=word.source,
             paths=tuple(dict.fromkeys(each[0][0] for each in known)),
-            sure=all(each[1] for each in known),
-            glob=word.glob,
+            # A folder that a pattern finds may be a link.
+            sure=all(each[1] for each in known) and not (glob and any(map(_FOLDERS.search, texts))),
+            glob=glob,
         )
 
 
@@ -87,11 +102,15 @@ def _climb(path: str, rooted: bool) -> str:
     return ("/" if rooted else "") + "/".join(names)
 
 
-def step(place: Place, word: Word) -> tuple[Place, bool] | None:
+def _bent(path: str) -> bool:
+    """Does it lead to a place that only the running process knows?"""
+    return path.startswith("/proc/") and _OWN.match(path) is not None
+
+
+def step(place: Place, text: str, *, tilde: bool) -> tuple[Place, bool] | None:
     """Where a word leads from a place, and whether no link can bend the way."""
-    text = word.text or ""
     base, loose = place
-    if word.tilde:
+    if tilde:
         if text != "~" and not text.startswith("~/"):
             return None
         base, loose = "~", 0

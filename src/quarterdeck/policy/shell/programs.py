@@ -322,7 +322,12 @@ def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where)
         for word in words[1:]
     )
     named = list(operands(words, program.values))[0 if given else program.skipped :]
-    files = [word for word in named if word.text not in HARMLESS]
+    files = [
+        word
+        for word in named
+        # A process substitution is no file: its commands are parts of their own.
+        if word.text not in HARMLESS and not word.source.startswith(("<(", ">("))
+    ]
     folder = [found for each in program.target for found in Options(words).find(each)]
     effects = [writes(_valued(value, word, here), f"{name} writes there") for word, value in folder]
     deep = program.use is Use.MOVES or any(

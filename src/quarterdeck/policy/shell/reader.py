@@ -197,7 +197,10 @@ class _Reader(Pieces):
             end = child.end_byte
             if child.type == "&":
                 self._joint(child)
-            if child.is_named and child.type != "variable_name":
+            if child.type == "variable_name":
+                if (why := set_alone(self._text(child))) is not None:
+                    self._doubt(child, why)
+            elif child.is_named:
                 self._here = self._loose
                 self._visit(child)
                 self._loose = self._loose.union(here)
@@ -376,6 +379,11 @@ class _Reader(Pieces):
             self._here = found.moves
         else:
             self._loose = self._here
+        if any(
+            inner.via[-1] in {"eval", "trap"} and _MOVES.search(inner.text)
+            for inner in found.scripts
+        ):
+            self._here = self._loose = NOWHERE
 
     def _take(self, found: Understood) -> None:
         self.steps += found.steps

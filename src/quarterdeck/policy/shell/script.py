@@ -31,6 +31,9 @@ class Word(Fact):
 
     quoted: bool = False
 
+    texts: tuple[str, ...] = ()
+    """All that it can become, where `text` is not known and there are only a few: `{a,b}`."""
+
     @property
     def literal(self) -> str | None:
         """The text, where it is exactly the word that the command gets."""
@@ -57,6 +60,9 @@ class Target(Fact):
 
     glob: bool = False
     """The paths are patterns: any file that fits them may be meant."""
+
+    hidden: bool = False
+    """As patterns, they find names that begin with a dot: a search does, a shell does not."""
 
     deep: bool = False
     """All that is below it goes with it: `rm -r`, `mv`."""
@@ -125,6 +131,10 @@ class Part(Fact):
     effects: tuple[Effect, ...] = ()
     via: tuple[str, ...] = ()
     """Names of the wrappers around it, the outermost first."""
+
+    known: int = 0
+    """So many of its words, from the first, are what the program gets; then comes one that only
+    running the command can tell."""
 
     open_ended: bool = False
     """More words are added when it runs (`xargs rm`, `find -exec rm {} +`)."""

@@ -14,6 +14,9 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
 """Words that mean themselves: most of them. A leading `=` is an expansion in zsh."""
 
 _NAME_AFTER_DOLLAR = re.compile(r"[A-Za-z0-9_{(@*#?$!\[-]")
+MOST_TEXTS = 32
+"""Words that braces may make of one and that are looked at, each for itself."""
+
 _ANSI_C = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})"
     r"|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|(.))",
@@ -66,8 +69,10 @@ class _Scan:
             self._unknown()
         while self._at < len(source):
             self._one(source[self._at])
+        texts: tuple[str, ...] = ()
         if _braces("".join(self._bare)):
             # Braces make several words of one, any of them an option.
+            texts = self._expanded() if self._prefix is None else ()
             self._glob = True
             self._prefix = ""
         text = "".join(self._out)
@@ -79,7 +84,31 @@ class _Scan:
             glob=self._glob,
             tilde=tilde,
             quoted=self._quoted,
+            texts=texts,
         )
+
+    def _expanded(self) -> tuple[str, ...]:
+        """The words that braces make: lists of a few texts, not one in the other; else none."""
+        made, group, within = [""], [""], False
+        for text, bare in zip(self._out, self._bare, strict=True):
+            if bare == "{" or bare == "}":
+                if within == (bare == "{"):
+                    return ()
+                if within:
+                    group = group if len(group) > 1 else _counted(group[0])
+                    made = [before + each for before in made for each in group]
+                within, group = not within, [""]
+            elif within and bare == ",":
+                group.append("")
+            elif within:
+                group[-1] += text
+            else:
+                made = [before + text for before in made]
+            if not 0 < len(made) * len(group) <= MOST_TEXTS:
+                return ()
+        if within or any(each.startswith("~") != made[0].startswith("~") for each in made):
+            return ()
+        return tuple(made)
 
     def _unknown(self) -> None:
         if self._prefix is None:
@@ -178,6 +207,15 @@ class _Scan:
             self._take(text[done : found.start()] + char)
             done = found.end()
         self._take(text[done:])
+
+
+def _counted(text: str) -> list[str]:
+    """The numbers of `1..3`; none where it is something else."""
+    found = re.fullmatch(r"(0|[1-9]\d{0,5})\.\.(0|[1-9]\d{0,5})", text)
+    if found is None:
+        return []
+    first, last = sorted((int(found[1]), int(found[2])))
+    return [str(each) for each in range(first, min(last, first + MOST_TEXTS) + 1)]
 
 
 def _braces(text: str) -> bool:

@@ -1,0 +1,68 @@
+"""What a search reads: the files below a folder, as far as its `glob` and `type` narrow them down.
+
+Rules that stop are held against that reach. A search without a glob reads all that is there, files
+with secrets among them: whether it finds one, nobody can tell.
+"""
+
+from __future__ import annotations
+
+import re
+
+from quarterdeck.policy.shell import Target
+from quarterdeck.policy.shell.words import word as shell_word
+
+MOST_GLOBS = 32
+
+_TYPES = {
+    "c": ("*.c", "*.h"),
+    "cpp": ("*.cpp", "*.cc", "*.cxx", "*.hpp", "*.hh", "*.h", "*.inl"),
+    "css": ("*.css", "*.scss"),
+    "go": ("*.go",),
+    "html": ("*.htm", "*.html", "*.ejs"),
+    "java": ("*.java", "*.jsp", "*.jspx", "*.properties"),
+    "js": ("*.js", "*.jsx", "*.vue", "*.cjs", "*.mjs"),
+    "py": ("*.py", "*.pyi"),
+    "rust": ("*.rs",),
+    "ts": ("*.ts", "*.tsx", "*.cts", "*.mts"),
+}
+"""Types of ripgrep, and what they mean."""
+
+_SOURCES = frozenset(glob for globs in _TYPES.values() for glob in globs) | {"*.md", "*.rst"}
+"""They find files of programs and texts. That one is called `.env.ts` is not to be expected, and to
+ask about every search for it would be one question too many."""
+
+_APART = re.compile(r"[\s,]+")
+_EXCEPT = re.compile(r"[\s,{]!")
+
+
+def reach_of(folder: Target, glob: str | None, kind: str | None) -> Target:
+    """All that a search in a folder (or a file) may read, as patterns."""
+    narrowed = _globs(glob or "")
+    if narrowed is None:
+        narrowed = _TYPES.get(kind or "")
+    source = ", ".join(narrowed) if narrowed else f"{folder.source} and all below"
+    if not folder.paths:
+        return Target(source=source)
+    paths = tuple(
+        f"{path.rstrip('/')}/**/{each}".rstrip("/")
+        for path in folder.paths
+        for each in narrowed or ("",)
+    )
+    sources = narrowed is not None and all(
+        each.rpartition("/")[2] in _SOURCES and not each.startswith(".") and "/." not in each
+        for each in narrowed
+    )
+    return Target(source=source, paths=paths, glob=True, hidden=not sources, sure=False)
+
+
+def _globs(text: str) -> tuple[str, ...] | None:
+    """The globs that files must fit; None where they may be any."""
+    # What a backslash makes plain may be taken for a wildcard: that means more, not less.
+    text = text.replace("\\", "").strip()
+    if not text or text.startswith("!") or _EXCEPT.search(text):
+        return None
+    if "{" in text:
+        made = shell_word(text).texts
+        return None if not made or any(map(_APART.search, made)) else made
+    globs = tuple(each.strip("/") for each in _APART.split(text))
+    return globs if all(globs) and len(globs) <= MOST_GLOBS else None
