@@ -10,10 +10,12 @@ from collections.abc import Iterable
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
 from quarterdeck.domain.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided, Event
 from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.secrets import without_tokens_in
 from quarterdeck.hub.answers import Reply
 from quarterdeck.policy.decide import Behavior
 from quarterdeck.wire.base import Message
@@ -33,6 +35,7 @@ class Cards:
         self._run = run
         self._open: dict[str, str] = {}
         self._plans: dict[str, str] = {}
+        self._unmasked: dict[str, Raw] = {}
 
     def hear(self, message: Message) -> None:
         """Keep the plan of a call: the newest versions leave it out of their request."""
@@ -58,6 +61,7 @@ class Cards:
     def keep_only(self, request_ids: Iterable[str]) -> None:
         """These requests are open at the CLI: the other questions have ended."""
         still = set(request_ids)
+        self._unmasked = {id_: raw for id_, raw in self._unmasked.items() if id_ in still}
         self._open = {id_: ask for id_, ask in self._open.items() if id_ in still}
 
     def tool(self, request_id: str, request: CanUseTool, plan: str | None = None) -> AskOpened:
@@ -75,7 +79,7 @@ class Cards:
             ask_kind=kind,
             tool=request.tool_name,
             title=ask.action.title,
-            request=Raw(msgspec.json.encode(request)),
+            request=self._kept(request_id, request),
             tool_use_id=request.tool_use_id or None,
             agent=request.agent_id,
             plan=plan,
@@ -96,6 +100,7 @@ class Cards:
     def answered(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
         """A person has answered: what is written down of it."""
         self._open.pop(opened.request_id, None)
+        self._unmasked.pop(opened.request_id, None)
         title, rule, source = opened.title, opened.rule, opened.source
         reasons = reply.reasons
         if (edit := reply.edit) is not None:
@@ -123,7 +128,23 @@ class Cards:
     def withdrawn(self, request_id: str, reason: str) -> list[Event]:
         """The CLI wants no answer any more."""
         ask = self._open.pop(request_id, None)
+        self._unmasked.pop(request_id, None)
         return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
+
+    def original(self, opened: AskOpened) -> AskOpened:
+        """A card as it was opened: the journal has masked the hub's tokens in it.
+
+        What is allowed must run as the agent asked for it. After a restart of the hub only what was
+        masked is known: then that runs, and its token opens nothing.
+        """
+        kept = self._unmasked.get(opened.request_id)
+        return opened if kept is None else replace(opened, request=kept)
+
+    def _kept(self, request_id: str, request: CanUseTool) -> Raw:
+        data = msgspec.json.encode(request)
+        if without_tokens_in(data) is not data:
+            self._unmasked[request_id] = Raw(data)
+        return Raw(data)
 
     def _new(self, request_id: str) -> str:
         ask = self._open[request_id] = f"{self._session}.{new_id()}"

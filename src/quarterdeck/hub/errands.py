@@ -17,6 +17,7 @@ from quarterdeck.domain.errands import ERRANDS, AnyErrand, AnyErrandResult, Erra
 from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.machines import Errand, Header, Hello, Reply
+from quarterdeck.domain.secrets import without_tokens_in
 
 SECONDS = 300.0
 """A merge is a handful of gits, and each has two minutes on its machine."""
@@ -75,7 +76,8 @@ class Errands:
         """A machine has answered; an answer that nobody waits for (any more) is nothing."""
         asked, answer = self._open.get(reply.errand, ("", None))
         if answer is not None and asked == machine and not answer.done():
-            answer.set_result((reply.refused, b"\n".join(lines)))
+            # Diffs are in it, and with them whatever is in files.
+            answer.set_result((reply.refused, without_tokens_in(b"\n".join(lines))))
 
     def lost(self, machine: str) -> None:
         """The machine is gone: whether it did what it was asked to is not known."""

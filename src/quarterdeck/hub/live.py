@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
+from quarterdeck.domain.secrets import without_tokens
 from quarterdeck.hub.deck import Deltas
 
 Listener = Callable[[Deltas], None]
@@ -29,7 +32,9 @@ class Live:
         return lambda: self._listeners.pop(number, None) and None
 
     def add(self, delta: Deltas) -> None:
-        """A delta came."""
+        """A delta came. A token of the hub is masked where it is whole in one delta."""
+        if (text := without_tokens(delta.text)) is not delta.text:
+            delta = replace(delta, text=text)
         texts = self._so_far.setdefault(delta.session, {})
         texts.setdefault((delta.message, delta.block, delta.thinking), []).append(delta.text)
         for listener in tuple(self._listeners.values()):
@@ -45,7 +50,7 @@ class Live:
             Deltas(
                 session=session,
                 message=message,
-                text="".join(texts),
+                text=without_tokens("".join(texts)),
                 block=block,
                 thinking=thinking,
             )

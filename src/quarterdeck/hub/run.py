@@ -418,6 +418,10 @@ class Run:
         self.watch.settled(opened.request_id, opened.tool, at, allowed=reply.allowed)
         return [*self._cards.answered(opened, reply, by, answer), *self._changes(None)]
 
+    def original(self, opened: AskOpened) -> AskOpened:
+        """A card as it was opened, before the journal masked what is in it."""
+        return self._cards.original(opened)
+
     def _is_held(self, opened: AskOpened) -> bool:
         """Whether a hook of the CLI waits for the answer, and not a permission request."""
         return any(

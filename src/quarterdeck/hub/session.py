@@ -201,13 +201,14 @@ class Session(SessionLife):
             if card is None or self._run is None:
                 return await self._answer_late(command)
             now = self._guard.now
-            edit = self._run.edited(card.opened, command.answer, now)
+            opened = self._run.original(card.opened)
+            edit = self._run.edited(opened, command.answer, now)
             if edit is not None:
                 check_edit(edit.verdict, command)
-            reply = self._run.reply_to(card.opened, command.answer, edit)
+            reply = self._run.reply_to(opened, command.answer, edit)
             json = Raw(msgspec.json.encode(command.answer))
-            await self._grant(card.opened, reply, command, now)
-            events = self._run.answer(card.opened, reply, command.by, json, now)
+            await self._grant(opened, reply, command, now)
+            events = self._run.answer(opened, reply, command.by, json, now)
             events += self._run.switch_with(reply, command.by)
             if reply.fresh is not None:
                 afresh = StartAfresh(run=self._run.run, by=command.by)

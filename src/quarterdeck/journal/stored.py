@@ -1,7 +1,8 @@
 """An event as the journal keeps it, and the way from an event to bytes and back.
 
 Owns the promise that what was accepted can be read again: `encode` refuses what would be no JSON,
-before anything is written. Engines stand above it; below it are the words of `domain`.
+before anything is written. Tokens of the hub are masked: no event is kept with one. Engines stand
+above it; below it are the words of `domain`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.domain.events import AnyEvent, Event, SessionCreated, SpecChanged
+from quarterdeck.domain.secrets import without_tokens_in
 from quarterdeck.domain.structs import Fact
 
 PAGE_BYTES = 4 * 1024 * 1024
@@ -105,7 +107,17 @@ def _lines(events: Sequence[Event]) -> list[bytes] | None:
         return None
     if not data.isascii():
         data.decode()
+    if without_tokens_in(data) is not data:
+        return list(map(_masked, lines))
     return lines
+
+
+def _masked(line: bytes) -> bytes:
+    """An event without tokens of the hub: every reader may see it, for as long as it is kept.
+
+    A spec is left as it is: a session is started by it, and readers get it masked.
+    """
+    return line if line.startswith(WITH_A_SPEC) else without_tokens_in(line)
 
 
 def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
@@ -114,6 +126,7 @@ def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
         if b"\n" in data or b"\r" in data:
             # Only between the tokens of somebody's raw JSON: in a string they would be escaped.
             data = msgspec.json.format(data, indent=-1)
+        data = _masked(data)
         if not data.isascii():
             data.decode()  # raw JSON is passed through, and nobody has looked at its letters
         return _decoder.decode(data), data

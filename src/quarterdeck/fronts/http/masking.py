@@ -1,4 +1,4 @@
-"""What nobody needs to see again: values of environments, and of MCP servers' env and headers.
+"""What nobody needs to see again: values of environments, of MCP servers' env and headers, tokens.
 
 A session's spec holds what its CLI is started with, and the journal keeps it whole. What leaves
 the hub by this front is masked for every reader, whatever their role.
@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.events import SessionCreated, SpecChanged
+from quarterdeck.domain.secrets import without_tokens_in
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.base import Stored
 
@@ -19,23 +20,26 @@ _SECRET_MEMBERS = frozenset({"env", "headers"})
 
 def masked_spec(spec: SessionSpec) -> SessionSpec:
     """The spec with its secrets masked; itself when it has none."""
-    if not spec.env and not spec.mcp_servers:
-        return spec
-    return msgspec.structs.replace(
-        spec,
-        env=dict.fromkeys(spec.env, MASK),
-        mcp_servers={name: _masked_server(server) for name, server in spec.mcp_servers.items()},
-    )
+    if spec.env or spec.mcp_servers:
+        spec = msgspec.structs.replace(
+            spec,
+            env=dict.fromkeys(spec.env, MASK),
+            mcp_servers={name: _masked_server(server) for name, server in spec.mcp_servers.items()},
+        )
+    data = msgspec.json.encode(spec)
+    plain = without_tokens_in(data)
+    return spec if plain is data else msgspec.json.decode(plain, type=SessionSpec)
 
 
 def masked_json(stored: Stored) -> bytes:
     """The JSON of an event: its stored bytes, unless there is something to mask."""
     event = stored.event
-    if isinstance(event, SessionCreated | SpecChanged):
-        spec = event.spec
-        if spec.env or spec.mcp_servers:
-            return msgspec.json.encode(msgspec.structs.replace(event, spec=masked_spec(spec)))
-    return stored.json
+    if not isinstance(event, SessionCreated | SpecChanged):
+        return stored.json
+    spec = masked_spec(event.spec)
+    if spec is event.spec:
+        return stored.json
+    return msgspec.json.encode(msgspec.structs.replace(event, spec=spec))
 
 
 def _masked_server(server: Raw) -> Raw:
