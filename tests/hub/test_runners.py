@@ -8,10 +8,15 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from quarterdeck.domain.machines import PROTOCOL, Hello, Welcome, frame, read_hub_frame
+from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import BAD_FRAME
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.policy.behavior import Behavior
+from quarterdeck.policy.calls import input_of
+from quarterdeck.policy.decide import Call, decide
+from quarterdeck.policy.needs import Context
 
 pytestmark = pytest.mark.anyio
 TOKENS = {"for-box": "box"}
@@ -42,6 +47,32 @@ async def test_a_token_is_for_one_machine_and_for_no_other() -> None:
         assert closed.value.rcvd is not None
         assert closed.value.rcvd.code == BAD_FRAME
         assert [machine.name for machine in await hub.machines()] == ["box"]
+
+
+async def test_what_a_runner_closes_is_denied_to_agents_on_its_machine_alone() -> None:
+    """MACHINE-13"""
+    hub = Hub(MemoryJournal(), TOKENS.get)
+    said = Hello(
+        machine="box",
+        runner="r",
+        protocol=PROTOCOL,
+        version="0",
+        pid=1,
+        closed=("/srv/runner",),
+        worktrees="/srv/runner/worktrees",
+    )
+    async with hub.running(), serve_endpoint(hub.runners) as port:
+        await answer(f"ws://127.0.0.1:{port}/runner", frame(said))
+
+    def verdict(command: str, machine: str | None) -> Behavior:
+        rules = hub.policies.rules_for(SessionSpec(directory="/srv/shop", machine=machine))
+        call = Call(tool="Bash", input=input_of("Bash", command), context=Context(cwd="/srv/shop"))
+        return decide(call, rules).behavior
+
+    for command in ("cat ../runner/spool/x", "cat ~/.local/share/quarterdeck/cli.token"):
+        assert verdict(command, "box") is Behavior.DENY
+        assert verdict(command, None) is Behavior.ALLOW
+    assert verdict("cat /srv/runner/worktrees/shop/x", "box") is Behavior.ALLOW
 
 
 async def test_garbage_and_strangers_are_turned_away() -> None:

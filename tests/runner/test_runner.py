@@ -34,6 +34,8 @@ async def test_the_hello_says_who_it_is_and_vitals_follow(tmp_path: Path) -> Non
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url, memory=12345) as runner:
         hello = await hub.met()
         assert (hello.machine, hello.protocol, hello.runs) == ("a-machine", 1, ())
+        assert hello.closed
+        assert hello.worktrees.startswith(hello.closed[0])
         await hub.until(lambda: len(hub.vitals) >= 2)
         assert hub.vitals[0].runs == 0
         assert hub.vitals[0].memory_available == 12345

@@ -59,6 +59,7 @@ HAVE_SECONDS = 0.25
 HAVE_LINES = 64
 """What we have is said after so long, or when it is so many lines more than was said last. A runner
 only keeps them until then; to say it line by line would cost both sides as much as the line."""
+USUAL_PLACE = "~/.local/share/quarterdeck"
 MOST_CLOSED = 16
 """So many folders a runner may close to agents: each is compared with each call."""
 LOST_REASON = "The connection to its machine was lost."
@@ -236,10 +237,11 @@ class Runners:
         """What agents on a machine must not touch, as its runner told it when it was last here."""
         found = self._machines.get(machine)
         hello = found.hello if found is not None else None
-        if hello is None:
-            return Private()
+        told = hello.closed[:MOST_CLOSED] if hello is not None else ()
+        trees = (hello.worktrees,) if hello is not None and hello.worktrees else ()
+        # An old runner tells nothing: then the usual place is meant, by its short name.
         return Private(
-            folders=hello.closed[:MOST_CLOSED], open=(hello.worktrees,) if hello.worktrees else ()
+            folders=(*told, USUAL_PLACE), open=(*trees, f"{USUAL_PLACE}/far-runner/worktrees")
         )
 
     def drop(self, port: _Port) -> None:
