@@ -73,6 +73,8 @@ class RunStarting(Event, tag="run.starting"):
     """The permission mode that it is started in; None leaves it to the CLI and its settings."""
     skip_permissions: bool = False
     """It has leave to bypass permissions, in whatever mode it is started."""
+    at_root: bool = False
+    """Of a CLI that dialled the hub itself: whether it did so at `/`, as nobody in particular."""
 
 
 class RunStarted(Event, tag="run.started"):

@@ -4,6 +4,11 @@ Owns the doors that they dial and the ports of their runs. At `/` a CLI is adopt
 at a session's own path it belongs to that one, as its first run or its next. Nobody numbers their
 lines but us, so a gap is told as one: after a reconnect the CLI is asked again for what it still
 wants to know.
+
+A CLI that comes back to `/` is given its session only if it proves which one it is. The first thing
+that it is told is a token of its session's own, which CLIs from 2.1.62 on use from then on, also
+for what they post. 2.1.37 keeps the token of `/`; it names the last message that it said, and gets
+the session whose CLI dialled `/` and said that message. Whoever proves nothing is somebody new.
 """
 
 from __future__ import annotations
@@ -28,8 +33,9 @@ from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
-from quarterdeck.links.websocket.link import WebSocketLink
+from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
 from quarterdeck.wire.framing import LineReader, OversizedLine
+from quarterdeck.wire.outbound import UpdateEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -44,13 +50,29 @@ RETRY_SECONDS = 0.5
 SENT_AWAY_SECONDS = 15.0
 """For so long a CLI that was sent away may come back: up to 2.1.37 no word of ours ends it."""
 
-Adopt = Callable[[str, bool, str | None], Awaitable[None]]
-"""A CLI is there for a session; whether it had a link before; and the address that it is from."""
+RETURN_SECONDS = 90.0
+"""For so long the CLI of a run is waited for when the hub has been restarted. A CLI that lost its
+hub dials at least every 38 s, and gives up after ten minutes."""
+RESTARTED = "The hub was restarted, and the CLI has not dialled again yet."
+
+TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - a variable's name
+
+Adopt = Callable[[str, bool, str | None, bool], Awaitable[None]]
+"""A CLI is there for a session; whether it had a link before; the address that it is from; and
+whether it dialled `/`."""
+
+SaidAtRoot = Callable[[str, str, str], bool]
+"""Whether the CLI of a session's run dialled `/` and said the message with this uuid."""
 
 
 def cli_token(secret: bytes, session: str) -> str:
     """The token with which a CLI opens this session and no other; `/` stands for a new one."""
     return hmac.new(secret, session.encode(), hashlib.sha256).hexdigest()
+
+
+def root_token(secret: bytes, session: str) -> str:
+    """The token with which the CLI of this session comes back to `/`: it says which one it is."""
+    return f"{session}.{cli_token(secret, session)}"
 
 
 class _Port:
@@ -64,7 +86,9 @@ class _Port:
         self.known = said > 0
         self.stopped = False
         self.root = False
-        """Whether it dialled `/`."""
+        """Whether it dialled `/` with the token of `/`, since this hub began."""
+        self.has_token = False
+        """Whether it was seen to use its session's own token."""
         self.last: str | None = None
         """The uuid of the last message that it said."""
         self._lines: list[bytes] = []
@@ -89,6 +113,12 @@ class _Port:
         self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
     ) -> None:
         pass  # its machine has nobody who could read its files
+
+    def give_token(self, token: str) -> None:
+        """Tell the CLI its session's own token. It is a secret: it does not go by the journal."""
+        told = UpdateEnvironment(variables={TOKEN_VARIABLE: token})
+        self._lines.append(msgspec.json.encode(told) + b"\n")
+        self._wake.set()
 
     async def pump(self) -> None:
         """Send what is to be written, until the link has ended."""
@@ -122,8 +152,10 @@ class Dialled:
         secret: bytes,
         owner: Callable[[str], RunOwner | None],
         adopt: Adopt,
+        said_at_root: SaidAtRoot,
     ) -> None:
         self._secret = secret
+        self._said_at_root = said_at_root
         self._owner = owner
         self._adopt = adopt
         self._ports: dict[str, _Port] = {}
@@ -153,25 +185,41 @@ class Dialled:
         await self._endpoint(scope, receive, send)
 
     def _posted(self, scope: Scope) -> Scope:
-        """The events of a CLI that dialled `/` and sends them by POST: it says not which it is.
+        """The events of a CLI that dialled `/` and sends them by POST.
 
-        So there may be one such CLI at a time. Others are told that nobody knows them.
+        One that has not taken its own token yet says not which it is. There may be one such CLI at
+        a time. Others are told that nobody knows them.
         """
-        there = [port.session for port in self._ports.values() if port.root and port.link.connected]
-        if len(there) != 1 or not self._bears(scope, "/"):
-            return scope
-        return self._at(scope, f"/v1/session/{there[0]}/events", there[0])
+        session = self._named(scope)
+        if session is not None:
+            if (port := self._ports.get(session)) is not None:
+                port.has_token = True
+        elif self._bears(scope, "/"):
+            there = [
+                port.session
+                for port in self._ports.values()
+                if port.root and port.link.connected and not port.has_token
+            ]
+            session = there[0] if len(there) == 1 else None
+        return scope if session is None else self._at(scope, _events_of(session), session)
 
     async def _placed(self, scope: Scope) -> Scope:
         """Give a CLI that dialled `/` a session's own path; make the session if there is none."""
         path = path_of(scope)
-        if path == "/":
+        back = _has_been_here(scope)
+        at_root = path == "/"
+        if at_root and (named := self._named(scope)) is not None:
+            # It was here before, also if it posts what it says and so names no last message.
+            session, at_root, back = named, False, True
+            if self._is_sent_away(scope, session):
+                return scope
+        elif at_root:
             if not self._bears(scope, "/"):
                 return scope
-            back = self._back(scope)
-            if back is None and _has_been_here(scope) and self._away():
+            found = self._back(scope)
+            if found is None and back and self._away():
                 return scope
-            session = back or new_id()
+            session = found or new_id()
         elif path.startswith(OWN_PATH) and is_id(path.removeprefix(OWN_PATH)):
             session = path.removeprefix(OWN_PATH)
             if not self._bears(scope, session):
@@ -181,9 +229,13 @@ class Dialled:
         else:
             return scope
         if session not in self._ports:
-            await self._adopt(session, _has_been_here(scope), address_of(scope))
-        if path == "/" and session in self._ports:
-            self._ports[session].root = True
+            await self._adopt(session, back, address_of(scope), at_root)
+        if (port := self._ports.get(session)) is not None:
+            if at_root:
+                port.root = True
+                port.give_token(root_token(self._secret, session))
+            elif path == "/":
+                port.has_token = True
         return self._at(scope, OWN_PATH + session, session)
 
     def _at(self, scope: Scope, path: str, session: str) -> Scope:
@@ -198,11 +250,31 @@ class Dialled:
         }
 
     def _back(self, scope: Scope) -> str | None:
-        """The adopted session whose CLI comes back; it says so, but not which one it is."""
-        if not _has_been_here(scope):
+        """The session whose CLI dialled `/` before and comes back with the token of `/`.
+
+        It names the last message that it wanted to send. If nobody heard that message, or if it
+        names none, nothing says whose CLI it is.
+        """
+        last = header(scope, b"x-last-request-id")
+        if not last:
             return None
-        away = (p.session for p in self._ports.values() if not p.link.connected and not p.link.over)
-        return next(away, None)
+        said = (
+            port.session
+            for port in self._ports.values()
+            if not port.link.over
+            and not port.has_token
+            and self._said_at_root(port.session, port.run, last)
+        )
+        return next(said, None)
+
+    def _named(self, scope: Scope) -> str | None:
+        """The session that the token of a CLI at `/` names; None if it names none, or is wrong."""
+        kind, _, token = (header(scope, b"authorization") or "").partition(" ")
+        session, dot, _ = token.partition(".")
+        if kind.lower() != "bearer" or not dot or not is_id(session):
+            return None
+        wanted = root_token(self._secret, session)
+        return session if hmac.compare_digest(token.encode(), wanted.encode()) else None
 
     def _away(self) -> list[_Away]:
         """Those that were sent away and may come back; at `/` nobody can tell which one it is."""
@@ -241,7 +313,7 @@ class Dialled:
         reader = LineReader()
         known, port.known = port.known, False
         try:
-            await port.link.wait_connected()
+            await self._first_connection(port, known=known)
             owner = self._owner(port.session)
             if owner is None:
                 return
@@ -267,6 +339,18 @@ class Dialled:
                 self._sent_away.append(_Away(session=port.session, last=port.last, until=until))
             if self._ports.get(port.session) is port:
                 del self._ports[port.session]
+
+    async def _first_connection(self, port: _Port, *, known: bool) -> None:
+        """Wait until the CLI is there. Raises `LinkClosed` when it does not come, or is stopped."""
+        owner = self._owner(port.session)
+        if known and owner is not None and not port.link.connected:
+            await _tell(partial(owner.run_lost, port.run, RESTARTED))
+        seconds = RETURN_SECONDS if known else FIRST_SECONDS
+        with anyio.move_on_after(seconds) as waiting:
+            await port.link.wait_connected()
+        if waiting.cancelled_caught:
+            port.link.fail(LinkClosed(f"The CLI did not come back within {seconds:g} s."))
+            await port.link.wait_connected()
 
     async def _pass_on(
         self, port: _Port, owner: RunOwner, reader: LineReader, heard: bytes | Dropped | Resumed
@@ -306,6 +390,11 @@ def _last_uuid(lines: list[bytes]) -> str | None:
 def _has_been_here(scope: Scope) -> bool:
     """Whether a CLI had a link before: it names the last message that it wanted to send."""
     return header(scope, b"x-last-request-id") is not None
+
+
+def _events_of(session: str) -> str:
+    """Where the CLI of a session posts what it says."""
+    return f"/v1/session/{session}/events"
 
 
 def _line(line: bytes | OversizedLine) -> bytes:

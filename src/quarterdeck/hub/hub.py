@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
-from quarterdeck.domain.events import Event, PromptQueued, SessionCreated
+from quarterdeck.domain.events import Event, PromptQueued, RunStarting, SessionCreated
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.budgets import Limits
@@ -99,7 +99,9 @@ class Hub:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self._elsewhere = elsewhere
         self.runners = Runners(self._sessions_get, check_runner)
-        self.dialled = Dialled(cli_secret or os.urandom(32), self._sessions_get, self._adopt)
+        self.dialled = Dialled(
+            cli_secret or os.urandom(32), self._sessions_get, self._adopt, self._said_at_root
+        )
         self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
         self._journal = journal
         self._sessions: dict[str, Session] = {}
@@ -200,7 +202,13 @@ class Hub:
         await self._begin(id_, created, events, Origin(cli_session=command.cli_session))
         return Outcome(session=id_, prompt=prompt)
 
-    async def _adopt(self, id_: str, back: bool, address: str | None) -> None:
+    def _said_at_root(self, id_: str, run: str, uuid: str) -> bool:
+        session = self._sessions.get(id_)
+        return session is not None and session.said_at_root(run, uuid)
+
+    async def _adopt(
+        self, id_: str, back: bool, address: str | None, at_root: bool = False
+    ) -> None:
         """A CLI that nobody here started has dialled: a session begins with it, or goes on.
 
         One that was there before (`back`) and has no run any more was ended, and stays so. What it
@@ -215,7 +223,7 @@ class Hub:
         machine = self.runners.at(address) or DIALLED
         spec = SessionSpec(directory="/", machine=None if machine == LOCAL else machine)
         created = SessionCreated(spec=spec, by="cli")
-        await session.adopt(created, new_id(), DIALLED)
+        await session.adopt(created, RunStarting(run=new_id(), machine=DIALLED, at_root=at_root))
 
     async def _fork(self, command: wish.ForkSession) -> Outcome:
         parent = (await self._find(command.session)).view

@@ -250,6 +250,11 @@ class SessionLife(SessionCore):
 
     # --- its link ------------------------------------------------------------------------------
 
+    def said_at_root(self, run: str, uuid: str) -> bool:
+        """Whether the CLI of this run dialled the hub at `/`, and said this message."""
+        mine = self._run
+        return mine is not None and mine.run == run and mine.at_root and mine.has_said(uuid)
+
     async def run_lost(self, run: str, reason: str) -> None:
         """Its machine cannot be reached."""
         async with self._in_order():

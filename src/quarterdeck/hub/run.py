@@ -129,6 +129,8 @@ class Run:
         self._judge = Judge(spec, seat)
         self.meter = Meter()
         self.watch = Watch()
+        self.at_root = False
+        """Whether its CLI dialled the hub at `/`."""
         self.stopped_at = 0
         """When the open turn was interrupted for a budget, in ms; 0: it was not."""
 
@@ -148,6 +150,15 @@ class Run:
     def busy(self) -> bool:
         """Whether a turn is open or a question waits."""
         return self._peer.turns.busy or self._peer.state is State.WAITING
+
+    @property
+    def link_down(self) -> bool:
+        """Whether its CLI cannot be reached just now."""
+        return self._peer.state is State.DOWN
+
+    def has_said(self, uuid: str) -> bool:
+        """Whether a message with this uuid was heard."""
+        return self._peer.has_seen(uuid)
 
     @property
     def version(self) -> Version | None:
@@ -184,6 +195,7 @@ class Run:
                     self._peer.restore_sent(bytes(line))
                     self._switches.restore_sent(bytes(line), event.by)
                 case RunStarting(run=self.run, mode=mode, skip_permissions=leave):
+                    self.at_root = event.at_root
                     self._judge.leave = leave
                     self._switches = Switches(
                         msgspec.structs.replace(self._spec, mode=mode, skip_permissions=leave)
@@ -275,6 +287,8 @@ class Run:
         self._now = at
         self.said = number
         line, flaw = mended(line)
+        if self._is_old_piece(line):
+            return Heard()
         peer_events = self._peer.receive_data(line + b"\n")
         message = peer_events[0] if peer_events else None
         if not isinstance(message, Message):
@@ -307,6 +321,16 @@ class Run:
             endings=tuple(endings),
             whole=isinstance(message, Assistant | Result),
         )
+
+    def _is_old_piece(self, line: bytes) -> bool:
+        """Whether it is a piece of text of a turn that is over.
+
+        CLIs from 2.1.92 on that dial again repeat all that they said. Pieces are in no journal, so
+        a hub that was restarted does not know them; but no turn begins with one.
+        """
+        if not self._repeats or self._peer.turns.busy:
+            return False
+        return isinstance(codec.from_cli(line), StreamEvent)
 
     def _heard_before(self, number: int, line: bytes, flaw: str | None) -> Heard:
         """The same message by its uuid: repeated after a dial, or (numbered) really said twice."""

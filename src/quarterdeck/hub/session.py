@@ -76,7 +76,7 @@ class Session(SessionLife):
         async with self._in_order():
             await self._start(origin, created, *more, spec=created.spec)
 
-    async def adopt(self, created: SessionCreated, run: str, machine: str) -> None:
+    async def adopt(self, created: SessionCreated, starting: RunStarting) -> None:
         """Begin, or go on, with a process that is there already, and that nobody asked us for.
 
         A session has one process at most: while it has one, nothing is done.
@@ -85,10 +85,11 @@ class Session(SessionLife):
             if self._run is not None:
                 return
             new = [] if self.known else [created]
-            await self._append([*new, RunStarting(run=run, machine=machine)])
+            await self._append([*new, starting])
+            run = self._run_held = starting.run
             self._run = Run(self.id, run, self.view.spec, adopted=True, seat=self._seat)
-            self._port = self._machines.attach(run, self.id, machine, said=0)
-            self._run_held = run
+            self._run.at_root = starting.at_root
+            self._port = self._machines.attach(run, self.id, starting.machine, said=0)
 
     async def rename(self, command: wish.RenameSession) -> Outcome:
         """Give the session another name."""
@@ -164,9 +165,10 @@ class Session(SessionLife):
             with suppress(JournalError):  # a full disk must not keep it running
                 await self._append([RunStopping(run=run.run, by=by)])
         try:
-            if run.busy:
+            if run.busy and not run.link_down:
                 await self._request(Interrupt(), LEAVE_SECONDS, of=run)
-            await self._request(EndSession(), LEAVE_SECONDS, of=run)
+            if not run.link_down:  # else nobody would hear it
+                await self._request(EndSession(), LEAVE_SECONDS, of=run)
         except (RequestError, UnsupportedError, Conflict, JournalError) as error:
             log.debug("session %s did not take its leave: %s", self.id, error)
         async with self._in_order():

@@ -136,6 +136,10 @@ class Peer:
         """Whether the CLI has answered `initialize`, now or before."""
         return self._initialized
 
+    def has_seen(self, uuid: str) -> bool:
+        """Whether the CLI said a message with this uuid, among the last that are remembered."""
+        return uuid in self._seen
+
     # --- what comes -----------------------------------------------------------------------
 
     def receive_data(self, data: bytes) -> list[Event]:

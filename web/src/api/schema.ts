@@ -2218,6 +2218,8 @@ export interface components {
             mode?: string | null;
             /** @default false */
             skip_permissions?: boolean;
+            /** @default false */
+            at_root?: boolean;
         };
         /**
          * RunStopping

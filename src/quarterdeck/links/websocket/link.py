@@ -76,7 +76,8 @@ class WebSocketLink(Closing):
         self._inbox = Inbox(high_water)
         self._outbox = outbox or Outbox()
         self._connection: Connection | None = None
-        self._ever_connected = anyio.Event()
+        self._ever_connected = False
+        self._begun = anyio.Event()
         self._over: LinkClosed | None = None
         self._input_ended = False
         self._send_order = asyncio.Lock()
@@ -101,8 +102,13 @@ class WebSocketLink(Closing):
         return self._over is not None
 
     async def wait_connected(self) -> None:
-        """Wait for the first connection; the caller bounds it."""
-        await self._ever_connected.wait()
+        """Wait for the first connection; the caller bounds it.
+
+        Raises `LinkClosed` if the link ends before there was one.
+        """
+        await self._begun.wait()
+        if not self._ever_connected:
+            raise self._error()
 
     # --- a link, as any other ---
 
@@ -163,6 +169,7 @@ class WebSocketLink(Closing):
         """End the link for a reason that only its owner knows, such as the CLI's exit."""
         if self._over is None:
             self._over = closed
+            self._begun.set()
             self._inbox.release()
             self._wake()
 
@@ -178,11 +185,12 @@ class WebSocketLink(Closing):
         replaced, self._connection = self._connection, connection
         if replaced is not None:
             self._dropped(REPLACED)
-        if self._ever_connected.is_set():
+        if self._ever_connected:
             self._outbox.reconnected()
             self._inbox.put(Resumed(last_request_id))
         self._patience = self._grace
-        self._ever_connected.set()
+        self._ever_connected = True
+        self._begun.set()
         self._wake()
         return replaced
 

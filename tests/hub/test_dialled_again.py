@@ -1,0 +1,294 @@
+"""CLIs that dialled the hub, and come back to it or do not: each to its own session."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from msgspec import Raw
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+
+from quarterdeck.domain import commands as wish
+from quarterdeck.domain.events import LinkLost, RunEnded, RunStarting, Said, Sent
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.hub import dialled
+from quarterdeck.hub.dialled import cli_token, root_token
+from quarterdeck.hub.hub import Hub
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.views import SessionView
+from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
+from quarterdeck.testing.script import Text, play
+from support.hub_house import until
+
+pytestmark = pytest.mark.anyio
+SECRET = secrets.token_bytes(32)
+HYBRID = {"CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2": "1"}
+SECONDS = 60.0
+
+
+def new_hub(journal: MemoryJournal) -> Hub:
+    return Hub(journal, lambda token: None, cli_secret=SECRET)
+
+
+def bearer(token: str, last: str | None = None) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {token}"}
+    return headers if last is None else headers | {"X-Last-Request-Id": last}
+
+
+async def sessions_of(hub: Hub, count: int) -> list[str]:
+    """Wait until there are so many sessions; oldest first."""
+    with anyio.fail_after(SECONDS):
+        while True:
+            if len(found := await hub.sessions()) >= count:
+                return [view.session for view in reversed(found)]
+            await anyio.sleep(0.05)
+
+
+async def prompt(hub: Hub, session: str, text: str) -> None:
+    content = Raw(json.dumps(play(Text(text))).encode())
+    await hub.submit(wish.SendPrompt(session=session, prompt=new_id(), content=content))
+
+
+def has_turns(count: int) -> Callable[[SessionView], bool]:
+    return lambda view: view.turns == count
+
+
+async def said(hub: Hub, session: str) -> bytes:
+    """All that the CLI of a session said."""
+    events = [stored.event for stored in await hub.events(session)]
+    return b"\n".join(bytes(event.line) for event in events if isinstance(event, Said))
+
+
+async def ending(hub: Hub, session: str) -> str:
+    """Why the last run of a session ended."""
+    events = [stored.event for stored in await hub.events(session)]
+    return [event.reason for event in events if isinstance(event, RunEnded)][-1]
+
+
+@asynccontextmanager
+async def real_cli(
+    cli: RealCli, model: ScriptedModel, folder: Path, url: str, **more: str
+) -> AsyncIterator[SubprocessLink]:
+    """A CLI that somebody started in a folder to dial `/`."""
+    (folder / "home").mkdir(parents=True)
+    more |= {"CLAUDE_CODE_SESSION_ACCESS_TOKEN": cli_token(SECRET, "/")}
+    env = isolated_env(folder / "home", model.url, **more)
+    argv = to_argv(Launch(sdk_url=url))
+    async with await SubprocessLink.start(cli.command, argv, cwd=folder, env=env) as process:
+        yield process
+
+
+# --- real CLIs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.real_cli
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [("2.1.62", {}), ("2.1.120", {}), ("2.1.62", HYBRID), ("2.1.120", HYBRID)],
+    ids=["2.1.62", "2.1.120", "2.1.62-hybrid", "2.1.120-hybrid"],
+)
+async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub(
+    version: str,
+    more: dict[str, str],
+    clis: dict[str, RealCli],
+    model: ScriptedModel,
+    tmp_path: Path,
+) -> None:
+    """Three CLIs and two restarts: who is given any session that is free would be found out."""
+    journal = MemoryJournal()
+    names = ("a", "b", "c")
+    async with AsyncExitStack() as stack:
+        hub = new_hub(journal)
+        async with hub.running(), serve_endpoint(hub.dialled) as port:
+            url = f"ws://127.0.0.1:{port}/"
+            for name in names:
+                folder = tmp_path / name
+                cli = real_cli(clis[version], model, folder, url, **more)
+                await stack.enter_async_context(cli)
+                *_, session = await sessions_of(hub, names.index(name) + 1)
+                await prompt(hub, session, f"I am {name}")
+                await until(hub, session, lambda view: view.turns == 1)
+            sessions = await sessions_of(hub, len(names))
+        for restart in (1, 2):
+            hub = new_hub(journal)
+            async with hub.running(), serve_endpoint(hub.dialled, port=port):
+                for session in sessions:
+                    await until(hub, session, lambda view: view.state is SessionState.IDLE)
+                for name, session in zip(names, sessions, strict=True):
+                    await prompt(hub, session, f"still {name} after {restart}")
+                    view = await until(hub, session, has_turns(restart + 1))
+                    assert view.directory == str(tmp_path / name)
+                    assert f'"cwd":"{tmp_path / name}"'.encode() in await said(hub, session)
+                assert await sessions_of(hub, len(names)) == sessions
+        for name, session in zip(names, sessions, strict=True):
+            lines = await said(hub, session)
+            others = set(names) - {name}
+            assert f"still {name} after 2".encode() in lines
+            assert not any(f"still {other} after".encode() in lines for other in others)
+            assert not any(str(tmp_path / other).encode() in lines for other in others)
+            events = [stored.event for stored in await hub.events(session)]
+            assert len([event for event in events if isinstance(event, RunStarting)]) == 1
+            sent = b"\n".join(bytes(event.line) for event in events if isinstance(event, Sent))
+            assert cli_token(SECRET, session).encode() not in sent + lines
+
+
+# --- clients in the hand of the test -------------------------------------------------------------
+
+
+@asynccontextmanager
+async def dial(
+    port: int, token: str, last: str | None = None, path: str = "/"
+) -> AsyncIterator[ClientConnection]:
+    url = f"ws://127.0.0.1:{port}{path}"
+    async with connect(url, additional_headers=bearer(token, last), proxy=None) as socket:
+        yield socket
+
+
+async def heard(socket: ClientConnection, wanted: str) -> str:
+    """The next frame with this text in it."""
+    with anyio.fail_after(SECONDS):
+        while True:
+            text = str(await socket.recv())
+            if wanted in text:
+                return text
+
+
+def message(uuid: str) -> str:
+    return json.dumps({"type": "system", "subtype": "status", "uuid": uuid}) + "\n"
+
+
+async def one_that_dialled(hub: Hub) -> str:
+    """A session whose CLI has dialled `/`, with a hub that is no more."""
+    async with (
+        hub.running(),
+        serve_endpoint(hub.dialled) as port,
+        dial(port, cli_token(SECRET, "/")) as cli,
+    ):
+        (session,) = await sessions_of(hub, 1)
+        await cli.send(message("one"))
+        await until(hub, session, lambda view: view.said == 1)
+    return session
+
+
+async def test_a_cli_at_the_root_is_told_its_own_token_first_and_nobody_reads_it() -> None:
+    hub = new_hub(MemoryJournal())
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        async with dial(port, cli_token(SECRET, "/")) as cli:
+            (session,) = await sessions_of(hub, 1)
+            first = json.loads(str(await cli.recv()).splitlines()[0])
+            assert first["type"] == "update_environment_variables"
+            own = first["variables"]["CLAUDE_CODE_SESSION_ACCESS_TOKEN"]
+            assert own == root_token(SECRET, session)
+            await cli.send(message("one"))
+            await until(hub, session, lambda view: view.said == 1)
+        events = "".join(str(stored.event) for stored in await hub.events(session))
+        assert cli_token(SECRET, session) not in events
+        async with dial(port, own):
+            view = await until(hub, session, lambda view: view.link_lost is None)
+            assert view.said == 1
+        assert await sessions_of(hub, 1) == [session]
+
+
+async def test_the_token_of_the_root_opens_no_session_with_a_path_of_its_own() -> None:
+    hub = new_hub(MemoryJournal())
+    victim = new_id()
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        own = cli_token(SECRET, victim)
+        async with dial(port, own, path=f"/v1/ws/{victim}") as cli:
+            await until(hub, victim, lambda view: view.run is not None)
+            await cli.send(message("last-words"))
+            await until(hub, victim, lambda view: view.said == 1)
+        await until(hub, victim, lambda view: view.link_lost is not None)
+        await hub.submit(
+            wish.SendPrompt(session=victim, prompt="p", content=Raw(b'"the secret plan"'))
+        )
+        for last in ("last-words", "anything", None):
+            async with dial(port, cli_token(SECRET, "/"), last) as stranger:
+                await stranger.send(message(f"by a stranger {last}"))
+                await heard(stranger, '"initialize"')
+        sessions = await sessions_of(hub, 4)
+        assert sessions[0] == victim
+        assert (await hub.session(victim)).link_lost is not None
+        assert b"stranger" not in await said(hub, victim)
+        for other in sessions[1:]:
+            events = "".join(str(stored.event) for stored in await hub.events(other))
+            assert "secret plan" not in events
+        for token in (f"{victim}.wrong", f"{victim}.", f"{new_id()}.{own}", own, f"/.{own}"):
+            with pytest.raises(InvalidStatus, match="401"):
+                await connect(f"ws://127.0.0.1:{port}/", additional_headers=bearer(token))
+
+
+async def test_a_cli_without_a_token_of_its_own_gets_the_session_that_heard_it() -> None:
+    journal = MemoryJournal()
+    first = new_hub(journal)
+    root = cli_token(SECRET, "/")
+    names = ("a", "b", "c")
+    async with first.running(), serve_endpoint(first.dialled) as port:
+        for name in names:
+            async with dial(port, root) as cli:
+                *_, session = await sessions_of(first, names.index(name) + 1)
+                await cli.send(message(f"{name}-1") + message(f"{name}-2"))
+                await until(first, session, lambda view: view.said == 2)
+        sessions = await sessions_of(first, 3)
+    hub = new_hub(journal)
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        for name, session in reversed(list(zip(names, sessions, strict=True))):
+            async with dial(port, root, f"{name}-2") as cli:
+                await cli.send(message(f"{name}-3"))
+                await until(hub, session, lambda view: view.said == 3)
+        # What nobody heard, or a message of no session at the root, is nobody's proof.
+        async with dial(port, root, "never-heard"):
+            assert len(await sessions_of(hub, 4)) == 4
+    for name, session in zip(names, sessions, strict=True):
+        assert f"{name}-3".encode() in await said(hub, session)
+
+
+async def test_a_session_whose_cli_does_not_come_back_ends_and_keeps_what_is_queued(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    journal = MemoryJournal()
+    first = new_hub(journal)
+    session = await one_that_dialled(first)
+    monkeypatch.setattr(dialled, "RETURN_SECONDS", 1.5)
+    hub = new_hub(journal)
+    async with hub.running():
+        view = await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
+        await hub.submit(wish.SendPrompt(session=session, prompt="p", content=Raw(b'"go on"')))
+        view = await until(hub, session, lambda view: view.run is None)
+        assert "did not come back within 1.5 s" in await ending(hub, session)
+        assert [queued.prompt for queued in view.unsent] == ["p"]
+        events = [stored.event for stored in await hub.events(session)]
+        lost = [event.reason for event in events if isinstance(event, LinkLost)]
+        assert lost[-1] == dialled.RESTARTED
+        assert not view.account.alarms
+        resumed = await hub.submit(wish.ResumeSession(session=session))
+        assert resumed.session == session
+        assert (await hub.session(session)).run is not None
+
+
+async def test_a_session_whose_cli_is_away_is_stopped_at_once_and_deleted() -> None:
+    journal = MemoryJournal()
+    first = new_hub(journal)
+    session = await one_that_dialled(first)
+    hub = new_hub(journal)
+    async with hub.running(), serve_endpoint(hub.dialled) as port:
+        await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
+        with anyio.fail_after(4):  # less than it would take to ask politely
+            await hub.submit(wish.StopSession(session=session))
+            await until(hub, session, lambda view: view.run is None)
+        # Its CLI comes back after all: it was stopped, and stays so.
+        own = root_token(SECRET, session)
+        with pytest.raises(InvalidStatus, match="401"):
+            await connect(f"ws://127.0.0.1:{port}/", additional_headers=bearer(own, "one"))
+        await hub.submit(wish.DeleteSession(session=session))
+        assert await hub.sessions() == []
