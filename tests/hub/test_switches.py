@@ -205,14 +205,16 @@ async def test_a_model_that_was_set_holds_in_the_next_run(
     assert (await resumed(hub, machines, run)).model == model
 
 
-async def test_an_effort_that_was_set_holds_in_the_next_run(
+async def test_an_effort_or_model_of_flag_settings_holds_in_the_next_run(
     deck: tuple[Hub, TestMachines],
 ) -> None:
     hub, machines = deck
-    _, run = await begun(hub, machines, effort="low")
-    await switch(hub, run, subtype="apply_flag_settings", settings={"language": "en"})
-    await switch(hub, run, subtype="apply_flag_settings", settings={"effortLevel": "high"})
-    assert (await resumed(hub, machines, run)).effort == "high"
+    session, run = await begun(hub, machines, effort="low", model="opus")
+    for settings in ({"language": "en"}, {"effortLevel": "high"}, {"model": "haiku"}):
+        await switch(hub, run, subtype="apply_flag_settings", settings=settings)
+    assert (await hub.session(session)).model == "haiku"
+    spec = await resumed(hub, machines, run)
+    assert (spec.effort, spec.model) == ("high", "haiku")
 
 
 @pytest.mark.parametrize(("choice", "mode"), [("auto", "acceptEdits"), ("manual", "default")])

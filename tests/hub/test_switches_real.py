@@ -93,10 +93,18 @@ class Table:
         await self.home.until(session, lambda view: view.run is None)
 
     async def kill(self, session: str) -> None:
-        pid = (await self.hub.session(session)).pid
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
+        """Kill its CLI, once that has written a conversation that can be resumed."""
+        view = await self.hub.session(session)
+        assert view.pid is not None
+        with anyio.fail_after(SECONDS):
+            while not self._is_written(f"{view.cli_session}.jsonl"):  # noqa: ASYNC110 - nobody tells of it
+                await anyio.sleep(0.02)
+        os.kill(view.pid, signal.SIGKILL)
         await self.home.until(session, lambda view: view.run is None)
+
+    def _is_written(self, name: str) -> bool:
+        found = (self.work.parent / "home" / ".claude" / "projects").glob(f"*/{name}")
+        return any(b'"assistant"' in each.read_bytes() for each in found)
 
     async def asked_about(self, session: str, *replies: Said) -> None:
         """A turn of the resumed session in which a person is asked, and says no."""

@@ -92,12 +92,13 @@ class _Wanted(Fact):
     by: str
 
 
-class _Effort(msgspec.Struct):
-    """The one member of flag settings that a spec can carry."""
+class _Flags(msgspec.Struct):
+    """The members of flag settings that a spec can carry."""
 
     effort: str | msgspec.UnsetType | None = msgspec.field(
         name="effortLevel", default=msgspec.UNSET
     )
+    model: str | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Switches:
@@ -210,10 +211,17 @@ class Switches:
                 changed = replace(spec, model=model)
                 return [*_changed(spec, changed, by), *self._with_model(model, by)]
             case ApplyFlagSettings(settings=settings):
-                found = decode_or_none(settings, _Effort)
-                if found is None or found.effort is msgspec.UNSET:
-                    return []
-                return _changed(spec, replace(spec, effort=found.effort or None), by)
+                return self._flagged(settings, spec, by)
+
+    def _flagged(self, settings: Raw, spec: SessionSpec, by: str) -> list[Event]:
+        flags = decode_or_none(settings, _Flags) or _Flags()
+        changed, events = spec, list[Event]()
+        if flags.effort is not msgspec.UNSET:
+            changed = replace(changed, effort=flags.effort or None)
+        if flags.model is not msgspec.UNSET:
+            changed = replace(changed, model=flags.model or _DEFAULT_MODEL)
+            events = self._with_model(flags.model or _DEFAULT_MODEL, by)
+        return [*_changed(spec, changed, by), *events]
 
     def _end(self, request_id: str, kind: type[object]) -> None:
         """A request has its answer; those of its kind before it will not get one any more."""

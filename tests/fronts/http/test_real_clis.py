@@ -239,6 +239,10 @@ async def the_model_and_the_mode_are_switched(seat: ApiSeat, session: str) -> No
     await seat.turn_ended(session)
     assert not (seat.work / "more").exists()
     assert await seat.verdicts(session, "Write") == [("cli", "allow"), ("ada", "deny")]
+    told = await seat.bob.get(f"sessions/{session}")
+    assert told["mode"] == told["spec"]["mode"] == "default"
+    assert told["spec"]["model"] == "haiku"
+    assert "haiku" in told["model"]
 
     with pytest.raises(Refusal) as refused:
         await seat.control(session, "set_permission_mode", mode="bypassPermissions")
