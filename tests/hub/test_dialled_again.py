@@ -15,7 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from quarterdeck.domain import commands as wish
-from quarterdeck.domain.events import LinkLost, RunEnded, RunStarting, Said, Sent
+from quarterdeck.domain.events import LinkLost, RunEnded, RunStarting, Said, Sent, TurnEnded
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.hub import dialled
@@ -27,8 +27,9 @@ from quarterdeck.links.launch import Launch, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
-from quarterdeck.testing.script import Text, play
+from quarterdeck.testing.script import Text, ToolUse, play
 from support.hub_house import until
+from support.waiting import until as condition
 
 pytestmark = pytest.mark.anyio
 SECRET = secrets.token_bytes(32)
@@ -140,6 +141,58 @@ async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub
             assert len([event for event in events if isinstance(event, RunStarting)]) == 1
             sent = b"\n".join(bytes(event.line) for event in events if isinstance(event, Sent))
             assert cli_token(SECRET, session).encode() not in sent + lines
+
+
+@pytest.mark.real_cli
+async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_away(
+    clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
+) -> None:
+    """2.1.62 forgets what it says then. The next prompt must not wait for that turn."""
+    journal = MemoryJournal()
+    hub = new_hub(journal)
+    async with AsyncExitStack() as stack:
+        async with hub.running(), serve_endpoint(hub.dialled) as port:
+            url = f"ws://127.0.0.1:{port}/"
+            await stack.enter_async_context(real_cli(clis["2.1.62"], model, tmp_path / "a", url))
+            (session,) = await sessions_of(hub, 1)
+            tool = ToolUse("Bash", {"command": "touch begun; until test -e go; do sleep 0.1; done"})
+            content = Raw(json.dumps(play(tool, Text("nobody hears this"))).encode())
+            await hub.submit(wish.SendPrompt(session=session, prompt="p", content=content))
+            view = await until(hub, session, lambda view: bool(view.asks))
+            (card,) = view.asks.values()
+            allow = wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+            await hub.submit(allow)
+            with anyio.fail_after(SECONDS):
+                await condition((tmp_path / "a" / "begun").exists)
+        (tmp_path / "a" / "go").touch()
+        home = tmp_path / "a" / "home"
+
+        def has_gone_on_alone() -> bool:
+            transcripts = home.rglob("*.jsonl")
+            return any('"text":"nobody hears' in each.read_text() for each in transcripts)
+
+        with anyio.fail_after(SECONDS):
+            await condition(has_gone_on_alone)
+        hub = new_hub(journal)
+        async with hub.running(), serve_endpoint(hub.dialled, port=port):
+            view = await until(hub, session, lambda view: view.link_lost is None)
+            assert view.state is SessionState.WORKING
+            await prompt(hub, session, "after the gap")
+            assert len((await hub.session(session)).queued) == 1
+            await hub.submit(wish.Interrupt(session=session))
+            await until(hub, session, has_turns(2))
+            assert b"after the gap" in await said(hub, session)
+            events = [stored.event for stored in await hub.events(session)]
+            ended = [event for event in events if isinstance(event, TurnEnded)]
+            assert [(event.prompts[0] == "p", event.outcome) for event in ended] == [
+                (True, "no result"),
+                (False, "completed"),
+            ]
+        again = new_hub(journal)
+        async with again.running():
+            run = again._sessions[session]._run
+            assert run is not None
+            assert not run.busy
 
 
 # --- clients in the hand of the test -------------------------------------------------------------

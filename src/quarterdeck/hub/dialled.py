@@ -318,7 +318,7 @@ class Dialled:
             if owner is None:
                 return
             if known:
-                await _tell(partial(owner.run_resumed, port.run, None))
+                await _tell(partial(owner.run_resumed, port.run, port.link.last_request_id))
             else:
                 await _tell(partial(owner.run_started, port.run, None, None, None))
             while True:

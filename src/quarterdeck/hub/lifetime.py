@@ -88,6 +88,7 @@ class SessionLife(SessionCore):
                 return
             if events := run.tick(self._guard.now):
                 await self._append(events)
+                await self._send_next()
             await self._obey(self._guard.heard(self.view, run, again=True))
             await self._obey(self._guard.ticked(self.view, run))
             if freed:

@@ -25,6 +25,7 @@ from quarterdeck.domain.events import (
     Event,
     LinkFound,
     Metered,
+    Noted,
     PromptSent,
     RateLimited,
     Recalled,
@@ -36,6 +37,7 @@ from quarterdeck.domain.events import (
     SpecChanged,
     StateChanged,
     Switched,
+    TurnEnded,
 )
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Fact
@@ -46,17 +48,25 @@ from quarterdeck.hub.deltas import DeltaReader
 from quarterdeck.hub.edits import Edit, edited_call
 from quarterdeck.hub.judge import Judge, as_hook
 from quarterdeck.hub.kept import is_greeting, kept, mended
+from quarterdeck.hub.lost_turns import LostTurn
 from quarterdeck.hub.meter import Meter
 from quarterdeck.hub.seat import Seat
 from quarterdeck.hub.standing import Standing
 from quarterdeck.hub.switches import Switches
-from quarterdeck.hub.turns import Turns
+from quarterdeck.hub.turns import NO_RESULT, Turns
 from quarterdeck.hub.watchdog import Watch
 from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.commands import Command, GetPlan, Initialize, PlanAnswer, decode_or_none
+from quarterdeck.wire.commands import (
+    Command,
+    GetPlan,
+    Initialize,
+    Interrupt,
+    PlanAnswer,
+    decode_or_none,
+)
 from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.exchange import Answered, Ending
 from quarterdeck.wire.hook_outputs import SyncOutput
@@ -126,6 +136,7 @@ class Run:
         self._planless: dict[str, tuple[int, CanUseTool]] = {}
         self._adopted = adopted
         self._repeats = adopted
+        self._lost_turn = LostTurn()
         self._judge = Judge(spec, seat)
         self.meter = Meter()
         self.watch = Watch()
@@ -220,6 +231,8 @@ class Run:
                     self.meter.restore(event)
                 case SpecChanged(spec=spec):
                     self.change(spec)
+                case TurnEnded(outcome=outcome) if outcome == NO_RESULT:
+                    self._peer.turn_lost()  # no line says so
                 case StateChanged() | CliSession() | RateLimited():
                     self._standing.restore(event)
                 case Recalled(run=self.run, line=line):
@@ -295,16 +308,20 @@ class Run:
             return self._heard_before(number, line, flaw)
         self.watch.hear(message, at)
         if isinstance(message, StreamEvent):
+            self._lost_turn.settled()
             self.meter.hear(message)
             return Heard(deltas=self._reader.read(message))
         events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
         self._cards.hear(message)
+        self._lost_turn.hear(message)
         events += self._switched(self._switches.hear(message, self._spec))
         for event in peer_events:
             if isinstance(event, RequestEnded):
                 endings.append((event.request_id, event.ending))
                 events += self._introduced_by(event)
+                if event.subtype == Interrupt().subtype and isinstance(event.ending, Answered):
+                    self._lost_turn.interrupted(at)
                 if event.subtype == GetPlan().subtype:
                     events += self._open_plans(at, _plan_in(event.ending))
             elif not isinstance(event, Message):
@@ -362,6 +379,13 @@ class Run:
         if until is not None and until <= now:
             self._standing.limit_over()
             events += self._changes(None)
+        if self._lost_turn.is_over(now):
+            self._lost_turn.settled()
+            text = "the end of the turn was lost while the CLI was away; it is idle now"
+            events.append(Noted(level="warning", text=text))
+            for event in self._peer.turn_lost():
+                events += self._mean(event)
+            events += self._changes(None)
         return events
 
     def link_lost(self) -> list[Event]:
@@ -383,6 +407,7 @@ class Run:
             match event:
                 case Recovered(complete=complete):
                     lost = not complete
+                    self._lost_turn.link_resumed(lost=lost, busy=self._peer.turns.busy)
                 case _ if not isinstance(event, Message):
                     events += self._mean(event)
         return [LinkFound(run=self.run, lost=lost), *events, *self._changes(None)]

@@ -15,6 +15,9 @@ from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.turns import TurnEnded as WireEnded
 
+NO_RESULT = "no result"
+"""The outcome of a turn whose result was not heard."""
+
 
 class Turns:
     """What a run was asked to do, and what it has done."""
@@ -48,7 +51,7 @@ class Turns:
         return TurnEnded(
             prompts=tuple(self._prompt(uuid) for uuid in turn.prompts),
             failed=turn.failed,
-            outcome=result.outcome if result else "no result",
+            outcome=result.outcome if result else NO_RESULT,
             cost_usd=turn.cost_usd,
             text=(result.result or "") if result else "",
             models=tuple(_tokens(name, used) for name, used in turn.models.items()),

@@ -217,6 +217,13 @@ class Peer:
         self._out.extend(self._unconfirmed.values())
         return events
 
+    def turn_lost(self) -> list[Event]:
+        """The CLI is idle, and what it said at the end of its turn was lost on the way."""
+        events: list[Event] = [*self.turns.idle()]
+        if not self.turns.busy:
+            self._happen(Happening.TURN_ENDED)
+        return events
+
     def link_closed(self, reason: str) -> list[Event]:
         """The link has ended for good: so does all that was open."""
         events: list[Event] = []

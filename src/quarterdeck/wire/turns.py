@@ -143,7 +143,7 @@ class TurnLedger:
             case Result():
                 return self._end(message)
             case SessionStateChanged(state="idle"):
-                return self._idle()
+                return self.idle()
             case ConversationReset():
                 self._totals.reset()
             case _:
@@ -206,7 +206,8 @@ class TurnLedger:
             return getattr(result.origin, "kind", None) == _TASK
         return bool(self._reports) and (self._model_spoke or result.failed)
 
-    def _idle(self) -> list[TurnEvent]:
+    def idle(self) -> list[TurnEvent]:
+        """The CLI is idle: a turn that is still open has ended."""
         self._reports.clear()
         # `idle` comes after the result. A turn still open then has lost its result on the way.
         if not self._taken:

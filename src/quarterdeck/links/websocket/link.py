@@ -76,6 +76,8 @@ class WebSocketLink(Closing):
         self._inbox = Inbox(high_water)
         self._outbox = outbox or Outbox()
         self._connection: Connection | None = None
+        self.last_request_id: str | None = None
+        """What the CLI that came last named as the last message that it wanted to send."""
         self._ever_connected = False
         self._begun = anyio.Event()
         self._over: LinkClosed | None = None
@@ -185,6 +187,7 @@ class WebSocketLink(Closing):
         replaced, self._connection = self._connection, connection
         if replaced is not None:
             self._dropped(REPLACED)
+        self.last_request_id = last_request_id
         if self._ever_connected:
             self._outbox.reconnected()
             self._inbox.put(Resumed(last_request_id))
