@@ -342,7 +342,7 @@ class Run:
     def _is_old_piece(self, line: bytes) -> bool:
         """Whether it is a piece of text of a turn that is over.
 
-        CLIs from 2.1.92 on that dial again repeat all that they said. Pieces are in no journal, so
+        2.1.120 repeats all that it said when it dials again. Pieces are in no journal, so
         a hub that was restarted does not know them; but no turn begins with one.
         """
         if not self._repeats or self._peer.turns.busy:
