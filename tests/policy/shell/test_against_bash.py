@@ -39,7 +39,7 @@ cat() { :; }
 marks=$1 number=0
 while IFS= read -r -d '' text; do
   number=$((number+1))
-  ( cd work; eval "$text" ) </dev/null >/dev/null 2>&1 &
+  ( ulimit -t 5; cd work; eval "$text" ) </dev/null >/dev/null 2>&1 &
   wait $!
 done < "$2"
 """
