@@ -23,7 +23,8 @@ from quarterdeck.wire.outbound import image_block, text_block
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.states import State
 from support import lines
-from support.far_end import SECONDS, FarEnd, driven
+from support.bounds import SECONDS
+from support.far_end import FarEnd, driven
 
 pytestmark = pytest.mark.anyio
 

@@ -15,10 +15,10 @@ from quarterdeck.testing import fake, fake_cli_command
 from quarterdeck.wire.base import Malformed, Message, Unknown
 from quarterdeck.wire.commands import Interrupt
 from quarterdeck.wire.messages import Assistant, Result
+from support.bounds import SECONDS
 from support.processes import running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
-SECONDS = 30.0
 QUICK = StopSteps(input=0.2, term=0.2, silent=0.2)
 
 

@@ -10,6 +10,7 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.codec import from_cli
 from support import lines
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -18,7 +19,7 @@ WHOLE = from_cli(lines.assistant("x", "a").rstrip())
 
 
 async def drain(inbox: Inbox) -> list[Message]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         return [message async for message in inbox]
 
 
@@ -87,7 +88,7 @@ async def test_the_link_waits_until_the_reader_has_caught_up() -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(inbox.ease, 5.0)
         await anyio.wait_all_tasks_blocked()
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             while len(inbox) > EASED:
                 await anext(inbox)
     assert inbox.dropped_deltas == 0
@@ -97,7 +98,7 @@ async def test_a_reader_who_stands_still_loses_deltas_and_nothing_else() -> None
     inbox = Inbox()
     inbox.put([WHOLE] + [DELTA] * (CROWDED + 2) + [WHOLE])
     await anext(inbox)
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         await inbox.ease(0.01)
     assert inbox.dropped_deltas == CROWDED + 2
     assert len(inbox) == 1

@@ -10,9 +10,9 @@ import pytest
 from quarterdeck import LinkClosed, McpStdioServer, Options, UsageError, listen
 from quarterdeck.links import Launch
 from quarterdeck.testing import fake, fake_cli_command
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
-SECONDS = 30.0
 
 
 async def test_the_command_line_carries_all_that_flags_can_say() -> None:

@@ -12,7 +12,8 @@ from quarterdeck.links.memory import memory_pair
 from quarterdeck.wire.control import ControlResponse
 from quarterdeck.wire.messages import Assistant
 from support import lines
-from support.far_end import SECONDS, FarEnd, driven
+from support.bounds import SECONDS
+from support.far_end import FarEnd, driven
 
 pytestmark = pytest.mark.anyio
 

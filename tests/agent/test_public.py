@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import quarterdeck
+from support.bounds import SECONDS
 
 
 @pytest.mark.parametrize("name", quarterdeck.__all__)
@@ -28,6 +29,6 @@ def test_the_import_alone_loads_nothing_of_ours() -> None:
         "import sys, quarterdeck; print([n for n in sys.modules if n.startswith('quarterdeck.')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=True
     )
     assert done.stdout.strip() == "[]"

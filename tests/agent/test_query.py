@@ -7,7 +7,8 @@ import pytest
 
 from quarterdeck import LinkClosed, TurnFailed
 from support import lines
-from support.far_end import SECONDS, driven
+from support.bounds import SECONDS
+from support.far_end import driven
 
 pytestmark = pytest.mark.anyio
 

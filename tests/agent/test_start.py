@@ -10,9 +10,9 @@ import pytest
 
 from quarterdeck import Agent, LaunchError, McpStdioServer, Options, State, ToolServer, UsageError
 from quarterdeck.testing import fake, fake_cli_command
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
-SECONDS = 30.0
 CALL = {
     "jsonrpc": "2.0",
     "id": 1,

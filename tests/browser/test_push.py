@@ -13,6 +13,7 @@ import pytest
 from playwright.async_api import CDPSession, expect
 
 from support.api_client import ApiSeat, Json
+from support.bounds import SECONDS
 from support.browser import Screen
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -41,7 +42,7 @@ async def registration(tools: CDPSession) -> str:
 
     tools.on("ServiceWorker.workerRegistrationUpdated", updated)
     await tools.send("ServiceWorker.enable")
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         await known.wait()
     return found[0]
 
@@ -76,7 +77,7 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
             "ServiceWorker.deliverPushMessage",
             {"origin": seat.deck.address, "registrationId": worker, "data": note},
         )
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             shown = await page.evaluate(SHOWN, body)
         assert shown == [{"title": "one waits for you", "tag": "ask", "url": "/usage"}]
     [process] = page.context.service_workers

@@ -14,6 +14,7 @@ from quarterdeck.cli.configuration import Configuration, config_path
 from quarterdeck.cli.deck.reloading import keep_reloading, reload
 from quarterdeck.config import Settings
 from quarterdeck.domain.errors import ConfigError, UsageError
+from support.bounds import SECONDS
 from support.command_line import Quarterdeck
 
 pytestmark = pytest.mark.anyio
@@ -135,7 +136,7 @@ async def test_the_file_is_looked_at_now_and_then_and_at_a_signal(file: Path) ->
 
     async def until_taken() -> None:
         nonlocal changed
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             await changed.wait()
         changed = anyio.Event()
 

@@ -9,6 +9,7 @@ import pytest
 
 from quarterdeck import __version__
 from quarterdeck.cli import main
+from support.bounds import SECONDS
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,7 +26,10 @@ def test_help_loads_nothing_that_is_slow_to_load(arguments: list[str]) -> None:
         "sys.exit(code or ','.join(slow & set(sys.modules)) or 0)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, timeout=20, check=False
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"quarterdeck" in done.stdout

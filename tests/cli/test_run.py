@@ -14,6 +14,7 @@ from quarterdeck.cli import main
 from quarterdeck.testing import fake
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import ApiError, Gate, Text, Thinking, ToolUse, play, reply
+from support.bounds import SECONDS
 from support.command_line import Quarterdeck
 
 pytestmark = pytest.mark.anyio
@@ -185,7 +186,7 @@ async def test_one_interrupt_ends_the_turn_and_gives_130(
 ) -> None:
     process = await quarterdeck.start("run", "--api-billing", play(reply("a long", Gate("held"))))
     assert process.stdout is not None
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         out = await _until(process, b"a long")
         process.send_signal(signal.SIGINT)
         async for chunk in process.stdout:
@@ -203,7 +204,7 @@ async def test_a_second_interrupt_ends_a_cli_that_does_not_obey(quarterdeck: Qua
     )
     process = await quarterdeck.start("run", "hello")
     assert process.stdout is not None
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         await _until(process, b"stuck")
         process.send_signal(signal.SIGINT)
         await _until(process, b"interrupting")
@@ -217,7 +218,7 @@ async def test_a_termination_ends_the_cli_too(quarterdeck: Quarterdeck) -> None:
         fake.Initialize(), fake.Expect("user"), fake.say(fake.assistant("busy")), fake.Serve()
     )
     process = await quarterdeck.start("run", "hello")
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         await _until(process, b"busy")
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 143

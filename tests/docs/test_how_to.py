@@ -14,7 +14,8 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from quarterdeck.testing import RealCli, ScriptedModel, ToolUse
 from quarterdeck.wire.hooks import HookEvent
-from support.pages import EXAMPLE_SECONDS, Reader, page
+from support.bounds import SECONDS
+from support.pages import Reader, page
 from support.processes import Processes
 
 HOOKS = page("docs/how-to/write-hooks.md").blocks("python")
@@ -101,7 +102,7 @@ async def test_a_cli_that_somebody_else_starts(
     reader = dialling_reader
     model.enqueue("On another machine.")
     example = [sys.executable, str(reader.save(WEBSOCKET[number].code))]
-    with anyio.fail_after(EXAMPLE_SECONDS):
+    with anyio.fail_after(SECONDS):
         async with await anyio.open_process(
             example, cwd=reader.cwd, env=reader.env, stderr=None
         ) as program:

@@ -17,12 +17,12 @@ from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.stored import Stored
 from support import lines
+from support.bounds import SECONDS
 from support.hub_machines import hub_with
 
 pytestmark = pytest.mark.anyio
 
 QUESTIONS, AT_ONCE = 1000, 25
-SECONDS = 120.0
 
 
 async def test_of_two_who_answer_at_once_exactly_one_wins_a_thousand_times(tmp_path: Path) -> None:

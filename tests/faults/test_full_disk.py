@@ -10,13 +10,13 @@ from msgspec import Raw
 
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.sessions import SessionState
+from support.bounds import SECONDS
 from support.fault_check import find, lives, wrote
 from support.fault_world import Refusal, World, world
 from support.processes import Processes
 
 pytestmark = pytest.mark.anyio
 
-SECONDS = 60.0
 SESSION = "mine"
 
 

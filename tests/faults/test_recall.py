@@ -20,13 +20,13 @@ from quarterdeck.domain import commands as wish
 from quarterdeck.domain.events import AnyEvent, PromptTaken, Recalled, RunEnded
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.views import SessionView
+from support.bounds import SECONDS
 from support.fault_check import find, wrote
 from support.fault_world import World, world
 from support.processes import Processes
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
-SECONDS = 60.0
 SEED = 3
 """With it the CLI says something before it asks."""
 PROMPT = "00000000-0000-4000-8000-000000000001"

@@ -15,6 +15,7 @@ import pytest
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import fold_all
+from support.bounds import SECONDS
 from support.fault_schedule import Schedule
 from support.fault_world import world
 from support.processes import Processes
@@ -23,7 +24,6 @@ pytestmark = pytest.mark.anyio
 
 IN_A_WORLD = 10
 """Schedules that share a hub and a runner: starting them takes as long as a schedule."""
-SECONDS = 90.0
 
 
 def worlds() -> list[list[int]]:

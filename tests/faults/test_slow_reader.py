@@ -16,10 +16,10 @@ from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.tail import MOST_BYTES
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 
-SECONDS = 120.0
 EVENTS, SIZE, TOGETHER = 9000, 10_000, 50
 """90 MB: more than all that is held on the way may come to."""
 ROOM = 2 * MOST_BYTES + 24 * 1024 * 1024

@@ -21,9 +21,9 @@ from quarterdeck.hub.dialled import DIALLED
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
-SECONDS = 10.0
 
 
 @asynccontextmanager

@@ -22,7 +22,6 @@ from support.hub_machines import TestMachines, TestRun, hub_with
 pytestmark = pytest.mark.anyio
 
 P1 = "00000000-0000-4000-8000-000000000001"
-SECONDS = 10.0
 CREATE = wish.CreateSession(
     spec=SessionSpec(directory="/work"),
     session="mine",

@@ -27,6 +27,7 @@ from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
+from support.bounds import SECONDS
 from support.clis import DIALLING
 from support.hub_house import until
 
@@ -55,14 +56,14 @@ async def dialling(
 
 async def gone(process: SubprocessLink) -> None:
     """Wait until a CLI has ended by itself."""
-    with anyio.fail_after(30), suppress(LinkClosed):
+    with anyio.fail_after(SECONDS), suppress(LinkClosed):
         while True:
             await process.receive()
 
 
 async def adopted(hub: Hub) -> str:
     """The session that a CLI was adopted as."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async for batch in hub.follow():
             return batch[0].session
     raise AssertionError("the journal was closed")
@@ -184,7 +185,7 @@ async def test_a_wrong_token_opens_nothing(
         other = cli_token(SECRET, new_id())
         url = f"ws://127.0.0.1:{port}/v1/ws/{new_id()}"
         async with dialling(clis["2.1.120"], model, tmp_path, url, other) as process:
-            with anyio.fail_after(20), pytest.raises(LinkClosed):
+            with anyio.fail_after(SECONDS), pytest.raises(LinkClosed):
                 await process.receive()  # 2.1.120 gives up at once, and says nothing
     assert await hub.sessions() == []
 

@@ -28,13 +28,13 @@ from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
+from support.bounds import SECONDS
 from support.hub_house import until
 from support.waiting import until as condition
 
 pytestmark = pytest.mark.anyio
 SECRET = secrets.token_bytes(32)
 HYBRID = {"CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2": "1"}
-SECONDS = 60.0
 
 
 def new_hub(journal: MemoryJournal) -> Hub:

@@ -18,11 +18,11 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
 from support import lines
+from support.bounds import SECONDS
 from support.hub_machines import TestMachines, hub_with
 
 pytestmark = pytest.mark.anyio
 SPEC = SessionSpec(directory="/work")
-SECONDS = 10.0
 P1, P2, P3 = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
 
 

@@ -17,13 +17,13 @@ from quarterdeck.domain.events import PromptSent, Recalled, RunEnded, Said
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Gate, Text, ToolUse, play, reply
+from support.bounds import SECONDS
 from support.hub_house import House, house
 from support.processes import Processes
 from support.processes import running as is_running
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
-SECONDS = 60.0
 
 
 def written(home: Path) -> str:

@@ -27,6 +27,7 @@ from quarterdeck.journal.retention import Retention
 from quarterdeck.journal.search import Search
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
+from support.bounds import SECONDS
 
 
 class House:
@@ -109,7 +110,7 @@ async def test_old_sessions_go_by_the_clock_and_what_is_in_use_stays(
             await home.journal.append(name, [created, RunStarting(run=f"r-{name}", machine="")])
         await home.journal.append("old", [RunEnded(run="r-old", reason="done", clean=True)])
         home.past.retention = Retention(days=1e-9)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             async for batch in home.journal.follow({"old": 3}):
                 assert batch[0].event == SessionDeleted(by="retention")
                 break

@@ -15,10 +15,10 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.memory import MemoryJournal
 from support import lines
+from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with
 
 pytestmark = pytest.mark.anyio
-SECONDS = 10.0
 FRESH = wish.PlanAnswer(choice="fresh")
 PROMPT = "Implement the following plan:\n\nbuild it"
 

@@ -33,10 +33,10 @@ from quarterdeck.domain.machines import (
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.journal.views import SessionView
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 REVOKED = 4401
-SECONDS = 30.0
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ async def revoke_elsewhere(deck: Deck, grant: str) -> None:
     """By another process, as `quarterdeck token revoke` does it."""
     environment = os.environ | {"QUARTERDECK_HOME": str(deck.home)}
     command = [sys.executable, "-m", "quarterdeck.cli", "token", "revoke", grant]
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         await anyio.run_process(command, env=environment)
 
 

@@ -17,6 +17,7 @@ from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, decide
 from quarterdeck.policy.needs import Context
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 TOKENS = {"for-box": "box"}
@@ -29,7 +30,7 @@ def hello(machine: str) -> bytes:
 async def answer(url: str, said: bytes, token: str = "for-box") -> bytes:
     """The first frame that the hub answers with."""
     headers = {"Authorization": f"Bearer {token}"}
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with connect(url, additional_headers=headers) as socket:
             await socket.send(said)
             received = await socket.recv()

@@ -32,12 +32,12 @@ from quarterdeck.domain.machines import (
 from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, HAVE_LINES, TRY_AGAIN, Runners
+from support.bounds import SECONDS
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
 SPEC = SessionSpec(directory="/work")
-SECONDS = 10.0
 
 
 class Owner:

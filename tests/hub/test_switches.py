@@ -20,10 +20,10 @@ from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.switches import allows_more, resumed_spec
 from quarterdeck.journal.memory import MemoryJournal
 from support import lines
+from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with
 
 pytestmark = pytest.mark.anyio
-SECONDS = 10.0
 SUGGESTED = [{"type": "setMode", "mode": "acceptEdits", "destination": "session"}]
 
 

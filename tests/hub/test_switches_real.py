@@ -20,7 +20,8 @@ from quarterdeck.hub.policies import Policies
 from quarterdeck.journal.views import SessionView
 from quarterdeck.testing import Gate, RealCli, ScriptedModel, isolated_env, reply
 from quarterdeck.testing.script import Said, ToolUse, play
-from support.hub_house import SECONDS, House, house
+from support.bounds import SECONDS
+from support.hub_house import House, house
 from support.processes import Processes
 from support.scenes import bash, write
 

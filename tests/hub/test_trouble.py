@@ -22,11 +22,11 @@ from quarterdeck.hub.session import Session
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.websocket.serve import serve_endpoint
 from support import lines
+from support.bounds import SECONDS
 from support.hub_house import until
 from support.hub_machines import hub_with
 
 pytestmark = pytest.mark.anyio
-SECONDS = 20.0
 SECRET = b"s" * 32
 
 

@@ -17,6 +17,7 @@ from quarterdeck.domain.errors import UsageError, WorkLimit
 from quarterdeck.hub import trials
 from quarterdeck.hub.worker import MORE_SECONDS
 from quarterdeck.hub.workers import BATCH, REPLY_BYTES, WAITING, Workers
+from support.bounds import SECONDS
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -47,7 +48,7 @@ def gone(pid: int) -> bool:
 
 async def soon(holds: Callable[[], bool]) -> None:
     """Wait for a condition, and not for ever."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         await until(holds)
 
 

@@ -16,9 +16,9 @@ import pytest
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.events import Noted
 from quarterdeck.journal import SqliteJournal, Stored, fold_all
+from support.bounds import SECONDS
 from support.processes import Processes
 
-SECONDS = 20.0
 ROUNDS = 20
 
 

@@ -20,9 +20,8 @@ from quarterdeck.journal import SqliteJournal, Stored, fold_all
 from quarterdeck.journal.sqlite.file import APPLICATION, MIGRATIONS, connect, set_up
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
 from quarterdeck.journal.tail import MOST_EVENTS
+from support.bounds import SECONDS
 from support.waiting import until
-
-SECONDS = 60.0
 
 
 def note(text: str) -> Noted:

@@ -7,8 +7,7 @@ import anyio
 from quarterdeck.domain.events import Noted
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.tail import Tail
-
-SECONDS = 5.0
+from support.bounds import SECONDS
 
 
 def event(session: str, seq: int, position: int, size: int = 10) -> Stored:

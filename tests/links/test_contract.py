@@ -27,6 +27,7 @@ from quarterdeck.links import (
     memory_pair,
     serve_endpoint,
 )
+from support.bounds import SECONDS
 from support.relay import Relay, relay_to
 
 pytestmark = pytest.mark.process
@@ -118,7 +119,7 @@ LINKS = [subprocess_link, memory_link, recording_link, websocket_link, dial_link
 @pytest.fixture(params=LINKS, ids=lambda make: make.__name__)
 async def link(request: pytest.FixtureRequest) -> AsyncIterator[Link]:
     make: Callable[[], AbstractAsyncContextManager[Link]] = request.param
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with make() as made:
             yield made
 
@@ -285,7 +286,7 @@ def faults(relay: Relay) -> tuple[Callable[[], None], Callable[[], None]]:
 )
 async def shaky(request: pytest.FixtureRequest) -> AsyncIterator[Shaky]:
     make: Callable[[], AbstractAsyncContextManager[Shaky]] = request.param
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with make() as made:
             yield made
 

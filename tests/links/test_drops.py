@@ -23,6 +23,7 @@ from quarterdeck.links.websocket import (
     accept,
     serve_endpoint,
 )
+from support.bounds import SECONDS
 from support.waiting import until
 
 TOKEN = "a-token"
@@ -33,7 +34,7 @@ QUICK = Redial(base=0.01, cap=0.05, budget=0.2)
 
 @asynccontextmanager
 async def served(link: WebSocketLink) -> AsyncIterator[int]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with serve_endpoint(CliEndpoint({PATH: Door(link, TOKEN)}.get)) as port:
             try:
                 yield port
@@ -133,7 +134,7 @@ async def farewell(code: int) -> AsyncIterator[DialLink]:
         await socket.send("words\n")
         await socket.close(code)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with serve(say, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             link = await DialLink.connect(f"ws://127.0.0.1:{port}/", TOKEN, redial=QUICK)

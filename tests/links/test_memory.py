@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from quarterdeck.domain.errors import LinkClosed, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.memory import MemoryLink, memory_pair
+from support.bounds import SECONDS
 
 DROPPED = Dropped("The far end has dropped the connection.")
 
@@ -45,7 +46,7 @@ def test_any_chunking_and_any_limit_give_the_same_bytes(
         async def read() -> None:
             result.append((await received(link))[0])
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             async with anyio.create_task_group() as group:
                 group.start_soon(read)
                 await peer.send(data, chunk=chunk)
@@ -75,7 +76,7 @@ async def test_senders_at_once_keep_their_order() -> None:
     link, peer = memory_pair(limit=4)
     lines = [f"line {n}\n".encode() for n in range(20)]
     got = b""
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as group:
             for line in lines:
                 group.start_soon(link.send, line)
@@ -157,7 +158,7 @@ async def test_a_close_ends_every_wait() -> None:
             await (link.receive() if what == "receive" else link.send(b"y\n"))
         ended.append(what)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as group:
             group.start_soon(waits, "receive")
             group.start_soon(waits, "send")

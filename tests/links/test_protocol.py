@@ -10,6 +10,7 @@ from websockets.asyncio.client import connect
 from quarterdeck.links.websocket import serve_endpoint
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send
 from quarterdeck.links.websocket.protocol import WAITING_MESSAGES, PatientProtocol
+from support.bounds import SECONDS
 from support.waiting import until
 
 MESSAGES = 400
@@ -52,7 +53,7 @@ class Sleeper:
 async def test_messages_that_nobody_takes_are_left_with_their_sender_and_come_in_order() -> None:
     app = Sleeper()
     sent = 0
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with serve_endpoint(app) as port, connect(f"ws://127.0.0.1:{port}/") as socket:
 
             async def send() -> None:
@@ -74,7 +75,7 @@ async def test_messages_that_nobody_takes_are_left_with_their_sender_and_come_in
 
 async def test_a_large_message_stops_the_reading_at_once() -> None:
     app = Sleeper()
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with serve_endpoint(app) as port, connect(f"ws://127.0.0.1:{port}/") as socket:
             for number in range(3):
                 await socket.send(f"{number} ".encode() + b"x" * 300_000)

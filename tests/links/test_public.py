@@ -14,6 +14,7 @@ from quarterdeck import links
 from quarterdeck.links import Launch, Redial, StopSteps, environment
 from quarterdeck.links.flags import FLAGS
 from quarterdeck.links.websocket import codes
+from support.bounds import SECONDS
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/links.md").read_text()
 
@@ -30,7 +31,7 @@ def test_every_public_name_is_there_and_others_are_not() -> None:
 def test_links_over_pipes_do_without_the_libraries_of_the_others() -> None:
     code = "import sys, quarterdeck.links; print({'uvicorn', 'websockets'} & set(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=SECONDS, check=True
     )
     assert done.stdout.strip() == "set()"
 

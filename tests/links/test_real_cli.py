@@ -23,6 +23,7 @@ from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
 from quarterdeck.wire.states import State
+from support.bounds import SECONDS
 from support.clis import DIALLING, VERSIONS
 from support.relay import Relay, relay_to
 from support.waiting import until
@@ -116,7 +117,7 @@ async def site(
     request: pytest.FixtureRequest, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
 ) -> AsyncIterator[Site]:
     made = Site(clis[request.param], model, tmp_path)
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         async with made.stack:
             yield made
 
@@ -136,14 +137,14 @@ async def test_a_cli_dials_with_its_token_and_ends_when_the_link_is_closed(site:
     assert (await reader.until("result"))["result"] == "echo: hello"
     await site.link.close()
     # 2.1.37 knows no close code: it comes back, is told again, is refused twice, and gives up.
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         closed = await end_of(process)
     assert closed.exit_code == 0
 
 
 async def test_a_cli_with_a_wrong_token_does_not_get_in(site: Site) -> None:
     process = await site.start(token="wrong")
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         await until(lambda: site.attempts > 0)
         if site.cli.version == "2.1.120":  # the others go on trying for a while
             await end_of(process)
@@ -235,7 +236,7 @@ async def test_closing_a_launched_link_ends_its_cli_at_once_and_without_a_word(
     caplog.set_level(logging.WARNING)
     env = isolated_env(tmp_path, model.url)
     options = Options(claude=clis[version].command, cwd=tmp_path, env=env)
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         async with listen() as listener:
             link = await listener.launch(options)
             reader = Reader(link)
@@ -265,7 +266,7 @@ async def test_options_reach_the_cli_also_when_they_are_empty_long_or_look_like_
     )
     env = child_environment(parent={}, env=isolated_env(tmp_path, model.url))
     (tmp_path / "-a folder").mkdir()
-    with anyio.fail_after(60), Spill() as spill:
+    with anyio.fail_after(SECONDS), Spill() as spill:
         async with await SubprocessLink.start(
             clis[version].command, to_argv(launch, spill), cwd=tmp_path, env=env
         ) as link:
@@ -292,7 +293,7 @@ async def test_no_shell_of_the_cli_survives_the_end_of_its_link(
     env = child_environment(parent={}, env=isolated_env(tmp_path, model.url))
     # Some time for SIGTERM, but none for the turn: this tool would take five minutes.
     steps = StopSteps(input=0.1, term=5)
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         async with await SubprocessLink.start(
             clis[version].command, argv, cwd=tmp_path, env=env, steps=steps
         ) as link:

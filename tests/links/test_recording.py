@@ -14,13 +14,14 @@ from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.memory import memory_pair
 from quarterdeck.links.recording import RecordingLink
 from quarterdeck.links.replay import ReplayLink, read_records
+from support.bounds import SECONDS
 
 DROPPED = Dropped("The far end has dropped the connection.")
 
 
 async def drain(link: Link) -> tuple[list[bytes | Dropped | Resumed], LinkClosed]:
     items: list[bytes | Dropped | Resumed] = []
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         while True:
             try:
                 items.append(await link.receive())
@@ -208,7 +209,7 @@ async def test_closing_a_replay_ends_its_waits_and_its_pauses() -> None:
         read_records(b'{"dir":"out","t":60000,"line":"late"}'),
         speed=1.0,
     )
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         for link in (waiting, pausing):
             async with anyio.create_task_group() as group:
                 group.start_soon(drain, link)

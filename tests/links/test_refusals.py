@@ -12,6 +12,7 @@ import websockets
 from websockets.asyncio.client import connect
 
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, accept, serve_endpoint
+from support.bounds import SECONDS
 
 TOKEN = "a-token"
 PATH = "/v1/ws/one"
@@ -20,7 +21,7 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 
 @asynccontextmanager
 async def served(link: WebSocketLink) -> AsyncIterator[int]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with serve_endpoint(CliEndpoint({PATH: Door(link, TOKEN)}.get)) as port:
             try:
                 yield port

@@ -17,6 +17,7 @@ import pytest
 from quarterdeck.domain.errors import LaunchError, LinkClosed, UsageError
 from quarterdeck.links.processes import ProcessId, living, marked
 from quarterdeck.links.subprocess import HIGH_WATER, StopSteps, SubprocessLink
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.process
 
@@ -60,7 +61,7 @@ async def start() -> AsyncIterator[Start]:
             stack.push_async_callback(link.close)
             return link
 
-        with anyio.fail_after(30):
+        with anyio.fail_after(SECONDS):
             yield begin
 
 

@@ -28,6 +28,7 @@ from quarterdeck.links.websocket import (
 from quarterdeck.links.websocket.accept import event_lines, socket_paths
 from quarterdeck.links.websocket.asgi import Message
 from quarterdeck.links.websocket.dial import Redial
+from support.bounds import SECONDS
 from support.relay import Relay, relay_to
 from support.waiting import until
 
@@ -53,7 +54,7 @@ class Site:
 async def site() -> AsyncIterator[Site]:
     link = WebSocketLink(first=5, grace=5)
     doors = {PATH: Door(link, TOKEN)}
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with (
             serve_endpoint(CliEndpoint(doors.get)) as port,
             relay_to(port) as relay,
@@ -348,7 +349,7 @@ async def test_ending_the_input_only_refuses_to_send(site: Site) -> None:
 
 async def test_the_server_ends_in_bounded_time_with_connections_open() -> None:
     doors = {PATH: Door(WebSocketLink(), TOKEN)}
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with serve_endpoint(CliEndpoint(doors.get)) as port:
             url = f"ws://127.0.0.1:{port}{PATH}"
             dialled = await DialLink.connect(url, TOKEN, redial=Redial(base=0.02, budget=0.3))
@@ -378,7 +379,7 @@ async def test_a_port_that_is_taken_is_refused() -> None:
 async def test_a_ping_is_answered_and_a_peer_that_vanished_is_noticed_by_both() -> None:
     link = WebSocketLink(grace=5)
     doors = {PATH: Door(link, TOKEN)}
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with (
             serve_endpoint(CliEndpoint(doors.get), ping_seconds=0.2) as port,
             relay_to(port) as relay,
@@ -447,7 +448,7 @@ async def test_nobody_there_and_no_websocket_are_refused_with_the_reason(site: S
 async def test_a_token_that_is_revoked_ends_the_link_at_the_reconnect() -> None:
     link = WebSocketLink(grace=5)
     doors = {PATH: Door(link, TOKEN)}
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with serve_endpoint(CliEndpoint(doors.get)) as port, relay_to(port) as relay:
             url = f"ws://127.0.0.1:{relay.port}{PATH}"
             async with await DialLink.connect(url, TOKEN, redial=QUICK) as dialled:

@@ -24,7 +24,7 @@ from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import ApiRetry
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS
+from support.bounds import SECONDS
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 async def test_api_errors_fail_the_turn_or_are_tried_again(seat: Seat) -> None:
     # It would try ten times, for minutes.
     async with seat.agent(env={"CLAUDE_CODE_MAX_RETRIES": "1"}) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             await an_answer_without_a_word_ends_the_turn(seat, agent)
             await an_error_fails_the_turn_and_not_the_session(seat, agent)
             await an_error_is_named_by_its_kind(seat, agent)

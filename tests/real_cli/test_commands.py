@@ -29,8 +29,9 @@ from quarterdeck.wire.messages import Assistant, ConversationReset, User
 from quarterdeck.wire.states import State
 from quarterdeck.wire.system import CompactBoundary, Init, Status, WorkingStatus
 from quarterdeck.wire.versions import release
+from support.bounds import SECONDS
 from support.meddling import Meddler
-from support.scenes import SECONDS, Probe
+from support.scenes import Probe
 from support.seats import Seat
 from support.waiting import until
 
@@ -144,7 +145,7 @@ async def test_commands_of_every_kind_work_or_are_refused(seat: Seat) -> None:
     (commands / "hey.md").write_text("Say hey to $ARGUMENTS.")
     meddler = Meddler()
     async with seat.agent(decide=decide, meddler=meddler) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             seat.theme = "Slash commands"
             await commands_of_the_cli_need_no_model(seat, agent)
             seat.theme = "Rewinding"

@@ -23,7 +23,8 @@ from quarterdeck.wire.content import ImageBlock
 from quarterdeck.wire.outbound import document_block, image_block, text_block
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS, bash, read, write
+from support.bounds import SECONDS
+from support.scenes import bash, read, write
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -84,7 +85,7 @@ def sent(seat: Seat, kind: str) -> list[Sent]:
 
 async def test_prompts_carry_more_than_words_and_files_are_rewound_to_them(seat: Seat) -> None:
     async with seat.agent(decide=lambda _: Allow(), file_checkpointing=True) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             await prompts_carry_images_and_documents(seat, agent)
             await images_that_do_not_fit_are_changed(seat, agent)
             seat.theme = "Rewinding"

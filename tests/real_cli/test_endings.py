@@ -15,8 +15,9 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
+from support.bounds import SECONDS
 from support.meddling import Meddler
-from support.scenes import SECONDS, Decider, Probe, bash, result_of, running, tool_results
+from support.scenes import Decider, Probe, bash, result_of, running, tool_results
 from support.seats import Seat
 from support.waiting import until
 

@@ -34,7 +34,8 @@ from quarterdeck.wire.hooks import (
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS, write
+from support.bounds import SECONDS
+from support.scenes import write
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -177,7 +178,7 @@ class House:
 async def test_hooks_see_what_happens_and_decide_about_it(seat: Seat) -> None:
     house = House(seat)
     async with seat.agent(decide=house.decide, hooks=house.hooks()) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             await a_hook_may_stop_a_prompt_or_add_to_it(seat, agent, house)
             await hooks_are_called_in_order(seat, agent, house)
             await a_hook_before_a_tool_decides_about_it(seat, agent, house)

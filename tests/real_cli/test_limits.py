@@ -13,8 +13,9 @@ from quarterdeck.domain.errors import LinkClosed, TurnFailed
 from quarterdeck.testing import ToolUse, play
 from quarterdeck.wire.result import ResultSubtype
 from quarterdeck.wire.versions import flags_all_errors, release
+from support.bounds import SECONDS
 from support.meddling import Meddler
-from support.scenes import SECONDS, read
+from support.scenes import read
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -36,7 +37,7 @@ async def test_turns_end_at_their_limits_and_in_the_shape_that_is_wanted(seat: S
     async with seat.agent(
         output_type=Weather, max_turns=8, max_budget_usd=0.006, meddler=meddler
     ) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             await structured_output_is_typed_or_a_failure(seat, agent)
             await the_model_has_so_many_turns(seat, agent)
             await a_session_may_cost_so_much(seat, agent)

@@ -16,8 +16,9 @@ from quarterdeck.wire.commands import SendMcpMessage
 from quarterdeck.wire.info import McpServerState, McpStdioServer
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.versions import release
+from support.bounds import SECONDS
 from support.meddling import Line, Meddler, refusing
-from support.scenes import SECONDS, tool_results, turn
+from support.scenes import tool_results, turn
 from support.seats import Seat
 from support.waiting import until
 
@@ -116,7 +117,7 @@ async def test_servers_of_this_process_and_of_others_serve_the_agent(seat: Seat)
     async with seat.agent(
         decide=decide, tools=servers, mcp_config=(by_flag,), meddler=meddler
     ) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             await servers_are_asked_early_or_late(seat, agent, meddler)
             await python_functions_are_tools_of_the_agent(seat, agent)
             assert [ask.tool_name.rpartition("mcp__")[2] for ask in asks] == [
@@ -220,7 +221,7 @@ async def test_a_server_that_says_nothing_holds_up_the_first_turn(seat: Seat) ->
         meddler=meddler,
         env={"MCP_TIMEOUT": "1000"},
     ) as agent:
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             query = await agent.prompt(play("at last"))
             await until(lambda: bool(meddler.kept))
             if gives_up:

@@ -22,6 +22,7 @@ from quarterdeck.wire.messages import Result
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import initialize_repeatable, needs_updated_input, release
+from support.bounds import SECONDS
 from support.meddling import (
     Change,
     Line,
@@ -34,7 +35,6 @@ from support.meddling import (
     twice,
 )
 from support.scenes import (
-    SECONDS,
     Decider,
     Person,
     Probe,

@@ -13,7 +13,8 @@ from quarterdeck.wire.content import TextBlock, ThinkingBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, RateLimitEvent, StreamEvent
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import joins_queued_prompts, release
-from support.scenes import SECONDS, Decider, Probe, result_of, tool_results, turn
+from support.bounds import SECONDS
+from support.scenes import Decider, Probe, result_of, tool_results, turn
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]

@@ -29,8 +29,8 @@ from quarterdeck.wire.permissions import (
 from quarterdeck.wire.rawjson import dump
 from quarterdeck.wire.system import Status
 from quarterdeck.wire.versions import release
+from support.bounds import SECONDS
 from support.scenes import (
-    SECONDS,
     Decider,
     Probe,
     bash,

@@ -19,8 +19,8 @@ from quarterdeck.wire.requests import DecisionReasonType
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
+from support.bounds import SECONDS
 from support.scenes import (
-    SECONDS,
     Decider,
     Person,
     Probe,

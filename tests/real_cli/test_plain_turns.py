@@ -36,7 +36,8 @@ from quarterdeck.wire.stream import (
 )
 from quarterdeck.wire.system import Init, Status, ThinkingTokens, WorkingStatus
 from quarterdeck.wire.versions import environment_reaches_tools, has_command_lifecycle, release
-from support.scenes import SECONDS, Decider, Person, Probe, bash, result_of, tool_results, turn
+from support.bounds import SECONDS
+from support.scenes import Decider, Person, Probe, bash, result_of, tool_results, turn
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]

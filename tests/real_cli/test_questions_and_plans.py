@@ -16,8 +16,8 @@ from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.result import ResultSubtype
 from quarterdeck.wire.system import Status
 from quarterdeck.wire.versions import release
+from support.bounds import SECONDS
 from support.scenes import (
-    SECONDS,
     Decider,
     Person,
     Probe,

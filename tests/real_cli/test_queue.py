@@ -24,7 +24,8 @@ from quarterdeck.wire.result import ResultSubtype, TerminalReason
 from quarterdeck.wire.states import State
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.versions import joins_queued_prompts, release
-from support.scenes import SECONDS, Person, Probe, bash, result_of, tool_results, turn
+from support.bounds import SECONDS
+from support.scenes import Person, Probe, bash, result_of, tool_results, turn
 from support.seats import Seat
 from support.waiting import until
 

@@ -24,8 +24,9 @@ from quarterdeck.wire.messages import Assistant
 from quarterdeck.wire.states import State
 from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.versions import release, replays_after_reconnect
+from support.bounds import SECONDS
 from support.relay import Relay, relay_to
-from support.scenes import SECONDS, Person, bash
+from support.scenes import Person, bash
 from support.seats import Seat
 from support.waiting import until
 

@@ -15,13 +15,12 @@ import pytest
 from quarterdeck import Agent, Deny, Options, ToolServer, tool
 from quarterdeck.agent.asks import AnyAsk
 from quarterdeck.testing import RealCli, ScriptedModel, ToolUse, isolated_env, play
+from support.bounds import SECONDS
 from support.parity import NEWEST, OLDEST, Row, filled, rows
 from support.scenes import result_of, tool_results
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-SECONDS = 180.0
-"""For a session of a hundred calls on a busy machine; it takes ten on an idle one."""
 
 IN_CWD = ("in.txt", "sub/a", "sub/x.env", ".env", "secret/a", "src/a", "src/locked/a", "single/a")
 IN_HOME = ("x", "docs/a", "private/a")

@@ -17,7 +17,8 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.testing import Gate, ModelRequest, play, reply
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.versions import kills_children_on_term, release
-from support.scenes import SECONDS, Person, Probe, bash, running
+from support.bounds import SECONDS
+from support.scenes import Person, Probe, bash, running
 from support.seats import Seat
 from support.waiting import until
 

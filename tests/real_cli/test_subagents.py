@@ -23,7 +23,8 @@ from quarterdeck.wire.tasks import (
     TaskUpdated,
 )
 from quarterdeck.wire.versions import marks_own_turns, release, starts_turns_itself
-from support.scenes import SECONDS, running
+from support.bounds import SECONDS
+from support.scenes import running
 from support.seats import Seat
 from support.waiting import until
 
@@ -239,7 +240,7 @@ async def a_background_shell_begins_a_turn_of_its_own_or_waits_for_one(
     async with anyio.create_task_group() as tasks:
         overheard = Overheard(agent)
         tasks.start_soon(overheard.listen)
-        with anyio.fail_after(2 * SECONDS):
+        with anyio.fail_after(SECONDS):
             first = await agent.query(play(shell, "it runs")).finish()
             assert first.result is not None
             assert first.result.result == "it runs"

@@ -11,7 +11,8 @@ from quarterdeck.testing import play
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.system import Init, Status
 from quarterdeck.wire.versions import release
-from support.scenes import SECONDS, Decider, Person, Probe, mode_shown, turn, write
+from support.bounds import SECONDS
+from support.scenes import Decider, Person, Probe, mode_shown, turn, write
 from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]

@@ -16,6 +16,7 @@ import pytest
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.runner import living_runner, spawn_runner
 from quarterdeck.testing import fake
+from support.bounds import SECONDS
 from support.processes import Processes
 from support.processes import running as is_running
 from support.runners import running, spec_of
@@ -36,7 +37,7 @@ async def spawn(processes: Processes, home: Path, hub: ScriptedHub, token_file: 
 
 
 async def gone(*pids: int) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         await until(lambda: not any(map(is_running, pids)))
 
 
@@ -176,7 +177,7 @@ async def test_a_runner_in_the_foreground_ends_by_itself(tmp_path: Path, token_f
     home = tmp_path / "home"
     command = [sys.executable, "-m", "quarterdeck.runner", "--home", str(home), "--idle", "0.1"]
     command += ["--hub", "http://127.0.0.1:9", "--token-file", str(token_file)]
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         done = await anyio.run_process(command, check=False)
     assert done.returncode == 0
     assert b"no run and no hub" in done.stderr

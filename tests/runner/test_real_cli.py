@@ -15,6 +15,7 @@ from quarterdeck.runner.spool import Spool
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, play, reply
+from support.bounds import SECONDS
 from support.runners import running
 from support.scripted_hub import ScriptedHub, scripted_hub
 from support.waiting import until
@@ -60,7 +61,7 @@ async def test_a_turn_goes_on_while_the_hub_is_away_and_is_resumed_by_a_second_r
             await serving.aclose()
             model.release("gate")
             spool = runner.runs["one"].spool
-            with anyio.fail_after(40):
+            with anyio.fail_after(SECONDS):
                 await until(
                     lambda: any(b'"type":"result"' in r.data for r in spool.batch(spool.have))
                 )

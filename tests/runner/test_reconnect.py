@@ -16,6 +16,7 @@ from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import Runner
 from quarterdeck.runner.starting import HIGH_WATER
 from quarterdeck.testing import fake
+from support.bounds import SECONDS
 from support.relay import relay_to
 from support.runners import QUICK, TIMES, running, small, spec_of
 from support.scripted_hub import TOKEN, HubRun, ScriptedHub, scripted_hub
@@ -128,7 +129,7 @@ async def test_an_agent_works_on_while_the_hub_is_gone_and_the_next_hub_gets_it_
             await hub.write("one", prompt(1))
             await hub.until(lambda: hub.runs["one"].written[-1:] == [1])
             await serving.aclose()
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: runner.runs["one"].spool.last == 50)
             assert hub.runs["one"].upto == 0
             await serving.enter_async_context(scripted_hub(hub))
@@ -151,7 +152,7 @@ async def test_a_run_that_ends_while_the_hub_is_gone_is_told_to_the_next(tmp_pat
             await hub.write("one", prompt(1))
             await hub.until(lambda: hub.runs["one"].written[-1:] == [1])
             await serving.aclose()
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: not runner.runs["one"].live)
             await serving.enter_async_context(scripted_hub(hub))
             assert (await hub.ended("one")).exit_code == 5
@@ -177,7 +178,7 @@ async def test_a_flood_while_the_hub_is_away_is_kept_in_bounded_memory(tmp_path:
             spool = runner.runs["one"].spool
             await serving.aclose()
             most_memory = most_disk = 0
-            with anyio.fail_after(20):
+            with anyio.fail_after(SECONDS):
                 while spool.last < 20_000 + count:
                     most_memory = max(most_memory, spool.held)
                     most_disk = max(most_disk, spool.size)
@@ -212,7 +213,7 @@ async def test_durable_lines_beyond_the_bound_make_the_cli_wait(tmp_path: Path) 
             await hub.until(lambda: hub.runs["one"].written[-1:] == [1])
             spool = runner.runs["one"].spool
             await serving.aclose()
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: spool.full)
             said = spool.last
             await anyio.sleep(0.3)  # long enough for all of it, did nobody hold it back
@@ -237,7 +238,7 @@ async def test_a_hub_that_vanishes_without_a_word_is_noticed(tmp_path: Path) -> 
             run = hub.runs["one"]
             again = partial(_again, run, run.connections)
             relay.stall()
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: relay.connections > 4)
             relay.flow()
             await hub.until(again)

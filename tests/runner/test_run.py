@@ -11,6 +11,7 @@ import pytest
 from quarterdeck.domain.machines import Forget, Have, Write, frame
 from quarterdeck.domain.sessions import Origin
 from quarterdeck.testing import fake
+from support.bounds import SECONDS
 from support.processes import Processes
 from support.processes import running as is_running
 from support.runners import running, small, spec_of
@@ -229,7 +230,7 @@ async def test_force_kills_at_once_and_leaves_no_child(
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
         await hub.start("one", spec)
         await hub.started("one")
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(pid_file.exists)
         child = processes.started(int(pid_file.read_text()))
         before = anyio.current_time()
@@ -266,7 +267,7 @@ async def test_what_the_hub_has_is_let_go_and_an_ended_run_with_it(tmp_path: Pat
         assert runner.runs["one"].spool.held > 0
         await hub.acknowledge_all()
         await hub.until(lambda: not runner.runs)
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             await until(lambda: not (tmp_path / "home/spool/one").exists())
 
 

@@ -22,6 +22,7 @@ from quarterdeck.runner.home import Home, RunFacts
 from quarterdeck.runner.machine import memory_available
 from quarterdeck.runner.spool import Spool
 from quarterdeck.testing import fake
+from support.bounds import SECONDS
 from support.processes import running as is_running
 from support.runners import QUICK, TIMES, running, spec_of
 from support.scripted_hub import TOKEN, scripted_hub
@@ -171,7 +172,7 @@ async def test_a_runner_of_no_use_ends_by_itself(tmp_path: Path) -> None:
     """MACHINE-8"""
     times = replaced(TIMES, idle=0.2)
     runner = Runner(tmp_path / "home", "http://127.0.0.1:9", TOKEN, times=times, redial=QUICK)
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         await runner.run()
 
 
@@ -188,7 +189,7 @@ async def test_a_runner_with_a_run_stays_without_a_hub_and_then_ends(tmp_path: P
             await serving.aclose()
             await anyio.sleep(0.6)
             assert not runner.ended.is_set()
-            with anyio.fail_after(5):
+            with anyio.fail_after(SECONDS):
                 await runner.ended.wait()
         # What it said is there for the next runner and the next hub.
         await serving.enter_async_context(scripted_hub(hub))
@@ -208,7 +209,7 @@ async def test_a_runner_that_is_stopped_ends_its_runs_and_tells_their_ends(tmp_p
         runner.stop()
         for name in names:
             assert (await hub.ended(name)).clean
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             await runner.ended.wait()
         assert not any(map(is_running, pids))
         assert list((tmp_path / "home/spool").iterdir()) == []
@@ -223,7 +224,7 @@ async def test_a_second_stop_is_in_a_hurry(tmp_path: Path) -> None:
         before = anyio.current_time()
         runner.stop()
         runner.stop()
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             await runner.ended.wait()
         assert anyio.current_time() - before < 2
     assert not is_running(hub.runs["one"].started[0].pid)
@@ -268,7 +269,7 @@ async def test_runs_that_nobody_came_for_are_deleted_in_the_end(tmp_path: Path) 
     runner = Runner(
         tmp_path / "home", "http://127.0.0.1:9", TOKEN, times=times, limits=limits, redial=QUICK
     )
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         await runner.run()
     assert sorted(path.name for path in home.spool.iterdir()) == ["run-2", "run-3"]
 

@@ -14,6 +14,7 @@ from quarterdeck.links.launch import Launch, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
+from support.bounds import SECONDS
 from support.clis import PROJECT
 
 PAGE = (PROJECT / "docs" / "how-to" / "run-official-sdk-programs.md").read_text()
@@ -38,7 +39,7 @@ async def test_the_query_runs(
     options = ClaudeAgentOptions(
         cli_path=clis["2.1.325"].command[0], cwd=tmp_path, env=isolated_env(tmp_path, model.url)
     )
-    with anyio.fail_after(90):
+    with anyio.fail_after(SECONDS):
         await run(QUERY)["main"](options)
     assert capsys.readouterr().out == "Hello!\n"
 
@@ -50,7 +51,7 @@ async def test_the_websocket_is_dialled(
     env = isolated_env(tmp_path, model.url, CLAUDE_CODE_SESSION_ACCESS_TOKEN="secret")
     argv = to_argv(Launch(sdk_url=url))
     ask_whoever_dials = run(WEBSOCKET)["ask_whoever_dials"]
-    with anyio.fail_after(90):
+    with anyio.fail_after(SECONDS):
         # A CLI that finds nobody dials again, so it does not matter which of the two is first.
         command = clis["2.1.120"].command
         async with await SubprocessLink.start(command, argv, cwd=tmp_path, env=env):

@@ -41,12 +41,12 @@ from quarterdeck.sdk_transport import QuarterdeckTransport
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import ApiError, Gate, ToolUse, play, reply
+from support.bounds import SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 NEWEST = "2.1.325"
 DIALS = "2.1.120"
-SECONDS = 90.0
 
 
 class Program:

@@ -27,6 +27,7 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.memory import MemoryPeer, memory_pair
 from quarterdeck.sdk_transport import QuarterdeckTransport
 from quarterdeck.sdk_transport import transport as transport_module
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +74,7 @@ class Far:
 @asynccontextmanager
 async def far_end(*, resumable: bool = False) -> AsyncIterator[tuple[QuarterdeckTransport, Far]]:
     link, peer = memory_pair(resumable=resumable)
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         yield QuarterdeckTransport(link), Far(peer)
 
 
@@ -215,7 +216,7 @@ async def test_a_link_that_does_not_close_cannot_hold_the_program(
     monkeypatch.setattr(link, "close", anyio.sleep_forever)
     transport = QuarterdeckTransport(link)
     await transport.connect()
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         await transport.close()
     assert "did not close within" in caplog.text
 

@@ -31,9 +31,9 @@ from quarterdeck.links.launch import Launch, to_argv
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
+from support.bounds import SECONDS
 from support.processes import Processes
 
-SECONDS = 60.0
 Json = dict[str, Any]
 _T = TypeVar("_T")
 

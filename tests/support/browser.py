@@ -27,12 +27,12 @@ from playwright.async_api import Error as PlaywrightError
 
 from quarterdeck.cli.deck.serve import Deck
 from quarterdeck.fronts.http import Role, login_link
+from support.bounds import SECONDS
 from support.failures import picture_folder
 
 ROOT = Path(__file__).parent.parent.parent
 SCREENS = ROOT / ".cache" / "screens"
 """Screenshots are build output: kept to be looked at, and not in the repository."""
-SECONDS = 30.0
 DESKTOP = {"width": 1280, "height": 800}
 WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 
 from quarterdeck.testing.clis import RealCli, installed_clis, isolated_env
+from support.bounds import SECONDS
 from support.processes import Processes
 
 PROJECT = Path(__file__).parents[2]
@@ -38,7 +39,6 @@ STDIO = (
 )
 
 _LINE_LIMIT = 64 * 1024 * 1024
-_SECONDS = 60.0
 
 Line = dict[str, object]
 
@@ -75,7 +75,7 @@ class Conversation:
         outer = {"subtype": "success", "request_id": request["request_id"], "response": answer}
         self.send({"type": "control_response", "response": outer})
 
-    async def until(self, kind: str, timeout: float = _SECONDS) -> Line:
+    async def until(self, kind: str, timeout: float = SECONDS) -> Line:
         """Read on to the next line of this type, keep all in `lines`, allow what is asked."""
         assert self.process.stdout is not None
         with anyio.fail_after(timeout):
@@ -90,7 +90,7 @@ class Conversation:
                 if line["type"] == "control_request":
                     self.allow(line)
 
-    async def ask(self, text: str, timeout: float = _SECONDS) -> Line:
+    async def ask(self, text: str, timeout: float = SECONDS) -> Line:
         """Prompt, and read to the result of the turn."""
         self.prompt(text)
         return await self.until("result", timeout)

@@ -18,10 +18,10 @@ import anyio
 from quarterdeck.testing import fake
 from quarterdeck.testing.clis import isolated_env
 from quarterdeck.testing.fake import fake_cli_command
+from support.bounds import SECONDS
 from support.processes import Processes
 
 COMMAND = (sys.executable, "-m", "quarterdeck.cli")
-SECONDS = 40.0
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -13,8 +13,7 @@ from quarterdeck import Agent
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.memory import MemoryPeer, memory_pair
 from support import lines
-
-SECONDS = 10.0
+from support.bounds import SECONDS
 
 
 class FarEnd:

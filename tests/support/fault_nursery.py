@@ -24,12 +24,12 @@ from pathlib import Path
 import anyio
 
 from support import fault_hub, fault_runner
+from support.bounds import SECONDS
 from support.processes import Processes
 
 TESTS = Path(__file__).parents[1]
 LINE_LIMIT = fault_hub.LINE_LIMIT
 MESSAGE_LIMIT = 64 * 1024
-SECONDS = 30.0
 
 
 class Child:

@@ -27,10 +27,10 @@ from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.events import AnyEvent
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.views import SessionView
+from support.bounds import SECONDS
 from support.fault_check import find, lives, read
 from support.fault_world import HubGone, Refusal, World
 
-SETTLE_SECONDS = 40.0
 RUBBISH = (
     b"\x00\xff rubbish",
     b'{"t":"lines","first":1}\nno line of this run',
@@ -109,7 +109,7 @@ class Schedule:
     async def _surely(self, command: AnyCommand) -> Outcome | None:
         """Do it again until somebody has done it: that is what the ids are for."""
         why: Exception | None = None
-        with anyio.move_on_after(SETTLE_SECONDS):
+        with anyio.move_on_after(SECONDS):
             while True:
                 try:
                     return await self.world.submit(command)
@@ -237,7 +237,7 @@ class Schedule:
         """Wait until all is quiet, stop everything, and compare."""
         why: list[str] = []
         try:
-            with anyio.fail_after(SETTLE_SECONDS):
+            with anyio.fail_after(SECONDS):
                 await self._until_none(self._unrest, why)
                 for name in self.sessions:
                     await self._surely(wish.StopSession(session=name, by="test"))

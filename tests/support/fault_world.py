@@ -25,12 +25,12 @@ from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.events import AnyEvent
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.views import SessionView
+from support.bounds import SECONDS
 from support.fault_hub import Question, Reply, Row
 from support.fault_nursery import Child, Nursery, nursery
 from support.processes import Processes
 from support.relay import Relay, relay_to
 
-SECONDS = 30.0
 TESTS = Path(__file__).parents[1]
 
 _event: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)

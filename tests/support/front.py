@@ -20,6 +20,7 @@ from quarterdeck.fronts.http.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.hub.past import Past
 from quarterdeck.hub.worktrees import Workshop
+from support.bounds import SECONDS
 from support.small_deck import SmallDeck
 
 Json = dict[str, Any]
@@ -48,7 +49,7 @@ class Front(Struct):
         if role is not None:
             token = self.access.make_token(f"the {role.value}", role)
             headers["authorization"] = f"Bearer {token}"
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=10)
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=SECONDS)
 
     @contextlib.asynccontextmanager
     async def stream(self, role: Role = Role.OWNER, **headers: str) -> AsyncIterator[Talk]:
@@ -82,7 +83,7 @@ class Talk:
                 self._kept.remove(frame)
                 return frame
         while True:
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 frame = msgspec.json.decode(await self.socket.recv(), type=Json)
             if frame["t"] in kinds:
                 return frame
@@ -102,7 +103,7 @@ class Talk:
 
     async def closed(self) -> int | None:
         """Wait for the end, and give its code."""
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await self.socket.wait_closed()
         return self.socket.close_code
 

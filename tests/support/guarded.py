@@ -20,6 +20,7 @@ from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.runner import Times
 from quarterdeck.testing.fake import Step
+from support.bounds import SECONDS
 from support.hub_house import until
 from support.runners import running, spec_of
 from support.scripted_hub import TOKEN
@@ -79,7 +80,7 @@ class Guarded:
 
     async def said(self, session: str, word: bytes) -> None:
         """Wait until the CLI has said this."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             after = 0
             async for batch in self.hub.follow({session: after}):
                 if any(b'"said"' in one.json and word in one.json for one in batch):
@@ -110,7 +111,7 @@ async def guarded(folder: Path, clock: Clock, **more: Any) -> AsyncIterator[Guar
         async with hub.running(), serve_endpoint(hub.runners) as port:
             url = f"http://127.0.0.1:{port}"
             async with running(folder / "runner", url, times=Times(stop=STEPS)):
-                with anyio.fail_after(20):
+                with anyio.fail_after(SECONDS):
                     while not any(machine.connected for machine in await hub.machines()):  # noqa: ASYNC110 - the hub tells no event
                         await anyio.sleep(0.01)
                 yield Guarded(hub, folder, clock)

@@ -22,9 +22,8 @@ from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.runner import spawn_runner
+from support.bounds import SECONDS
 from support.processes import Processes, running
-
-SECONDS = 60.0
 
 Restart = Callable[[], Awaitable[Hub]]
 

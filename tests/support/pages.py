@@ -16,6 +16,7 @@ import anyio
 from msgspec import Struct
 
 from quarterdeck.testing.clis import RealCli, isolated_env
+from support.bounds import SECONDS
 from support.clis import PROJECT
 
 _FENCE = re.compile(
@@ -24,8 +25,6 @@ _FENCE = re.compile(
 _LINK = re.compile(r"\[[^\]\[]*\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(?P<text>.+?) *$", re.MULTILINE)
 
-EXAMPLE_SECONDS = 90.0
-"""Far more than an example takes: the machine may be busy with many tests."""
 
 _TO_THE_MODEL = ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY")
 """What an `Agent` does not pass on by itself. The reader's CLI has it in its settings."""
@@ -125,7 +124,7 @@ class Reader:
 
     async def shell(self, command: list[str]) -> str:
         """Run a command to its end; gives what it printed."""
-        with anyio.fail_after(EXAMPLE_SECONDS):
+        with anyio.fail_after(SECONDS):
             ended = await anyio.run_process(command, cwd=self.cwd, env=self.env, check=False)
         said = ended.stdout.decode()
         assert ended.returncode == 0, f"{said}\n{ended.stderr.decode()}"

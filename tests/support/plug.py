@@ -21,10 +21,9 @@ from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.api_client import Json, be_at_home, runner_pid, stop_runner
+from support.bounds import SECONDS
 from support.processes import Processes
 from support.relay import Relay, relay_to
-
-SECONDS = 60.0
 
 
 class Plug:

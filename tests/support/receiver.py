@@ -15,6 +15,7 @@ import anyio
 import msgspec
 from msgspec import Struct, field
 
+from support.bounds import SECONDS
 from support.waiting import until
 
 Json = dict[str, Any]
@@ -62,7 +63,7 @@ class Receiver(Struct):
 
     async def until(self, count: int) -> list[Delivery]:
         """Wait for that many requests."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             await until(lambda: len(self.came) >= count)
         return self.came
 

@@ -15,12 +15,12 @@ from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import Bounds, Limits, Runner, Times
 from quarterdeck.testing.fake import NEWEST, Step, fake_cli_command
+from support.bounds import SECONDS
 from support.scripted_hub import TOKEN
 
 QUICK = Redial(base=0.02, cap=0.1, attempt=5.0, ping=5.0)
 STOP = StopSteps(input=1.0, term=1.0, kill=5.0, orphans=0.5, silent=1.0, drain=0.2)
 TIMES = Times(idle=60.0, vitals=0.5, greeting=5.0, retry=0.05, farewell=2.0, stop=STOP)
-SECONDS = 20.0
 
 
 def program(folder: Path, script: Sequence[Step], record: Path | None = None) -> str:

@@ -20,10 +20,8 @@ from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.messages import Result, User
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.system import Init
+from support.bounds import SECONDS
 from support.seats import Seat
-
-SECONDS = 60.0
-"""How long a turn may take on a busy machine; one takes 0.3 s on an idle one."""
 
 
 def bash(command: str) -> ToolUse:

@@ -42,9 +42,9 @@ from quarterdeck.domain.machines import (
     read_runner_frame,
 )
 from quarterdeck.domain.sessions import Origin, SessionSpec
+from support.bounds import SECONDS
 
 TOKEN = "a-token-for-the-runner"
-SECONDS = 20.0
 FRAME_LIMIT = 256 * 1024 * 1024
 
 

@@ -16,10 +16,10 @@ from quarterdeck.cli.deck.client import HubClient
 from quarterdeck.cli.deck.place import living_hub, own_token
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.runner import living_runner
+from support.bounds import SECONDS
 from support.command_line import Done, Quarterdeck
 from support.processes import Processes
 
-SECONDS = 40.0
 TESTS = Path(__file__).parent.parent
 
 

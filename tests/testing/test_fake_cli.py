@@ -16,6 +16,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from quarterdeck.testing import fake, fake_cli_command
 from quarterdeck.testing.fake import Line, Step
+from support.bounds import SECONDS
 from support.clis import conversation
 from support.processes import Processes, running
 
@@ -59,7 +60,7 @@ async def run(
 ) -> Ended:
     """Play the whole script, with all of the input given at once and then ended."""
     command = fake_cli_command(script, folder=folder, version=options.get("version", fake.NEWEST))
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         ended = await anyio.run_process([*command, *flags], input=encoded(*said), check=False)
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
@@ -130,7 +131,7 @@ async def test_it_writes_down_its_flags_and_what_it_was_told(tmp_path: Path) -> 
     record = tmp_path / "record"
     command = fake_cli_command([fake.ExpectEnd()], folder=tmp_path, record=record)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         await anyio.run_process([*command, "--verbose"], input=encoded(INITIALIZE, prompt("x")))
 
     kept = [json.loads(line) for line in record.read_text().splitlines()]
@@ -162,7 +163,7 @@ async def test_it_starts_without_any_library(tmp_path: Path) -> None:
     command = fake_cli_command([], folder=tmp_path)
     listing = [command[0], "-X", "importtime", *command[1:]]
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         imported = (await anyio.run_process(listing)).stderr.decode()
 
     assert "json" in imported
@@ -174,7 +175,7 @@ async def test_as_a_module_it_plays_a_script_too(tmp_path: Path) -> None:
     script = fake_cli_command([fake.Serve()], folder=tmp_path)[-1]
     command = [sys.executable, "-m", "quarterdeck.testing.fake_cli", script]
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         ended = await anyio.run_process(command, input=encoded(prompt("hi")))
 
     assert b"echo: hi" in ended.stdout
@@ -192,14 +193,14 @@ async def test_an_expectation_that_is_not_met_ends_it_with_the_reason(tmp_path: 
 
 async def test_an_expectation_is_bounded_in_time(tmp_path: Path, processes: Processes) -> None:
     async with started([fake.Expect("user", timeout=0.05)], tmp_path, processes) as (process, _):
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             assert await process.wait() == 97
 
 
 async def test_a_line_that_is_not_json_ends_it_as_it_ends_a_real_one(tmp_path: Path) -> None:
     command = fake_cli_command([fake.Serve()], folder=tmp_path)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         ended = await anyio.run_process(command, input=b"nonsense\n", check=False)
 
     assert (ended.returncode, ended.stdout) == (1, b"")
@@ -283,7 +284,7 @@ async def test_it_hangs_where_it_is_told_and_ends_on_a_signal(
 ) -> None:
     script = [fake.say(fake.tool_result("ran")), fake.Hang()]
     async with started(script, tmp_path, processes) as (process, output):
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             assert b"tool_result" in await output.receive_until(b"\n", 10_000)
             with anyio.move_on_after(0.1) as more:
                 await output.receive()
@@ -295,7 +296,7 @@ async def test_it_hangs_where_it_is_told_and_ends_on_a_signal(
 async def test_it_can_ignore_a_polite_end(tmp_path: Path, processes: Processes) -> None:
     script = [fake.IgnoreTerm(), fake.Raw(b"ready\n"), fake.Hang()]
     async with started(script, tmp_path, processes) as (process, output):
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             await output.receive_until(b"\n", 100)
             process.terminate()
             with anyio.move_on_after(0.2) as waited:
@@ -307,7 +308,7 @@ async def test_it_can_ignore_a_polite_end(tmp_path: Path, processes: Processes) 
 
 async def test_it_can_close_its_output_and_live_on(tmp_path: Path, processes: Processes) -> None:
     async with started([fake.CloseOutput(), fake.Hang()], tmp_path, processes) as (process, output):
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             with pytest.raises(anyio.EndOfStream):
                 await output.receive()
             assert running(process.pid)
@@ -317,7 +318,7 @@ async def test_it_can_close_its_input_and_live_on(tmp_path: Path, processes: Pro
     script = [fake.CloseInput(), fake.Raw(b"closed\n"), fake.Hang()]
     async with started(script, tmp_path, processes) as (process, output):
         assert process.stdin is not None
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             await output.receive_until(b"\n", 100)
             with pytest.raises((anyio.BrokenResourceError, anyio.ClosedResourceError)):
                 await process.stdin.send(b"x" * 10_000_000)
@@ -343,7 +344,7 @@ async def test_it_can_leave_a_child_behind(
     child = fake.SpawnChild(str(pid_file), holds_pipes=holds_pipes)
     script = [child, fake.Raw(b"spawned\n"), fake.Exit()]
     async with started(script, tmp_path, processes) as (process, output):
-        with anyio.fail_after(20):
+        with anyio.fail_after(SECONDS):
             await output.receive_until(b"\n", 100)
             left = processes.started(int(pid_file.read_text()))
             assert await process.wait() == 0
@@ -359,6 +360,6 @@ async def test_it_never_outlives_its_lifetime(tmp_path: Path, processes: Process
     command = fake_cli_command([fake.IgnoreTerm(), fake.Hang()], folder=tmp_path, lifetime=0.2)
     process = await anyio.open_process(command)
     processes.started(process.pid)
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         assert await process.wait() == -signal.SIGALRM
     await process.aclose()

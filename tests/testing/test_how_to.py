@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from quarterdeck.testing import fake, script
+from support.bounds import SECONDS
 from support.clis import PROJECT
 
 PAGE = (PROJECT / "docs" / "how-to" / "test-your-program.md").read_text()
@@ -28,7 +29,7 @@ async def test_the_examples_are_tests_that_pass(tmp_path: Path) -> None:
     )
     env = dict(os.environ) | {"QUARTERDECK_CLI_CACHE": str(PROJECT / ".cache" / "claude-cli")}
 
-    with anyio.fail_after(120):
+    with anyio.fail_after(SECONDS):
         ended = await anyio.run_process(
             [sys.executable, "-m", "pytest", *options, str(tmp_path)],
             cwd=tmp_path,

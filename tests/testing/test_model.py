@@ -31,6 +31,7 @@ from quarterdeck.testing.script import (
     play,
     reply,
 )
+from support.bounds import SECONDS
 from support.clis import VERSIONS, conversation, real_cli
 from support.processes import Processes
 
@@ -429,7 +430,7 @@ def test_as_a_program_it_refuses_a_script_that_is_wrong(tmp_path: Path) -> None:
     script.write_text("[[7]]")
     command = [sys.executable, "-m", "quarterdeck.testing.model", "--script", str(script)]
 
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
 
     assert ended.returncode == 2
     assert "reply 0" in ended.stderr

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from support.bounds import SECONDS
+
 pytestmark = pytest.mark.process
 
 MAKEFILE = Path(__file__).parents[2] / "Makefile"
-SECONDS = 120
 
 
 @pytest.fixture

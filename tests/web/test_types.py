@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from support.bounds import SECONDS
+
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parent.parent.parent
-SECONDS = 180
 
 
 def test_the_decks_types_are_what_the_hubs_schema_says(tmp_path: Path) -> None:

@@ -39,13 +39,13 @@ from quarterdeck.wire.requests import CanUseTool, HookCallback, McpMessage
 from quarterdeck.wire.survey import unknown_members
 from quarterdeck.wire.system import Init
 from quarterdeck.wire.versions import Version, release
+from support.bounds import SECONDS
 from support.clis import DIALLING, VERSIONS
 from support.lossless import lost
 from support.waiting import until
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "recordings"
 RECORDINGS = sorted(FOLDER.glob("*.ndjson"))
-SECONDS = 20.0
 
 each_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
 

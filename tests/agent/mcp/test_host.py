@@ -20,6 +20,7 @@ from mcp_types import TextContent
 from quarterdeck.agent.mcp import McpHost, ToolContext, ToolServer
 from quarterdeck.agent.mcp import session as session_module
 from quarterdeck.domain.errors import UsageError
+from support.bounds import SECONDS
 from support.mcp_client import connected
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +82,7 @@ async def into(answers: list[Any], host: McpHost, message: object) -> None:
 async def hosting(
     *tools: Callable[..., object], send: Callable[[str, msgspec.Raw], Awaitable[None]] = drop
 ) -> AsyncIterator[McpHost]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with McpHost([ToolServer("here", tools, version="1.2")], send) as host:
             yield host
 
@@ -241,7 +242,7 @@ async def test_a_blocked_thread_holds_up_neither_the_cancel_nor_the_end() -> Non
 async def test_leaving_the_host_answers_what_still_runs_and_all_that_comes_later() -> None:
     gate = Gate()
     answers: list[Any] = []
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with (
             anyio.create_task_group() as tasks,
             McpHost([ToolServer("here", [gate.wait_here])], drop) as host,
@@ -383,7 +384,7 @@ async def test_a_question_of_the_server_goes_out_and_its_answer_comes_back() -> 
     async def send(name: str, message: msgspec.Raw) -> None:
         await questions.send(message)
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with (
             questions,
             asked,
@@ -410,7 +411,7 @@ async def test_a_server_that_fails_to_start_is_an_answer_and_may_be_tried_again(
         yield {}
 
     broken: Server[Any] = Server("broken", lifespan=lifespan)
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with McpHost([ToolServer.from_mcp("here", broken)], drop) as host:
             failed = await say(host, HELLO)
             assert failed["error"]["message"] == "The tool server here failed: no database"
@@ -427,7 +428,7 @@ async def test_a_server_whose_start_hangs_is_an_answer(monkeypatch: pytest.Monke
         yield {}
 
     stuck: Server[Any] = Server("stuck", lifespan=lifespan)
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with McpHost([ToolServer.from_mcp("here", stuck)], drop) as host:
             for request in (HELLO, call(1, "any")):
                 answer = await say(host, request)

@@ -15,6 +15,7 @@ from quarterdeck.agent.mcp import Tool
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import ToolUse
+from support.bounds import SECONDS
 from support.clis import PROJECT, VERSIONS
 
 PAGE = (PROJECT / "docs" / "how-to" / "give-the-agent-tools.md").read_text()
@@ -42,7 +43,7 @@ async def test_the_shop_runs_with_the_real_cli(
         "Ordered.",
     )
     env = isolated_env(tmp_path, model.url)
-    with anyio.fail_after(90):
+    with anyio.fail_after(SECONDS):
         said = await shop["main"](Options(claude=clis[version].command, cwd=tmp_path, env=env))
     assert said.endswith("Ordered.")
     assert shop["STOCK"]["pear"] == 10

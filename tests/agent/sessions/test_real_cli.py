@@ -26,13 +26,13 @@ from quarterdeck.agent.sessions import (
     tag_session,
 )
 from quarterdeck.testing import ScriptedModel, ToolUse, isolated_env, play, reply
+from support.bounds import SECONDS
 from support.clis import VERSIONS, real_cli
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 _FLAGS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
-_SECONDS = 90
 
 
 class Machine:
@@ -53,7 +53,7 @@ class Machine:
         when they are there and it may end.
         """
         line = {"type": "user", "message": {"role": "user", "content": prompt}}
-        with anyio.fail_after(_SECONDS):
+        with anyio.fail_after(SECONDS):
             async with await anyio.open_process(
                 [*real_cli(version).command, *_FLAGS, *flags],
                 cwd=self.work,

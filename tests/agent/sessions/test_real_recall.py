@@ -11,6 +11,7 @@ import pytest
 
 from quarterdeck.agent.sessions import recall
 from quarterdeck.testing import ScriptedModel, ToolUse, isolated_env, play, reply
+from support.bounds import SECONDS
 from support.clis import VERSIONS, real_cli
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -30,7 +31,7 @@ async def test_what_is_recalled_is_what_was_said(
     read = [ToolUse("Read", {"file_path": str(work / name)}) for name in ("a.txt", "none.txt")]
     prompt = play(reply(*read), reply("so far", read[0]), reply("done"))
     line = {"type": "user", "uuid": PROMPT, "message": {"role": "user", "content": prompt}}
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         done = await anyio.run_process(
             [*real_cli(version).command, *FLAGS, "--replay-user-messages"],
             input=json.dumps(line).encode() + b"\n",

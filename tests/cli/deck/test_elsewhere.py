@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from quarterdeck.testing import RealCli, fake
+from support.bounds import SECONDS
 from support.processes import Processes, running
 from support.served_deck import ServedDeck, until_true
 
@@ -98,7 +99,7 @@ async def test_a_cli_dials_the_hub_with_the_command_line_that_token_prints(
     own = await deck("token", "--cli", "--session", shape.session)
     assert f"/v1/ws/{shape.session}\n" in own.out
     await deck("stop", shape.session)
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         await dialled.wait()
     await deck("stop")
     assert await deck.ends() == 0

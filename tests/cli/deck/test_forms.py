@@ -11,6 +11,7 @@ import pytest
 
 from quarterdeck.domain.events import AskAnswered
 from quarterdeck.testing import fake
+from support.bounds import SECONDS
 from support.served_deck import ServedDeck
 
 pytestmark = pytest.mark.anyio
@@ -78,7 +79,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     command += ["-nodes", "-days", "2", "-subj", "/CN=localhost"]
     command += ["-addext", "subjectAltName=DNS:localhost"]
     command += ["-keyout", str(key), "-out", str(cert)]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
+    subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
     return cert, key
 
 

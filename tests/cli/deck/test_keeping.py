@@ -16,6 +16,7 @@ from quarterdeck.cli.deck import keeping
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.runner.home import STATE
 from quarterdeck.testing import fake
+from support.bounds import SECONDS
 from support.processes import running
 from support.served_deck import ServedDeck, until_true
 
@@ -62,7 +63,7 @@ async def starts(folder: Path, wanted: int) -> list[float]:
         if len(found) > 1:
             raise LaunchError("no runner today")
 
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         async with keeping.kept_runner(folder, start):
             await enough.wait()
     return [at - found[0] for at in found]

@@ -23,6 +23,7 @@ from quarterdeck.cli.deck.notify import (
     words_for,
 )
 from quarterdeck.domain import events as fact
+from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -152,7 +153,7 @@ async def test_a_program_is_run_and_one_that_is_not_there_is_no_loss(tmp_path: P
     program = tmp_path / "notify-send"
     program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         await run_program(argv_of(str(program), "title", "$(id)"))
         await run_program([str(tmp_path / "none")])
     said = (tmp_path / "said").read_text().splitlines()

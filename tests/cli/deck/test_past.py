@@ -14,6 +14,7 @@ import pytest
 from quarterdeck.cli.deck.search import project, when
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.testing import ScriptedModel
+from support.bounds import SECONDS
 from support.left_sessions import left_session
 from support.served_deck import ServedDeck, until_true
 from support.session_files import Disk
@@ -137,7 +138,7 @@ async def test_a_session_from_a_terminal_is_adopted_and_gone_on_with(
     work, id_ = deck.command.work, str(uuid4())
     env = deck.command.env
     terminal = [env["QUARTERDECK_CLAUDE"], "-p", "remember the word unicorn", "--session-id", id_]
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         await anyio.run_process(terminal, env=env, cwd=work)
     await deck.serve()
     done = await deck("import", id_)

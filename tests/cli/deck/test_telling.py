@@ -11,6 +11,7 @@ import pytest
 from quarterdeck.cli.deck.telling import Told, session_link, told_of
 from quarterdeck.config import parse
 from quarterdeck.domain.errors import UsageError
+from support.bounds import SECONDS
 from support.receiver import receiving, status
 from support.served_deck import ServedDeck
 
@@ -51,7 +52,7 @@ async def test_a_webhook_outlives_a_hub_that_is_killed_and_the_metrics_count_it(
         wanted = 'quarterdeck_webhook_deliveries_total{outcome="delivered",webhook="ops"} 1.0'
         async with httpx.AsyncClient(base_url=deck.address, headers=bearer) as client:
             page = ""
-            with anyio.fail_after(20):
+            with anyio.fail_after(SECONDS):
                 while wanted not in page:
                     page = (await client.get("/metrics")).text
                     await anyio.sleep(0.05)

@@ -15,6 +15,7 @@ from quarterdeck.domain import commands as wish
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.problems import CODES
+from support.bounds import SECONDS
 from support.front import Front
 from support.pages import page
 from support.processes import Processes
@@ -52,7 +53,7 @@ def environment(hub: Front) -> Mapping[str, str]:
 
 async def shell(code: str, hub: Front) -> str:
     """What a block of the page prints."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         ended = await anyio.run_process(["bash", "-ec", code], env=environment(hub))
     return ended.stdout.decode()
 
@@ -64,7 +65,7 @@ async def test_the_examples_for_curl_run(hub: Front, processes: Processes) -> No
     assert isinstance(command, wish.CreateSession)
     assert bytes(command.prompt) == b'"Run the tests."'
     assert '"session":"nightly"' in await shell(see.code, hub)
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         async with await anyio.open_process(
             ["bash", "-ec", f"exec {follow.code.strip()}"], env=environment(hub)
         ) as curl:
@@ -86,7 +87,7 @@ async def test_the_example_for_python_runs(
         wish.CreateSession(spec=SessionSpec(directory="/tmp"), session="nightly", by="me")
     )
     await hub.deck.ask("nightly")
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         async with await anyio.open_process(
             [sys.executable, str(program)], env=environment(hub), stderr=None
         ) as running:

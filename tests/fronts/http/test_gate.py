@@ -12,6 +12,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Places, Role
 from quarterdeck.fronts.http.asgi import Receive, Scope, Send
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink
+from support.bounds import SECONDS
 from support.front import Front, front
 
 STRANGE_HOSTS = ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "a@127.0.0.1"]
@@ -39,7 +40,7 @@ async def test_a_request_without_a_host_or_with_two_is_refused(hub: Front) -> No
     for hosts in ["", "Host: 127.0.0.1\r\nHost: evil.example\r\n"]:
         async with await anyio.connect_tcp(name, int(port)) as raw:
             await raw.send(f"GET /healthz HTTP/1.0\r\n{hosts}\r\n".encode())
-            with anyio.fail_after(5):
+            with anyio.fail_after(SECONDS):
                 answer = await raw.receive()
         assert answer.split(b" ")[1] in {b"400", b"403"}
 

@@ -14,6 +14,7 @@ from quarterdeck.domain import events as fact
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub import desk
 from quarterdeck.hub.export import rendering
+from support.bounds import SECONDS
 from support.exports import answer
 from support.front import Front
 from support.waiting import until
@@ -45,7 +46,7 @@ PAYLOADS = [
 
 
 async def soon(holds: Callable[[], bool]) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(SECONDS):
         await until(holds)
 
 

@@ -16,6 +16,7 @@ from websockets.asyncio.client import connect
 from quarterdeck.domain import commands as wish
 from quarterdeck.fronts.http import Access, Role
 from quarterdeck.fronts.http.tokens import TokenFile
+from support.bounds import SECONDS
 from support.front import Front, Talk
 from support.waiting import until
 
@@ -35,7 +36,7 @@ async def by_another_process(hub: Front, grant: str) -> None:
     folder = hub.access._tokens._path.parent
     environment = os.environ | {"QUARTERDECK_HOME": str(folder)}
     command = [sys.executable, "-m", "quarterdeck.cli", "token", "revoke", grant]
-    with anyio.fail_after(60):
+    with anyio.fail_after(SECONDS):
         await anyio.run_process(command, env=environment)
 
 
@@ -85,12 +86,12 @@ async def test_server_sent_events_end_with_the_access_of_their_client(
     token = hub.access.make_token("reader", Role.VIEWER)
     headers = {"authorization": f"Bearer {token}", "accept": "text/event-stream"}
     async with (
-        httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=10) as client,
+        httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=SECONDS) as client,
         client.stream("GET", f"/api/sessions/{session}/events") as answer,
     ):
         assert answer.status_code == 200
         await take_back(hub, grant_of(token))
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             lines = await told(answer)  # it ends: nobody says anything
         await hub.deck.say(session, "not for you")
         assert not any("not for you" in line for line in lines)
@@ -104,7 +105,7 @@ async def test_a_token_that_expires_ends_what_is_open(hub: Front) -> None:
     headers = {"authorization": f"Bearer {token}"}
     url = f"ws://{hub.host}/api/stream"
     async with (
-        httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=10) as client,
+        httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=SECONDS) as client,
         client.stream(
             "GET", f"/api/sessions/{session}/events", headers={"accept": "text/event-stream"}
         ) as answer,
@@ -112,7 +113,7 @@ async def test_a_token_that_expires_ends_what_is_open(hub: Front) -> None:
     ):
         assert answer.status_code == 200
         assert await Talk(socket).closed() == REVOKED
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await told(answer)
 
 
@@ -160,12 +161,12 @@ async def test_a_request_whose_body_comes_after_the_revocation_is_refused(
     stream = await post_without_its_body(hub, token, f"/api/sessions/{session}/prompts", len(body))
     async with stream:
         await stream.send(body[:5])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: bool(hub.access.connections._watchers))
         await take_back(hub, grant_of(token))
         before = len(hub.deck.submitted)
         await stream.send(body[5:])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             answer = await stream.receive()
     assert answer.startswith(b"HTTP/1.1 401 ")
     assert len(hub.deck.submitted) == before
@@ -178,7 +179,7 @@ async def test_a_long_answer_is_cut_off_and_does_not_look_whole(hub: Front) -> N
     token = hub.access.make_token("reader", Role.VIEWER)
     headers = {"authorization": f"Bearer {token}"}
     async with (
-        httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=10) as client,
+        httpx.AsyncClient(base_url=hub.url, headers=headers, timeout=SECONDS) as client,
         client.stream("GET", f"/api/sessions/{session}/export?format=json") as answer,
     ):
         assert answer.status_code == 200
@@ -196,7 +197,7 @@ async def test_a_client_is_told_at_once_although_its_command_takes_long(hub: Fro
     async with hub.stream(Role.OPERATOR) as talk:
         command = {"command": "prompt.send", "session": session, "prompt": "p", "content": "do"}
         await talk.say(t="command", id="1", command=command)
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             await until(lambda: isinstance(hub.deck.submitted[-1], wish.SendPrompt))
         operator = next(grant for grant in hub.access.grants() if grant.role is Role.OPERATOR)
         await by_an_owner(hub, operator.id)
@@ -208,7 +209,7 @@ async def test_nothing_is_looked_at_while_nobody_is_connected(hub: Front) -> Non
     async with hub.stream() as talk:
         await talk.follow(all=True)
     connections = hub.access.connections
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         await until(lambda: not connections._watchers and connections._timer is None)
 
 

@@ -8,6 +8,7 @@ from anyio import wait_all_tasks_blocked
 
 from quarterdeck.fronts.http.reader import Reader
 from quarterdeck.journal import Passage, Stored
+from support.bounds import SECONDS
 from support.front import Front
 from support.small_deck import SmallDeck
 
@@ -46,7 +47,7 @@ async def test_a_session_whose_past_is_wanted_is_not_told_of_by_what_came_at_tha
             assert not isinstance(batch, Passage)  # all of it is in memory
             found.extend(batch)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
             await wait_all_tasks_blocked()

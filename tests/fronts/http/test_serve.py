@@ -17,6 +17,7 @@ from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
+from support.bounds import SECONDS
 from support.small_deck import SmallDeck
 
 
@@ -91,7 +92,7 @@ async def test_the_end_is_bounded_whatever_clients_do(
     await deck.submit(CreateSession(spec=SessionSpec(directory="/x"), session="s1", by="me"))
     access = Access(tmp_path / "other")
     bearer = {"authorization": f"Bearer {access.make_token('me', Role.OWNER)}"}
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with (
             anyio.create_task_group() as group,
             serve(make_app(deck, access), Listen(port=0)) as url,

@@ -19,6 +19,7 @@ from websockets.http11 import Response
 from websockets.uri import parse_uri
 
 from quarterdeck.fronts.http import Pace, Role
+from support.bounds import SECONDS
 from support.front import Front, Json, front
 from support.waiting import until
 
@@ -43,7 +44,7 @@ class RawClient:
     async def hear(self) -> Json:
         """The next frame; reads no more than is needed for it."""
         while not self._frames:
-            with anyio.fail_after(20):
+            with anyio.fail_after(SECONDS):
                 self.take(await self._stream.receive(MEGABYTE))
         return self._frames.pop(0)
 
@@ -151,7 +152,7 @@ async def test_a_reader_that_never_reads_on_is_sent_away(tmp_path: Path) -> None
             await quick.follow(all=True)
             await hub.deck.say(session, *("z" * MEGABYTE for _ in range(32)))
             await quick.events(32)
-            with anyio.fail_after(20):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: hub.streams() == 1)
             seen = 0
             try:

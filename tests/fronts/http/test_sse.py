@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from quarterdeck.fronts.http import Role, sse
+from support.bounds import SECONDS
 from support.front import Front, Json
 
 
@@ -37,7 +38,7 @@ async def _parsed(answer: httpx.Response) -> AsyncIterator[Json]:
 
 async def test_history_and_then_each_event_as_it_happens(hub: Front) -> None:
     session = await hub.deck.have_session()
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with events(hub, session) as coming:
             assert await anext(coming) == {"retry": "2000"}
             for seq in (1, 2, 3):
@@ -51,7 +52,7 @@ async def test_history_and_then_each_event_as_it_happens(hub: Front) -> None:
 async def test_a_client_goes_on_after_the_last_event_that_it_had(hub: Front) -> None:
     session = await hub.deck.have_session()
     last = {"last-event-id": f"{hub.deck.epoch}:2"}
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with events(hub, session, **last) as coming:
             await anext(coming)
             assert (await anext(coming))["id"] == f"{hub.deck.epoch}:3"
@@ -63,7 +64,7 @@ async def test_a_client_goes_on_after_the_last_event_that_it_had(hub: Front) -> 
 async def test_an_id_that_means_nothing_here_is_a_gap(hub: Front, last: str, reason: str) -> None:
     session = await hub.deck.have_session()
     given = {"last-event-id": last.format(epoch=hub.deck.epoch)}
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with events(hub, session, **given) as coming:
             told = [each async for each in coming]
     assert told[1:] == [{"event": "gap", "data": f'{{"reason":"{reason}"}}'}]
@@ -87,7 +88,7 @@ async def test_a_session_that_is_not_there_is_told_before_anything_is_streamed(h
 async def test_a_silent_stream_is_kept_alive(hub: Front, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "BEAT_SECONDS", 0.05)
     session = await hub.deck.have_session()
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with events(hub, session, **{"last-event-id": f"{hub.deck.epoch}:3"}) as coming:
             await anext(coming)
             assert await anext(coming) == {"": "beat"}
@@ -95,7 +96,7 @@ async def test_a_silent_stream_is_kept_alive(hub: Front, monkeypatch: pytest.Mon
 
 async def test_the_stream_ends_with_the_hub(hub: Front) -> None:
     session = await hub.deck.have_session()
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         async with events(hub, session) as coming:
             for _ in range(4):
                 await anext(coming)

@@ -13,6 +13,7 @@ from quarterdeck.domain import commands as wish
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.events import PromptQueued
 from quarterdeck.fronts.http import Pace, Role
+from support.bounds import SECONDS
 from support.front import Front, Json, front
 from support.waiting import until
 
@@ -311,11 +312,11 @@ async def test_a_command_is_done_although_its_client_is_gone(hub: Front) -> None
     async with hub.stream() as talk:
         command = {"command": "prompt.send", "session": session, "prompt": "p", "content": "do"}
         await talk.say(t="command", id="1", command=command)
-        with anyio.fail_after(5):
+        with anyio.fail_after(SECONDS):
             await until(lambda: isinstance(hub.deck.submitted[-1], wish.SendPrompt))
     follower = hub.deck.follow({session: 3})
     hub.deck.hold.set()
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         (stored,) = await anext(follower)
     assert isinstance(stored.event, PromptQueued)
 
@@ -401,7 +402,7 @@ async def test_connections_leave_nothing_behind(hub: Front) -> None:
             await socket.send(msgspec.json.encode({"t": "follow", "id": "1", "all": True}))
             await socket.recv()
             socket.transport.abort()
-    with anyio.fail_after(5):
+    with anyio.fail_after(SECONDS):
         await until(lambda: hub.streams() == 0)
     assert len(hub.deck.journal._tail._everything) <= 1  # the search index's, if it has begun
     assert hub.deck.listeners == 1  # the endpoint's, and no connection's

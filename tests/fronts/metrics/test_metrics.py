@@ -24,6 +24,7 @@ from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
 from quarterdeck.fronts.metrics.tally import MOST_NAMES, OTHER, Tally
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.views import SessionView
+from support.bounds import SECONDS
 from support.clis import PROJECT
 from support.small_deck import SmallDeck
 from support.waiting import until
@@ -71,7 +72,7 @@ async def counting(
 
 async def heard(deck: SmallDeck, metrics: Metrics, since: int) -> None:
     """Wait until it has counted all that is in the journal."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         await until(lambda: sum(metrics._tally.events.values()) == deck.position - since)
 
 
@@ -96,7 +97,7 @@ async def test_sessions_and_questions_are_told_as_they_are_now() -> None:
         assert 60 <= second["quarterdeck_oldest_ask_age_seconds"] < 90
         await deck.submit(ArchiveSession(session=two, archived=True, by="me"))
         await deck.submit(DeleteSession(session=one, by="me"))
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: {one, two} <= metrics._tally.changed)
         third = await now(metrics)
         assert third["quarterdeck_sessions_archived"] == 1

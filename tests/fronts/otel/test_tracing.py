@@ -36,6 +36,7 @@ from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
+from support.bounds import SECONDS
 from support.pages import page
 from support.small_deck import SmallDeck
 from support.waiting import until
@@ -133,7 +134,7 @@ async def test_a_turn_is_a_trace_with_its_requests_and_tools_and_nothing_that_wa
     front = Tracing(deck, tmp_path, NOWHERE, exporter=exporter)
     async with front.running():
         await a_turn(deck, session)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     spans = exporter.get_finished_spans()
     found = by_name(spans)
@@ -188,7 +189,7 @@ async def test_a_run_that_ends_in_the_midst_of_a_turn_ends_both(tmp_path: Path) 
                 fact.RunEnded(run=run, reason="it crashed", exit_code=1),
             ],
         )
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     found = by_name(exporter.get_finished_spans())
     assert found["invoke_agent claude-code"].status.description == "run_ended"
@@ -216,14 +217,14 @@ async def test_a_turn_under_way_survives_a_restart_and_none_is_exported_twice(
         )
         began = deck.position - 1
         await deck.journal.append(other, [fact.PromptSent(prompt="q", run="x"), ENDED])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     assert len(first.get_finished_spans()) == 1
     await deck.journal.append(session, [result(run, 2, "t")])
     front = Tracing(deck, tmp_path, NOWHERE, exporter=second)
     async with front.running():
         await deck.journal.append(session, [ENDED])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     found = by_name(second.get_finished_spans())
     assert set(found) == {"invoke_agent claude-code", "chat large", "execute_tool Bash"}
@@ -239,7 +240,7 @@ async def test_another_journal_begins_anew(tmp_path: Path) -> None:
     front = Tracing(deck, tmp_path, NOWHERE, exporter=exporter)
     async with front.running():
         await deck.journal.append(session, [fact.PromptSent(prompt="q", run="r"), ENDED])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     assert len(exporter.get_finished_spans()) == 1
 
@@ -281,7 +282,7 @@ async def test_spans_reach_a_collector_by_otlp(tmp_path: Path) -> None:
     front = Tracing(deck, tmp_path, telemetry)
     async with server, front.running():
         await a_turn(deck, session)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
             await until(lambda: bool(bodies))
     head, body = bodies[0]
@@ -298,7 +299,7 @@ async def test_a_dead_collector_holds_nobody_up(tmp_path: Path) -> None:
     deck = SmallDeck()
     session = await deck.have_session()
     front = Tracing(deck, tmp_path, NOWHERE)
-    with anyio.fail_after(15):
+    with anyio.fail_after(SECONDS):
         async with front.running():
             await a_turn(deck, session)
             await until(lambda: front._place.exported == deck.position)
@@ -352,7 +353,7 @@ async def test_the_runner_is_told_the_parent_of_a_clis_spans_and_the_journal_is_
     bearer = {"Authorization": "Bearer secret"}
     async with hub.running(), serve_endpoint(hub.runners) as port:
         url = f"ws://127.0.0.1:{port}/runner"
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             async with connect(url, additional_headers=bearer) as socket:
                 await socket.send(frame(hello))
                 await socket.recv()  # the welcome

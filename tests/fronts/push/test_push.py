@@ -16,6 +16,7 @@ from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.push import Pace, Push
 from quarterdeck.fronts.push.keeping import MOST, MOST_OF_ONE, Kept, Subscription
+from support.bounds import SECONDS
 from support.push_service import PushService, push_service
 from support.receiver import status
 from support.small_deck import SmallDeck
@@ -134,7 +135,7 @@ async def test_a_browser_that_is_no_more_is_forgotten(tmp_path: Path, code: int)
             await home.subscribe(gone)
             await home.subscribe(there)
             await home.deck.ask(session)
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: home.subscribed() == [there.endpoint])
             await home.deck.ask(session)
             await there.until(2)
@@ -206,7 +207,7 @@ async def test_a_slow_service_holds_nobody_up(tmp_path: Path) -> None:
             await home.deck.ask(session, title=str(number))
         # A queue holds so many; the reader may have been quicker than the deliveries.
         await quick.until(1)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: quick.open(quick.receiver.came[-1])["body"] == "Bash: 39")
         assert len(slow.receiver.came) == 1
         assert all(len(each) <= 16 for each in home.push._waiting.values())
@@ -221,7 +222,7 @@ async def test_a_service_that_cannot_be_reached_harms_nobody(
         session = await home.deck.have_session()
         await home.push.subscribe("ada", f"https://{host}/x", **service.keys)
         await home.subscribe(service)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await home.deck.ask(session)
             await service.until(1)
             await until(lambda: "is given up" in caplog.text)
@@ -236,7 +237,7 @@ async def test_a_service_that_never_answers_is_given_up(
     async with push_service("hang") as service, house(tmp_path, impatient) as home:
         session = await home.deck.have_session()
         await home.subscribe(service)
-        with caplog.at_level(logging.WARNING), anyio.fail_after(10):
+        with caplog.at_level(logging.WARNING), anyio.fail_after(SECONDS):
             await home.deck.ask(session)
             await until(lambda: "no answer within" in caplog.text)
 

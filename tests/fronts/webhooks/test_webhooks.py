@@ -17,6 +17,7 @@ from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.webhooks import Backoff, Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.fronts.webhooks.outbox import FILE, Outbox
+from support.bounds import SECONDS
 from support.receiver import Receiver, receiving, status
 from support.small_deck import SmallDeck
 from support.waiting import until
@@ -54,13 +55,13 @@ async def running(front: Webhooks, folder: Path, *names: str) -> AsyncIterator[W
     names = names or ("ops",)
     async with front.running():
         await begun(folder, *names)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: set(names) <= set(front.counts))
         yield front
 
 
 async def begun(folder: Path, *names: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(SECONDS):
         await until(lambda: set(names) <= set(cursors(folder)))
 
 
@@ -77,7 +78,7 @@ def cursors(folder: Path) -> dict[str, int]:
 
 async def settled(front: Webhooks, count: int, name: str = "ops") -> None:
     """Wait until that many were delivered or given up, and none waits."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(SECONDS):
         counts = front.counts[name]
         await until(lambda: counts.delivered + counts.given_up == count and not counts.waiting)
 
@@ -242,7 +243,7 @@ async def test_nothing_listens_there_and_later_something_does(folder: Path) -> N
         pass
     async with running(made(deck, folder, hook(receiver, folder)), folder) as front:
         await deck.journal.append(session, [TURN])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front.counts["ops"].failed > 1)
         async with receiving() as back:
             front.change([hook(back, folder)])
@@ -329,7 +330,7 @@ async def test_a_secret_that_cannot_be_read_sends_nothing_and_is_named(folder: P
         running(made(deck, folder, hook(receiver, folder)), folder) as front,
     ):
         await deck.journal.append(session, [TURN])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: front.counts["ops"].failed > 0)
         assert receiver.came == []
         assert "a secret begins with whsec_" in front.counts["ops"].last_error
@@ -357,7 +358,7 @@ async def test_a_dead_endpoint_keeps_a_bounded_number_waiting_and_slows_nobody(
             for _ in range(50):
                 await deck.journal.append(session, [TURN])
             await well.until(50)
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until(lambda: front.counts["dead"].waiting == 4)
             assert front.counts["dead"].waiting == 4
             # It comes back: all that the journal kept for it follows.
@@ -419,7 +420,7 @@ async def test_endpoints_come_and_go_while_the_hub_runs(folder: Path) -> None:
         await deck.journal.append(session, [TURN])
         await two.until(1)
         front.change([])
-        with anyio.fail_after(10):
+        with anyio.fail_after(SECONDS):
             await until(lambda: cursors(folder) == {})
         with pytest.raises(UsageError, match="two of this name"):
             front.change([hook(one, folder), hook(two, folder)])
@@ -450,7 +451,7 @@ async def test_a_damaged_outbox_is_put_aside(
     async with receiving() as receiver:
         front = made(deck, folder, hook(receiver, folder))
         async with front.running():
-            with anyio.fail_after(10):
+            with anyio.fail_after(SECONDS):
                 await until((folder / "webhooks.damaged").exists)
             await begun(folder, "ops")
             await deck.journal.append(session, [TURN])

@@ -1,0 +1,7 @@
+"""The outermost bound of a wait in a test.
+
+It is generous on purpose: a busy machine is no defect, and a test that waits for a condition
+goes on as soon as it holds. What it catches is a test that would hang for ever.
+"""
+
+SECONDS = 120.0
