@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import anyio
 import pytest
 
@@ -127,41 +125,3 @@ async def the_limits_of_a_subscription_are_told(seat: Seat, agent: Agent) -> Non
     assert info.utilization == pytest.approx(0.92)
     assert info.resets_at == 4102444800
     seat.found("Tells the limits of a subscription")
-
-
-async def test_other_processes_of_the_user_cannot_prompt_the_agent(seat: Seat) -> None:
-    if seat.version < release(224):
-        pytest.skip("this version listens to no other process")
-    hostile = seat.cwd / ".claude"
-    hostile.mkdir()
-    (hostile / "settings.json").write_text('{"crossSessionInbound": "accept"}')
-    async with (
-        seat.agent() as closed,
-        seat.agent(settings='{"crossSessionInbound": "accept"}') as opened,
-    ):
-        for agent, words in ((closed, "to the closed one"), (opened, "to the open one")):
-            await turn(agent, "hello")
-            await say_from_outside(agent, words)
-        # The second was sent later, and has arrived: the first one had its time.
-        await seat.model.wait_for_request(lambda asked: "to the open one" in asked.last_text)
-        await turn(closed, "anything new?")
-    said = [text for asked in seat.model.turns for text in asked.last_message.texts]
-    assert any("to the open one" in text for text in said)
-    assert not any("to the closed one" in text for text in said)
-
-
-async def say_from_outside(agent: Agent, words: str) -> None:
-    """Send a prompt as another process of the same user can."""
-    init = agent.init
-    assert init is not None
-    assert init.messaging_socket_path is not None
-    message = {
-        "msgV": 1,
-        "msg_id": words,
-        "type": "user",
-        "message": {"role": "user", "content": words},
-        "priority": "next",
-        "from": "uds:elsewhere",
-    }
-    async with await anyio.connect_unix(init.messaging_socket_path) as socket:
-        await socket.send(json.dumps(message).encode() + b"\n")
