@@ -181,6 +181,7 @@ class ApiSeat:
             await self.ada.delete(f"sessions/{session['session']}")
         (self._deck.home / "policy.toml").unlink(missing_ok=True)
         self._deck.take(Settings())
+        await self._deck.hub.workers.end_idle()  # those that wait for the next policy that is tried
         for grant in (await self.ada.get("policy"))["grants"]:
             await self.ada.delete(f"policy/grants/{grant['id']}")
 

@@ -20,6 +20,7 @@ import pytest
 KEPT = Path(__file__).parents[2] / ".cache" / "failures"
 LOGS = ("*.log", "*.err", "*.ndjson", "record*")
 JOURNAL = "journal.db"
+BROWSERS = "playwright_chromium"  # its profile has logs that tell nobody anything
 MOST_BYTES = 5_000_000  # of a file; its end says how it failed
 MOST_FILES = 60
 MOST_EVENTS = 5000
@@ -109,7 +110,7 @@ def _touched(base: Path, since: float) -> Iterable[Path]:
             if path.name == JOURNAL:  # what was written last may be in the file beside it
                 beside = path.with_name(f"{JOURNAL}-wal")
                 at = max(at, beside.stat().st_mtime if beside.exists() else at)
-            if at >= since - 1 and path.is_file():
+            if at >= since - 1 and path.is_file() and BROWSERS not in str(path):
                 found.append((at, path))
     return [path for _, path in sorted(found, reverse=True)[:MOST_FILES]]
 

@@ -158,9 +158,14 @@ class Workers:
     async def close(self) -> None:
         """End all processes, and with them the calls that are under way."""
         self._closed = True
-        for worker in (*self._idle, *self._taken):
+        for worker in tuple(self._taken):
             await worker.kill()
-        self._idle.clear()
+        await self.end_idle()
+
+    async def end_idle(self) -> None:
+        """End the processes that wait for a call; the next call starts one again."""
+        while self._idle:
+            await self._idle.pop().kill()
 
 
 class _Queue:
