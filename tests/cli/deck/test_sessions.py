@@ -49,7 +49,7 @@ async def test_a_session_is_made_answered_prompted_forked_put_away_and_forgotten
     assert queued[-1]["prompt"] == prompt
     audit = (await deck("audit", "--session", session)).out
     assert "allow  by " in audit
-    assert "Bash: touch made  (allowed (once))" in audit
+    assert "Bash: touch other  (allowed (once), with another input)" in audit
 
     fork = (await deck("fork", "first", "--name", "copy")).out.strip()
     await deck("rename", fork, "the copy")
