@@ -131,6 +131,7 @@ async def revoke_elsewhere(deck: Deck, grant: str) -> None:
 async def test_the_sockets_of_a_revoked_runner_are_closed_and_its_machine_is_away(
     deck: Deck,
 ) -> None:
+    """LINK-5"""
     async with machine(deck, "box") as box, machine(deck, "other"):
         session = await new_session(deck, "box")
         start = await box.hear()
@@ -155,6 +156,7 @@ async def test_the_sockets_of_a_revoked_runner_are_closed_and_its_machine_is_awa
 async def test_new_work_is_not_sent_to_a_runner_whose_token_was_revoked_elsewhere(
     deck: Deck,
 ) -> None:
+    """LINK-5"""
     async with machine(deck, "box") as box:
         await revoke_elsewhere(deck, box.grant)
         await new_session(deck, "box")  # at once: nobody has looked at the file since
@@ -164,6 +166,7 @@ async def test_new_work_is_not_sent_to_a_runner_whose_token_was_revoked_elsewher
 
 
 async def test_lines_of_a_run_are_not_taken_from_a_revoked_runner(deck: Deck) -> None:
+    """LINK-5"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
         start = await box.hear()
@@ -179,6 +182,7 @@ async def test_lines_of_a_run_are_not_taken_from_a_revoked_runner(deck: Deck) ->
 
 
 async def test_a_machine_that_has_a_new_token_finds_its_runs_again(deck: Deck) -> None:
+    """LINK-5"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
         start = await box.hear()
@@ -196,6 +200,7 @@ async def test_a_machine_that_has_a_new_token_finds_its_runs_again(deck: Deck) -
 
 
 async def test_a_runner_refuses_runs_of_its_own_machine_only(deck: Deck) -> None:
+    """LINK-6"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
         start = await box.hear()
@@ -221,6 +226,7 @@ async def test_a_refusal_of_a_run_that_nobody_waits_for_disturbs_nothing(deck: D
 
 
 async def test_a_hello_with_runs_of_another_machine_changes_nothing_there(deck: Deck) -> None:
+    """LINK-6"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
         start = await box.hear()

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.process
 
 
 async def test_the_hello_says_who_it_is_and_vitals_follow(tmp_path: Path) -> None:
-    """MACHINE-1, MACHINE-7"""
+    """MACHINE-1, MACHINE-7, MACHINE-13"""
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url, memory=12345) as runner:
         hello = await hub.met()
         assert (hello.machine, hello.protocol, hello.runs) == ("a-machine", 1, ())
