@@ -43,10 +43,6 @@ def test_a_row_that_there_is_not_is_refused(wanted: str) -> None:
         running.chosen_rows([wanted])
 
 
-def test_there_are_twelve_rows() -> None:
-    assert list(running.ROWS) == list(range(1, 13))
-
-
 def test_a_run_of_one_row_keeps_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

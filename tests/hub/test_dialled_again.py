@@ -19,6 +19,7 @@ from quarterdeck.domain.events import LinkLost, RunEnded, RunStarting, Said, Sen
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.hub import dialled
+from quarterdeck.hub import session as session_module
 from quarterdeck.hub.dialled import cli_token, root_token
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
@@ -329,14 +330,17 @@ async def test_a_session_whose_cli_does_not_come_back_ends_and_keeps_what_is_que
         assert (await hub.session(session)).run is not None
 
 
-async def test_a_session_whose_cli_is_away_is_stopped_at_once_and_deleted() -> None:
+async def test_a_session_whose_cli_is_away_is_stopped_at_once_and_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(session_module, "LEAVE_SECONDS", 10 * SECONDS)  # nobody is asked to leave
     journal = MemoryJournal()
     first = new_hub(journal)
     session = await one_that_dialled(first)
     hub = new_hub(journal)
     async with hub.running(), serve_endpoint(hub.dialled) as port:
         await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
-        with anyio.fail_after(4):  # less than it would take to ask politely
+        with anyio.fail_after(SECONDS):
             await hub.submit(wish.StopSession(session=session))
             await until(hub, session, lambda view: view.run is None)
         # Its CLI comes back after all: it was stopped, and stays so.

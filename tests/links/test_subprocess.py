@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -172,7 +171,6 @@ async def test_a_hundred_megabytes_pass_in_bounded_memory(start: Start) -> None:
         high_water=2 * 1024 * 1024,
     )
     total = largest = 0
-    began = time.monotonic()
     while total < size:
         data = await link.receive()
         total += len(data)
@@ -184,7 +182,6 @@ async def test_a_hundred_megabytes_pass_in_bounded_memory(start: Start) -> None:
     assert closed.exit_code == 0
     assert total == size
     assert largest <= 3 * 1024 * 1024
-    assert time.monotonic() - began < 20
 
 
 async def test_a_slow_reader_gets_all_though_the_child_has_long_ended(start: Start) -> None:
@@ -263,13 +260,12 @@ async def test_only_whole_lines_can_be_sent(start: Start, data: bytes) -> None:
 
 
 async def test_a_child_that_never_reads_does_not_hold_up_the_close(start: Start) -> None:
-    link = await start("import time; time.sleep(60)")
+    link = await start("import time; time.sleep(600)")
     with anyio.move_on_after(0.3):
         while True:
             await link.send(b"x" * 1_000_000 + b"\n")
-    began = time.monotonic()
-    await link.close()
-    assert time.monotonic() - began < 5
+    with anyio.fail_after(SECONDS):
+        await link.close()
     _, closed = await read_all(link)
     assert closed.signal == signal.SIGTERM
     assert "told to stop" in closed.reason
@@ -329,14 +325,13 @@ async def test_a_child_that_closes_its_output_and_lives_on_counts_as_ended(start
 async def test_a_grandchild_that_holds_the_pipe_does_not_keep_the_link_open(start: Start) -> None:
     link = await start(
         "import subprocess, sys\n"
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
         "print('done')"
     )
-    began = time.monotonic()
-    data, closed = await read_all(link)
+    with anyio.fail_after(SECONDS):
+        data, closed = await read_all(link)
     assert data == b"done\n"
     assert closed.exit_code == 0
-    assert time.monotonic() - began < 10
 
 
 async def test_closing_twice_and_at_once_is_one_close(start: Start) -> None:

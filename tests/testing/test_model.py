@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -380,14 +379,14 @@ async def test_a_gate_holds_a_stream_until_it_is_released(model: ScriptedModel) 
     assert (await post(model, ask("go"))).text == "open for good"
 
 
-async def test_closing_is_quick_although_a_stream_waits_at_a_gate() -> None:
-    began = 0.0
-    async with anyio.create_task_group() as tasks:
-        async with ScriptedModel(reply("before", Gate())) as model:
+async def test_the_model_can_be_closed_while_a_stream_waits_at_a_gate() -> None:
+    with anyio.fail_after(SECONDS):
+        async with (
+            anyio.create_task_group() as tasks,
+            ScriptedModel(reply("before", Gate())) as model,
+        ):
             tasks.start_soon(post, model, ask("go"))
             await model.wait_at_gate()
-            began = time.monotonic()
-        assert time.monotonic() - began < 2
 
 
 async def test_a_client_that_hangs_up_at_a_gate_leaves_the_model_serving(

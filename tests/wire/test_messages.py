@@ -14,7 +14,6 @@ from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlRespo
 from quarterdeck.wire.envelope import OriginKind
 from quarterdeck.wire.internal import LifecycleState
 from quarterdeck.wire.messages import (
-    FROM_CLI_TYPES,
     ActiveGoal,
     Assistant,
     AssistantError,
@@ -317,8 +316,3 @@ def test_a_match_over_all_messages_can_be_complete() -> None:
     assert what_it_is(result()) == "ended"
     assert what_it_is(Init()) == "began"
     assert what_it_is(Unknown(type="x")) == "unread"
-
-
-def test_every_type_is_listed_once() -> None:
-    assert {"assistant", "user", "system", "result", "control_request"} <= FROM_CLI_TYPES
-    assert len(FROM_CLI_TYPES) == 21
