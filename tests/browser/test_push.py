@@ -71,6 +71,8 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
 
     tools = await page.context.new_cdp_session(page)
     worker = await registration(tools)
+    # A message for a worker that is not active yet is lost.
+    await page.evaluate("navigator.serviceWorker.ready.then(() => true)")
     for body in ("Bash: make", "Bash: make test"):
         note = f'{{"title":"one waits for you","body":"{body}","url":"/usage","tag":"ask"}}'
         await tools.send(

@@ -1,4 +1,8 @@
-"""Every test here runs once for each seat of the matrix, in a process and a home of its own."""
+"""Every test here runs once for each seat of the matrix, in a process and a home of its own.
+
+A module with `TRANSPORTS_DIFFER = True` runs on all of them, another one on those that do not
+repeat what their neighbours show.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,19 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.testing import RealCli, ScriptedModel
-from support.seats import MATRIX, Seat
+from support.seats import MATRIX, REPEATING, Seat
 
 
-@pytest.fixture(params=[pytest.param(seat, id="-".join(seat)) for seat in MATRIX])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Choose the seats of a test."""
+    if "seat" in metafunc.fixturenames:
+        everywhere = getattr(metafunc.module, "TRANSPORTS_DIFFER", False)
+        seats = [seat for seat in MATRIX if everywhere or seat not in REPEATING]
+        ids = ["-".join(seat) for seat in seats]
+        metafunc.parametrize("seat", seats, ids=ids, indirect=True)
+
+
+@pytest.fixture
 def seat(
     request: pytest.FixtureRequest,
     clis: dict[str, RealCli],

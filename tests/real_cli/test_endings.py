@@ -23,6 +23,8 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
+TRANSPORTS_DIFFER = True
+
 
 CANNOT = "cannot be told"
 BUSY = "The end of its input while a command runs"

@@ -48,6 +48,8 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
+TRANSPORTS_DIFFER = True
+
 FAILED = "Tool permission request failed"
 OBEYED = ("ignored", "obeyed")
 

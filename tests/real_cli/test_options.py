@@ -17,6 +17,8 @@ from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
+TRANSPORTS_DIFFER = True
+
 
 def limits(status: str) -> ResponseHeaders:
     """What the API tells a subscriber of the limits."""

@@ -152,7 +152,12 @@ async def a_denial_that_interrupts_ends_the_turn(
     newer = seat.version >= release(120)
     assert result.is_error is newer
     assert bool(result.errors) is newer
-    assert result.terminal_reason is (TerminalReason.ABORTED_TOOLS if newer else None)
+    if seat.version >= release(325):
+        # It asks as soon as a call is whole, which may be before the answer's end.
+        early = {TerminalReason.ABORTED_STREAMING, TerminalReason.ABORTED_TOOLS}
+        assert result.terminal_reason in early
+    else:
+        assert result.terminal_reason is (TerminalReason.ABORTED_TOOLS if newer else None)
     told = [message.text for message in messages if isinstance(message, User)]
     assert "[Request interrupted by user for tool use]" in told
     seat.found("Deny and interrupt", "the turn ends")

@@ -32,6 +32,8 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
+TRANSPORTS_DIFFER = True
+
 NOTHING_TO_LOSE = "–"
 
 

@@ -24,6 +24,8 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
+TRANSPORTS_DIFFER = True
+
 
 def knows(request: ModelRequest, *words: str) -> list[bool]:
     """Which of the words the model was told."""

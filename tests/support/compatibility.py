@@ -23,6 +23,7 @@ import pytest
 FOLDER = "tests/real_cli"
 PAGE = "docs/reference/compatibility.md"
 WRITE = "QUARTERDECK_WRITE_DOCS"
+REPEATED = "·"
 HOW_TO_UPDATE = "`make docs` writes it anew; look at the difference before you commit it."
 
 _HEAD = f"""\
@@ -31,6 +32,9 @@ _HEAD = f"""\
 What Claude Code does when Quarterdeck drives it, version by version. `stdio` is a CLI that talks
 over its stdin and stdout, `ws` one that dials a WebSocket of ours; 2.1.120 is the last version that
 does so.
+
+«·» stands where a test ran over stdio, and over a WebSocket with 2.1.120 only: the transport makes
+no difference to what it shows.
 
 Every answer was found by a test in `{FOLDER}`, which drives the real CLI through `Agent`,
 offline, against a scripted model. The test fails where a CLI does something else.
@@ -90,8 +94,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Where it stands in its module: the line of the test, and its number among the findings."""
 
 
-def page(findings: Iterable[Finding], seats: Seats) -> str:
-    """The whole page. Raises `Incomplete` for a hole, or for two answers to one question."""
+def page(findings: Iterable[Finding], seats: Seats, repeating: Seats = ()) -> str:
+    """The whole page. Raises `Incomplete` for a hole, or for two answers to one question.
+
+    On the seats in `repeating` a test need not run.
+    """
     rows: dict[tuple[Theme, str], dict[tuple[str, str], str]] = {}
     places: dict[tuple[Theme, str], tuple[int, int]] = {}
     problems: list[str] = []
@@ -104,6 +111,8 @@ def page(findings: Iterable[Finding], seats: Seats) -> str:
             problems.append(f"{found.capability}: {answers} for {' '.join(seat)}")
         places[row] = min(places.get(row, found.place), found.place)
     for (_, capability), answers_by_seat in rows.items():
+        for seat in repeating:
+            answers_by_seat.setdefault(seat, REPEATED)
         holes = [seat for seat in seats if not answers_by_seat.get(seat)]
         problems += [f"{capability}: no answer for {' '.join(seat)}" for seat in holes]
     if problems:
@@ -214,10 +223,11 @@ class Compatibility:
 
     def _settle(self) -> tuple[str, bool]:
         """Compare or write the page; gives what to say of it, and whether all is well."""
-        from support.seats import MATRIX  # here, because it loads the whole library
+        from support.seats import MATRIX, REPEATING  # here: it loads the whole library
 
+        found = [each for findings in self._findings.values() for each in findings]
         try:
-            made = page([found for each in self._findings.values() for found in each], MATRIX)
+            made = page(found, MATRIX, REPEATING)
         except Incomplete as problems:
             return f"{PAGE} cannot be made of what the tests found.\n{problems}", False
         path = self._root / PAGE

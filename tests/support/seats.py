@@ -33,6 +33,10 @@ MATRIX = (
 )
 """2.1.120 is the last version that dials a host of one's own; 2.1.325 the newest that we know."""
 
+REPEATING = (("2.1.37", "ws"), ("2.1.62", "ws"))
+"""Where the transport makes no difference these show what their neighbours show, at two seconds of
+processor time a start. Modules in which it makes one say `TRANSPORTS_DIFFER = True`."""
+
 
 def children(parent: int) -> list[int]:
     """The processes that one has started itself and that still run."""

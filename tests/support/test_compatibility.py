@@ -51,6 +51,13 @@ def found(capability: str, transport: str, answer: str = "yes", **more: object) 
     )
 
 
+def test_a_seat_that_repeats_its_neighbour_may_be_left_out() -> None:
+    text = page([found("Interrupt", "stdio")], SEATS, (("2.1.37", "ws"),))
+    assert "| Interrupt | yes | · |" in text
+    text = page([found("Interrupt", "stdio"), found("Interrupt", "ws", "no")], SEATS, SEATS[1:])
+    assert "| Interrupt | yes | no |" in text
+
+
 def test_each_capability_is_a_row_and_each_seat_a_column() -> None:
     text = page([found("Interrupt", "ws", "late"), found("Interrupt", "stdio")], SEATS)
     assert text.endswith(
