@@ -153,6 +153,7 @@ async def test_the_sockets_of_a_revoked_runner_are_closed_and_its_machine_is_awa
                 pass
 
 
+@pytest.mark.process
 async def test_new_work_is_not_sent_to_a_runner_whose_token_was_revoked_elsewhere(
     deck: Deck,
 ) -> None:

@@ -20,7 +20,7 @@ from quarterdeck.hub.workers import BATCH, REPLY_BYTES, WAITING, Workers
 from support.bounds import SECONDS
 from support.waiting import until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 LONG = 60.0
 """Seconds that no test here waits for."""

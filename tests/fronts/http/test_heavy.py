@@ -19,7 +19,7 @@ from support.exports import answer
 from support.front import Front
 from support.waiting import until
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
 WILD = '[claude]\ndeny = ["Bash(*a*a*a*a*b)"]\n'
 LETTERS = "a" * 250

@@ -34,6 +34,7 @@ def test_without_a_name_it_is_the_usual_place(
     assert data_home(create=False) == support / "quarterdeck"
 
 
+@pytest.mark.process
 def test_git_passes_over_the_folder_where_it_lies_in_a_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

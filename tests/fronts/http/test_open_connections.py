@@ -69,6 +69,7 @@ async def post_without_its_body(hub: Front, token: str, path: str, length: int) 
 
 
 @WAYS
+@pytest.mark.process
 async def test_a_stream_ends_with_the_access_of_its_client(hub: Front, take_back: Way) -> None:
     async with hub.stream(Role.VIEWER) as talk, hub.stream(Role.OWNER) as other:
         viewer = next(grant for grant in hub.access.grants() if grant.role is Role.VIEWER)
@@ -79,6 +80,7 @@ async def test_a_stream_ends_with_the_access_of_its_client(hub: Front, take_back
 
 
 @WAYS
+@pytest.mark.process
 async def test_server_sent_events_end_with_the_access_of_their_client(
     hub: Front, take_back: Way
 ) -> None:
@@ -132,6 +134,7 @@ async def test_a_logout_ends_what_the_browser_has_open(hub: Front) -> None:
 
 
 @pytest.mark.parametrize("take_back", [by_an_owner, by_another_process])
+@pytest.mark.process
 async def test_no_command_is_carried_out_after_the_revocation_was_answered(
     hub: Front, take_back: Way
 ) -> None:
@@ -152,6 +155,7 @@ async def test_no_command_is_carried_out_after_the_revocation_was_answered(
 
 
 @pytest.mark.parametrize("take_back", [by_an_owner, by_another_process])
+@pytest.mark.process
 async def test_a_request_whose_body_comes_after_the_revocation_is_refused(
     hub: Front, take_back: Way
 ) -> None:

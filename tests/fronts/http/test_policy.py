@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
 DENY = '[[rule]]\nname = "no push"\nverdict = "deny"\ncommand = "git push"\n'
 
 
+@pytest.mark.process
 async def test_a_viewer_may_look_and_try_and_changes_nothing(hub: Front) -> None:
     async with hub.client(Role.VIEWER) as client:
         view = (await client.get("/api/policy")).json()
@@ -41,6 +42,7 @@ async def test_a_viewer_may_look_and_try_and_changes_nothing(hub: Front) -> None
         assert (await client.get("/api/policy")).status_code == 401
 
 
+@pytest.mark.process
 async def test_a_call_is_explained_as_a_session_would_have_it(hub: Front) -> None:
     session = await hub.deck.have_session(policy="read-only")
     async with hub.client(Role.VIEWER) as client:
@@ -66,6 +68,7 @@ async def test_a_call_is_explained_as_a_session_would_have_it(hub: Front) -> Non
         ("grants", {"rules": ["Bash(ls)"], "directory": "here"}),
     ],
 )
+@pytest.mark.process
 async def test_what_cannot_be_right_is_refused(hub: Front, path: str, body: object) -> None:
     async with hub.client() as client:
         answer = await client.post(f"/api/policy/{path}", json=body)

@@ -36,6 +36,7 @@ def test_a_folder_that_stood_open_is_closed(tmp_path: Path) -> None:
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
+@pytest.mark.process
 def test_no_token_is_kept_as_it_is(tmp_path: Path) -> None:
     tokens = TokenFile(tmp_path)
     token = tokens.make("me", Role.OWNER, Kind.TOKEN)
