@@ -35,7 +35,7 @@ async def begun(
 ) -> tuple[str, TestRun]:
     """A session in the midst of its first turn."""
     command = wish.CreateSession(
-        spec=SessionSpec(directory="/work", **spec), prompt=Raw(b'"go"'), by="ada"
+        spec=SessionSpec(directory="/project", **spec), prompt=Raw(b'"go"'), by="ada"
     )
     session = (await hub.submit(command)).session
     run = machines.runs[-1]
@@ -85,7 +85,7 @@ def hook(request_id: str, mode: str, tool: str = "Write", **more: Any) -> bytes:
         "hook_event_name": "PreToolUse",
         "permission_mode": mode,
         "tool_name": tool,
-        "tool_input": {"file_path": "/work/a", "content": ""},
+        "tool_input": {"file_path": "/project/a", "content": ""},
         "tool_use_id": f"toolu_{request_id}",
         **more,
     }
@@ -258,7 +258,7 @@ async def test_an_answer_for_longer_than_once_that_sets_the_mode_holds_in_the_ne
     request = {
         "subtype": "can_use_tool",
         "tool_name": "Write",
-        "input": {"file_path": "/work/a", "content": ""},
+        "input": {"file_path": "/project/a", "content": ""},
         "permission_suggestions": SUGGESTED,
         "tool_use_id": "toolu_q1",
     }
@@ -409,7 +409,7 @@ async def test_what_holds_now_is_told_by_whichever_way_the_version_tells_it(
     await run.end()
     await hub.submit(wish.ResumeSession(session=session))
     run = machines.runs[-1]
-    await run.owner.run_started(run.run, 43, "2.1.325", "/work")
+    await run.owner.run_started(run.run, 43, "2.1.325", "/project")
     (greeting,) = run.read()
     answer = {"current_permission_mode": "acceptEdits", "current_model": "claude-haiku"}
     await run.say(lines.success_answer(greeting["request_id"], answer))
@@ -421,13 +421,13 @@ def test_a_mode_that_nobody_knows_may_allow_more_than_any() -> None:
     assert allows_more("nonsense", "bypassPermissions")
     assert not allows_more("bypassPermissions", "nonsense")
     assert not allows_more("nonsense", "nonsense")
-    spec = SessionSpec(directory="/work", skip_permissions=True)
+    spec = SessionSpec(directory="/project", skip_permissions=True)
     assert resumed_spec(spec, "nonsense") == spec
     assert resumed_spec(spec, "bypassPermissions") == spec
 
 
 def test_a_mode_of_the_settings_is_left_to_the_settings() -> None:
-    spec = SessionSpec(directory="/work")
+    spec = SessionSpec(directory="/project")
     assert resumed_spec(spec, "acceptEdits") == spec
     assert resumed_spec(spec, "default") == spec
     assert resumed_spec(spec, "plan").mode == "plan"
@@ -463,7 +463,7 @@ async def test_a_rule_on_plan_mode_ends_with_plan_mode_in_the_same_turn(
     async with ruled(journal, tmp_path, NO_EDITS_IN_PLAN) as (hub, machines):
         (run,) = machines.runs
         run.read()
-        await run.say(lines.asks_permission("3", "Write", file_path="/work/a", content=""))
+        await run.say(lines.asks_permission("3", "Write", file_path="/project/a", content=""))
         (card,) = await hub.asks()
         assert card.opened.rule is None
         assert len([one for one in await kept(hub, session, Decided) if one.rule]) == 1
@@ -478,14 +478,14 @@ async def test_a_rule_on_a_loose_mode_ends_when_a_person_tightens_it_in_mid_turn
         await run.say(status("acceptEdits"), hook("1", "acceptEdits"))
         assert verdict(run) == "allow"
         await set_mode(hub, run, "default")
-        await run.say(lines.asks_permission("2", "Write", file_path="/work/a", content=""))
+        await run.say(lines.asks_permission("2", "Write", file_path="/project/a", content=""))
         assert len(await hub.asks()) == 1
     async with ruled(journal, tmp_path, EDITS) as (hub, machines):
         (run,) = machines.runs
         run.read()
         await run.say(hook("3", "default"))
         assert verdict(run) is None
-        await run.say(lines.asks_permission("4", "Write", file_path="/work/a", content=""))
+        await run.say(lines.asks_permission("4", "Write", file_path="/project/a", content=""))
         assert len(await hub.asks(session=session)) == 2
 
 

@@ -8,6 +8,7 @@ inner loop stays quick by itself.
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
 
 import pytest
 
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item):  # type: ignore[no-untyped-def]
+def pytest_runtest_protocol() -> Generator[None, object, object]:
     """Only tests are watched: pytest itself, and its workers, may start what they like."""
     global _watching  # noqa: PLW0603 - an audit hook has nowhere else to look
     _watching = True

@@ -5,6 +5,9 @@ the CLI become our events, what people and policy decide becomes lines. Above it
 the events and moves the lines; below it is `wire`.
 
 Nothing here is lost with the hub: `restore` makes a run what it was, from the journal alone.
+
+The module is long because a live run and a restored one must end in the same state, and both paths
+change the same peer, cards and counters: to part them would part what must agree.
 """
 
 from __future__ import annotations

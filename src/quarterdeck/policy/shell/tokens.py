@@ -324,16 +324,20 @@ class Lexer(ABC):
         while (char := self._char(self._at)) != '"':
             if char == "":
                 self.outside("a quote has no end", at)
-            elif char == "\\":
-                self._at += 2
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquoted(quoted=True)
-            else:
-                found = _IN_DOUBLE.match(self.text, self._at, self._limit)
-                self._at = found.end() if found else self._at + 1
+            self._live(char, _IN_DOUBLE)
         self._at += 1
+
+    def _live(self, char: str, plain: re.Pattern[str]) -> None:
+        """One step in a text where substitutions count, or over all that is `plain`."""
+        if char == "\\":
+            self._at += 2
+        elif char == "$":
+            self._dollar(quoted=True)
+        elif char == "`":
+            self._backquoted(quoted=True)
+        else:
+            found = plain.match(self.text, self._at, self._limit)
+            self._at = found.end() if found else self._at + 1
 
     # --- substitutions ---------------------------------------------------------------------
 
@@ -489,14 +493,6 @@ class Lexer(ABC):
         start, kind = self.start, self.kind
         self._within += 1
         while char := self._char(self._at):
-            if char == "\\":
-                self._at += 2
-            elif char == "$":
-                self._dollar(quoted=True)
-            elif char == "`":
-                self._backquoted(quoted=True)
-            else:
-                found = _IN_DOCUMENT.match(self.text, self._at, self._limit)
-                self._at = found.end() if found else self._at + 1
+            self._live(char, _IN_DOCUMENT)
         self._within -= 1
         self._limit, self.start, self.kind = kept, start, kind
