@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ class Table:
         self.spec = spec
         self.model = model
         self.work = Path(spec.directory)
+        self.is_newest = "2.1.325" in (spec.claude or "")
 
     async def new(self, *replies: Said, **changes: Any) -> str:
         """A session whose first turn says this, and is over."""
@@ -121,156 +122,141 @@ def script(*replies: Said) -> bytes:
     return json.dumps(play(*replies)).encode()
 
 
-@pytest.fixture
+@pytest.fixture(params=VERSIONS)
 def spec(
-    tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli]
-) -> Callable[[str], SessionSpec]:
+    request: pytest.FixtureRequest, tmp_path: Path, model: ScriptedModel, clis: dict[str, RealCli]
+) -> SessionSpec:
     (tmp_path / "home").mkdir()
     (tmp_path / "work").mkdir()
-
-    def make(version: str) -> SessionSpec:
-        return SessionSpec(
-            directory=str(tmp_path / "work"),
-            claude=clis[version].command[-1],
-            env=isolated_env(tmp_path / "home", model.url),
-        )
-
-    return make
+    return SessionSpec(
+        directory=str(tmp_path / "work"),
+        claude=clis[request.param].command[-1],
+        env=isolated_env(tmp_path / "home", model.url),
+    )
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_what_people_switched_holds_after_a_stop_and_in_a_fork(
-    version: str,
-    spec: Callable[[str], SessionSpec],
-    model: ScriptedModel,
-    tmp_path: Path,
-    processes: Processes,
-) -> None:
+@pytest.fixture
+async def table(
+    spec: SessionSpec, model: ScriptedModel, tmp_path: Path, processes: Processes
+) -> AsyncIterator[Table]:
+    """Without a policy."""
     async with house(tmp_path, processes) as home:
-        table = Table(home, spec(version), model)
-        session = await table.new("hello", mode="acceptEdits", model="opus")
-        await table.control(session, "set_permission_mode", mode="default")
-        await table.control(session, "set_model", model="haiku")
-        # What a hostile repository says of modes does not matter to what a person chose.
-        (table.work / ".claude").mkdir()
-        settings = table.work / ".claude" / "settings.json"
-        settings.write_text(json.dumps({"permissions": {"defaultMode": "acceptEdits"}}))
-        fork = (await home.hub.submit(wish.ForkSession(session=session))).session
-        await table.stop(session)
-        for each in (session, fork):
-            made = table.work / f"made-{each}"
-            await table.asked_about(each, write(made), "a pity")
-            assert not made.exists()
-            assert "haiku" in model.turns[-1].model
-            view = await home.hub.session(each)
-            assert view.mode == "default"
-            assert "haiku" in (view.model or "")
-        await table.stop(fork)
-
-        await table.control(session, "set_permission_mode", mode="acceptEdits")
-        await table.control(session, "set_model", model=None)
-        await table.stop(session)
-        made = table.work / "made"
-        view = await table.turn(session, write(made), "done")
-        assert made.exists()
-        assert (view.mode, view.asks) == ("acceptEdits", {})
-        assert "haiku" not in model.turns[-1].model
-        assert "opus" not in model.turns[-1].model or version == "2.1.325"
+        yield Table(home, spec, model)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_permissions_that_were_skipped_and_tightened_are_asked_for_in_this_run_and_the_next(
-    version: str,
-    spec: Callable[[str], SessionSpec],
-    model: ScriptedModel,
-    tmp_path: Path,
-    processes: Processes,
-) -> None:
-    async with house(tmp_path, processes) as home:
-        table = Table(home, spec(version), model)
-        free, made = table.work / "free", table.work / "made"
-        session = await table.new(bash(f"touch {free}"), "done", skip_permissions=True)
-        assert free.exists()
-        assert (await home.hub.session(session)).mode == "bypassPermissions"
-        await table.control(session, "set_permission_mode", mode="default")
-        await table.asked_about(session, bash(f"touch {made}"), "a pity")
-        # Nor does the agent get around it by entering plan mode, in this run and in the next.
-        enter = ToolUse("EnterPlanMode", {})
-        for turns in (3, 4):
-            await table.send(session, enter, bash(f"touch {made}"), "a pity")
-            view = await table.turned(session, turns, or_asked=True)
-            for card in view.asks.values():
-                await home.answer(card, wish.DenyAnswer())
-            await table.turned(session, turns)
-            await table.control(session, "set_permission_mode", mode="default")
-            await table.stop(session)
-        await table.asked_about(session, bash(f"touch {made}"), "a pity")
+@pytest.fixture
+async def ruled(
+    spec: SessionSpec, model: ScriptedModel, tmp_path: Path, processes: Processes
+) -> AsyncIterator[Table]:
+    """With rules on modes."""
+    (tmp_path / "policy.toml").write_text(POLICY)
+    async with house(tmp_path, processes, Policies(tmp_path)) as home:
+        yield Table(home, spec, model)
+
+
+async def test_what_people_switched_holds_after_a_stop_and_in_a_fork(table: Table) -> None:
+    session = await table.new("hello", mode="acceptEdits", model="opus")
+    await table.control(session, "set_permission_mode", mode="default")
+    await table.control(session, "set_model", model="haiku")
+    # What a hostile repository says of modes does not matter to what a person chose.
+    (table.work / ".claude").mkdir()
+    settings = table.work / ".claude" / "settings.json"
+    settings.write_text(json.dumps({"permissions": {"defaultMode": "acceptEdits"}}))
+    fork = (await table.home.hub.submit(wish.ForkSession(session=session))).session
+    await table.stop(session)
+    for each in (session, fork):
+        made = table.work / f"made-{each}"
+        await table.asked_about(each, write(made), "a pity")
         assert not made.exists()
+        assert "haiku" in table.model.turns[-1].model
+        view = await table.home.hub.session(each)
+        assert view.mode == "default"
+        assert "haiku" in (view.model or "")
+    await table.stop(fork)
+
+    await table.control(session, "set_permission_mode", mode="acceptEdits")
+    await table.control(session, "set_model", model=None)
+    await table.stop(session)
+    made = table.work / "made"
+    view = await table.turn(session, write(made), "done")
+    assert made.exists()
+    assert (view.mode, view.asks) == ("acceptEdits", {})
+    assert "haiku" not in table.model.turns[-1].model
+    assert "opus" not in table.model.turns[-1].model or table.is_newest
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_plan_mode_survives_a_kill_and_an_approved_plan_is_left_for_good(
-    version: str,
-    spec: Callable[[str], SessionSpec],
-    model: ScriptedModel,
-    tmp_path: Path,
-    processes: Processes,
+async def test_permissions_that_were_skipped_and_tightened_are_asked_for_in_this_run_and_the_next(
+    table: Table,
 ) -> None:
-    (tmp_path / "policy.toml").write_text(POLICY)
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        table = Table(home, spec(version), model)
-        session = await table.new("hello")
-        await table.control(session, "set_permission_mode", mode="plan")
-        await table.kill(session)
-        planned = table.work / "planned"
-        turn = (write(planned), LEAVE, write(planned), "done")
-        await table.send(session, *turn)
-        card = await home.ask(session)
-        assert (await home.hub.session(session)).mode == "plan"
-        assert not planned.exists(), "a rule denies it in plan mode"
-        await home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
-        await home.until(session, lambda view: view.turns == 2)
-        assert planned.exists(), "and not any more after it"
-        stored = await home.hub.audit(session=session)
-        found = [one.event for one in stored if isinstance(one.event, Decided)]
-        assert [(one.verdict, one.rule) for one in found if one.tool == "Write"] == [
-            ("deny", "no edits in plan mode"),
-            ("allow", "edits"),
-        ]
-        await table.stop(session)
-        await table.turn(session, "look")
-        assert (await home.hub.session(session)).mode == "acceptEdits"
-
-        await table.control(session, "set_permission_mode", mode="plan")
-        await table.send(session, LEAVE, "done")
-        await home.answer(await home.ask(session), wish.PlanAnswer(choice="manual"), by="ada")
-        await home.until(session, lambda view: view.turns == 4)
-        await table.kill(session)
-        await table.turn(session, "look")
-        assert (await home.hub.session(session)).mode == "default"
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_rule_on_a_mode_holds_no_longer_once_a_person_tightened_it_in_mid_turn(
-    version: str,
-    spec: Callable[[str], SessionSpec],
-    model: ScriptedModel,
-    tmp_path: Path,
-    processes: Processes,
-) -> None:
-    (tmp_path / "policy.toml").write_text(POLICY)
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        table = Table(home, spec(version), model)
-        first, second = table.work / "first", table.work / "second"
-        session = await table.new("hello", mode="acceptEdits")
-        await table.send(session, write(first), reply(Gate("second"), write(second)), "a pity")
-        await model.wait_at_gate("second")
-        assert first.exists()
+    free, made = table.work / "free", table.work / "made"
+    session = await table.new(bash(f"touch {free}"), "done", skip_permissions=True)
+    assert free.exists()
+    assert (await table.home.hub.session(session)).mode == "bypassPermissions"
+    await table.control(session, "set_permission_mode", mode="default")
+    await table.asked_about(session, bash(f"touch {made}"), "a pity")
+    # Nor does the agent get around it by entering plan mode, in this run and in the next.
+    enter = ToolUse("EnterPlanMode", {})
+    for turns in (3, 4):
+        await table.send(session, enter, bash(f"touch {made}"), "a pity")
+        view = await table.turned(session, turns, or_asked=True)
+        for card in view.asks.values():
+            await table.home.answer(card, wish.DenyAnswer())
+        await table.turned(session, turns)
         await table.control(session, "set_permission_mode", mode="default")
-        model.release("second")
-        with anyio.fail_after(SECONDS):
-            card = await home.ask(session)
-        assert card.opened.tool == "Write"
-        await home.answer(card, wish.DenyAnswer())
-        await home.until(session, lambda view: view.turns == 2)
-        assert not second.exists()
+        await table.stop(session)
+    await table.asked_about(session, bash(f"touch {made}"), "a pity")
+    assert not made.exists()
+
+
+async def test_plan_mode_survives_a_kill_and_an_approved_plan_is_left_for_good(
+    ruled: Table,
+) -> None:
+    session = await ruled.new("hello")
+    await ruled.control(session, "set_permission_mode", mode="plan")
+    await ruled.kill(session)
+    planned = ruled.work / "planned"
+    turn = (write(planned), LEAVE, write(planned), "done")
+    await ruled.send(session, *turn)
+    card = await ruled.home.ask(session)
+    assert (await ruled.home.hub.session(session)).mode == "plan"
+    assert not planned.exists(), "a rule denies it in plan mode"
+    await ruled.home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
+    await ruled.home.until(session, lambda view: view.turns == 2)
+    assert planned.exists(), "and not any more after it"
+    stored = await ruled.home.hub.audit(session=session)
+    found = [one.event for one in stored if isinstance(one.event, Decided)]
+    assert [(one.verdict, one.rule) for one in found if one.tool == "Write"] == [
+        ("deny", "no edits in plan mode"),
+        ("allow", "edits"),
+    ]
+    await ruled.stop(session)
+    await ruled.turn(session, "look")
+    assert (await ruled.home.hub.session(session)).mode == "acceptEdits"
+
+    await ruled.control(session, "set_permission_mode", mode="plan")
+    await ruled.send(session, LEAVE, "done")
+    await ruled.home.answer(
+        await ruled.home.ask(session), wish.PlanAnswer(choice="manual"), by="ada"
+    )
+    await ruled.home.until(session, lambda view: view.turns == 4)
+    await ruled.kill(session)
+    await ruled.turn(session, "look")
+    assert (await ruled.home.hub.session(session)).mode == "default"
+
+
+async def test_a_rule_on_a_mode_holds_no_longer_once_a_person_tightened_it_in_mid_turn(
+    ruled: Table,
+) -> None:
+    first, second = ruled.work / "first", ruled.work / "second"
+    session = await ruled.new("hello", mode="acceptEdits")
+    await ruled.send(session, write(first), reply(Gate("second"), write(second)), "a pity")
+    await ruled.model.wait_at_gate("second")
+    assert first.exists()
+    await ruled.control(session, "set_permission_mode", mode="default")
+    ruled.model.release("second")
+    with anyio.fail_after(SECONDS):
+        card = await ruled.home.ask(session)
+    assert card.opened.tool == "Write"
+    await ruled.home.answer(card, wish.DenyAnswer())
+    await ruled.home.until(session, lambda view: view.turns == 2)
+    assert not second.exists()
