@@ -32,14 +32,17 @@ def with_inbox_refused(launch: AnyLaunch, version: str | None, directory: Path) 
     """
     if version is not None and version_numbers(version) < HAS_INBOX:
         return launch
-    settings = _read(launch.settings, directory)
+    settings = read_settings(launch.settings, directory)
     if INBOX in settings:
         return launch
     text = msgspec.json.encode({**settings, INBOX: REFUSE}).decode()
     return msgspec.structs.replace(launch, settings=text)
 
 
-def _read(settings: str | os.PathLike[str] | None, directory: Path) -> dict[str, msgspec.Raw]:
+def read_settings(
+    settings: str | os.PathLike[str] | None, directory: Path
+) -> dict[str, msgspec.Raw]:
+    """Settings as the CLI takes them: JSON, or the path of a file. Raises `UsageError`."""
     if settings is None:
         return {}
     text = os.fspath(settings)

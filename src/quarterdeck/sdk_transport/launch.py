@@ -20,6 +20,7 @@ from claude_agent_sdk import ClaudeAgentOptions
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.links.launch import Launch, Spill, to_argv
 from quarterdeck.links.locate import find_claude
+from quarterdeck.links.settings import read_settings
 
 _STATES = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 """With it the CLI says when a run is over, and marks that as not meant for the program."""
@@ -179,17 +180,9 @@ def _setting_sources(options: ClaudeAgentOptions) -> tuple[str, ...] | None:
 def _settings(options: ClaudeAgentOptions) -> str | None:
     if options.sandbox is None:
         return options.settings or None
-    settings: dict[str, object] = {}
-    if options.settings:
-        text = options.settings.strip()
-        try:
-            if not text.startswith("{"):
-                text = (Path(options.cwd or "") / text).read_text(encoding="utf-8-sig")
-            settings = msgspec.json.decode(text, type=dict[str, object])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"settings: they cannot be read: {error}") from error
-    settings["sandbox"] = options.sandbox
-    return msgspec.json.encode(settings).decode()
+    given = (options.settings or "").strip() or None
+    settings = read_settings(given, Path(options.cwd or ""))
+    return msgspec.json.encode({**settings, "sandbox": options.sandbox}).decode()
 
 
 def _mcp_config(options: ClaudeAgentOptions) -> tuple[str, ...]:
