@@ -32,6 +32,13 @@ for _name in [name for name in os.environ if name.startswith(MARKS)]:
     del os.environ[_name]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Measure no coverage in property tests: thousands of examples walk the same branches."""
+    for item in items:
+        if item.get_closest_marker("hypothesis"):
+            item.add_marker("no_cover")
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Quarterdeck runs on asyncio."""

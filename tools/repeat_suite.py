@@ -8,21 +8,21 @@ A suite that fails because the machine is busy is a suite that nobody believes. 
 - once with `HOME`, `TMPDIR` and the checkout on paths with spaces (`spaces`),
 
 and writes one line of a Markdown table for each run. `python tools/repeat_suite.py load=2 random=1`
-runs a part. The logs are kept under .cache/repeat. It ends with 1 if any run failed.
+runs a part, and `load+random=3` runs with both conditions at once. The logs are kept under
+.cache/repeat. It ends with 1 if any run failed.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,26 +59,37 @@ def main(arguments: list[str]) -> int:
 def _asked(arguments: list[str]) -> dict[str, int]:
     wanted: dict[str, int] = {}
     for argument in arguments:
-        name, _, times = argument.partition("=")
-        if name not in RUNS or not (times or "1").isdigit():
-            sys.exit(f"{argument}: one of {', '.join(RUNS)}, with a number: load=2")
-        wanted[name] = int(times or RUNS[name])
+        names, _, times = argument.partition("=")
+        if not set(names.split("+")) <= set(RUNS) or not (times or "1").isdigit():
+            sys.exit(f"{argument}: one or more of {', '.join(RUNS)}: load=2 or load+random=3")
+        wanted[names] = int(times or "1")
     return wanted
 
 
 def _run(condition: str, number: int) -> bool:
     log = LOGS / f"{condition}-{number}.log"
     began = time.monotonic()
-    with log.open("wb") as output, _conditions(condition, number) as (folder, command, env):
+    names = set(condition.split("+"))
+    command = ["make", "test"]
+    if "random" in names:
+        order = f"-p randomly -p no:cacheprovider --randomly-seed={number}"
+        command.append(f"PYTEST_ADDOPTS={order}")
+    with ExitStack() as stack, log.open("wb") as output:
+        folder = ROOT
+        variables: dict[str, str] = {}
+        if "spaces" in names:
+            folder, variables = stack.enter_context(_paths_with_spaces())
+        if "load" in names:
+            stack.enter_context(_load())
         code = subprocess.run(
             command,
             cwd=folder,
-            env={**os.environ, **env},
+            env={**os.environ, **variables},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             check=False,
-            preexec_fn=_ignore_interrupts if condition == "background" else None,
+            preexec_fn=_ignore_interrupts if "background" in names else None,
         ).returncode
     seconds = time.monotonic() - began
     found = _SUMMARY.findall(log.read_text(errors="replace"))
@@ -90,38 +101,29 @@ def _run(condition: str, number: int) -> bool:
 
 
 @contextmanager
-def _conditions(condition: str, number: int) -> Iterator[tuple[Path, list[str], Mapping[str, str]]]:
-    """Where to run what, with which variables, while the conditions hold."""
-    command = ["make", "test"]
-    if condition == "load":
-        with tempfile.TemporaryDirectory(prefix="repeat-") as folder:
-            busy = [[sys.executable, "-c", BUSY]] * 2
-            writing = [sys.executable, "-c", WRITING, f"{folder}/file"]
-            beside = [subprocess.Popen(each) for each in (*busy, writing)]
-            try:
-                yield ROOT, command, {}
-            finally:
-                for process in beside:
-                    process.kill()
-                    process.wait()
-    elif condition == "random":
-        yield (
-            ROOT,
-            [*command, f"PYTEST_ADDOPTS=-p randomly -p no:cacheprovider --randomly-seed={number}"],
-            {},
-        )
-    elif condition == "spaces":
-        with tempfile.TemporaryDirectory(prefix="repeat with spaces ") as folder:
-            checkout, home, temporary = (
-                Path(folder) / n for n in ("a checkout", "a home", "tmp x")
-            )
-            home.mkdir()
-            temporary.mkdir()
-            subprocess.run(["git", "clone", "--quiet", str(ROOT), str(checkout)], check=True)
-            yield checkout, command, {"HOME": str(home), "TMPDIR": str(temporary)}
-            shutil.rmtree(checkout)
-    else:
-        yield ROOT, command, {}
+def _load() -> Iterator[None]:
+    """Two busy processes and one that writes to the disk, until the block ends."""
+    with tempfile.TemporaryDirectory(prefix="repeat-") as folder:
+        busy = [[sys.executable, "-c", BUSY]] * 2
+        writing = [sys.executable, "-c", WRITING, f"{folder}/file"]
+        beside = [subprocess.Popen(each) for each in (*busy, writing)]
+        try:
+            yield
+        finally:
+            for process in beside:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def _paths_with_spaces() -> Iterator[tuple[Path, dict[str, str]]]:
+    """A clone of the checkout, and variables, where every path has a space."""
+    with tempfile.TemporaryDirectory(prefix="repeat with spaces ") as folder:
+        checkout, home, temporary = (Path(folder) / n for n in ("a checkout", "a home", "tmp x"))
+        home.mkdir()
+        temporary.mkdir()
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(checkout)], check=True)
+        yield checkout, {"HOME": str(home), "TMPDIR": str(temporary)}
 
 
 def _ignore_interrupts() -> None:
