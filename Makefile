@@ -14,6 +14,9 @@ WEB    := web
 DECK   := src/quarterdeck/fronts/http/deck
 NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
 
+# Where Python keeps no bytecode, every start of it compiles every module again: half of a test run.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv setup clis deck run demo test quick check format types docs bench lock clean
 

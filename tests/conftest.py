@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -22,6 +23,11 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+# Where Python keeps no bytecode, every process that a test starts compiles every module again, and
+# every worker every test: half of a run.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What Node makes of the CLIs that are scripts is kept: each start of one takes half a second less.
 os.environ["NODE_COMPILE_CACHE"] = str(Path(__file__).parents[1] / ".cache" / "node-compile")
