@@ -16,8 +16,8 @@ from quarterdeck.domain.errors import RequestError, UsageError
 from quarterdeck.domain.events import Decided, Event, Sent, SpecChanged, Switched
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.modes import allows_more, resumed_spec
 from quarterdeck.hub.policies import Policies
-from quarterdeck.hub.switches import allows_more, resumed_spec
 from quarterdeck.journal.memory import MemoryJournal
 from support import lines
 from support.bounds import SECONDS

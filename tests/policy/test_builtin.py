@@ -16,7 +16,6 @@ from quarterdeck.policy.builtin import (
     FILES_RULE,
     NAMED_IN_CODE,
     SOURCE,
-    Private,
 )
 from quarterdeck.policy.calls import short_call
 from quarterdeck.policy.decide import Call, Rules, Verdict, decide
@@ -24,6 +23,7 @@ from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import PRESETS, preset
+from quarterdeck.policy.private import Private
 
 DATA = "/home/ada/.local/share/quarterdeck"
 PRIVATE = Private(

@@ -12,8 +12,8 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
-from quarterdeck.cli.deck.client import HubClient
 from quarterdeck.cli.deck.place import living_hub, own_token
+from quarterdeck.cli.deck.policy_client import PolicyClient
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.runner import living_runner
 from support.bounds import SECONDS
@@ -109,11 +109,11 @@ class ServedDeck:
         return done.out.strip()
 
     @property
-    def client(self) -> HubClient:
-        """The API, as the commands of this user see it."""
+    def client(self) -> PolicyClient:
+        """The API, as the commands of this user see it; with what it says of the policy."""
         state = living_hub(self.data)
         assert state is not None
-        return HubClient(state.address, own_token(self.data))
+        return PolicyClient(state.address, own_token(self.data))
 
     async def until(self, session: str, wanted: Callable[[SessionShape], bool]) -> SessionShape:
         """Wait until a session is as wanted; gives it."""

@@ -8,8 +8,9 @@ stand on takes longest: tools of one's own (`quarterdeck.agent.mcp`) and CLIs th
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.agent.agent import Agent
@@ -45,27 +46,23 @@ __all__ = [
     "ask",
 ]
 
-_HOMES = {
-    "Agent": "agent",
-    "Allow": "asks",
-    "AnyAsk": "asks",
-    "Ask": "asks",
-    "Decision": "asks",
-    "Deny": "asks",
-    "Hook": "hooks",
-    "Options": "options",
-    "PlanAsk": "asks",
-    "Query": "query",
-    "QuestionsAsk": "asks",
-    "Reply": "once",
-    "ToolAsk": "asks",
-    "ask": "once",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_later(
+    __name__,
+    {
+        "agent": ("Agent",),
+        "asks": (
+            "Allow",
+            "AnyAsk",
+            "Ask",
+            "Decision",
+            "Deny",
+            "PlanAsk",
+            "QuestionsAsk",
+            "ToolAsk",
+        ),
+        "hooks": ("Hook",),
+        "once": ("Reply", "ask"),
+        "options": ("Options",),
+        "query": ("Query",),
+    },
+)

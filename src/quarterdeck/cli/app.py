@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from copy import copy
 from pathlib import Path
 from typing import Annotated, NoReturn, ParamSpec
 
 import typer
+from typer.main import get_command
 
 from quarterdeck import __version__
 from quarterdeck.cli.agents import FREE, refuse_agents
@@ -34,6 +36,7 @@ from quarterdeck.cli.options import (
     SkipPermissions,
     SystemPrompt,
 )
+from quarterdeck.cli.plain_values import take_plain_values
 
 P = ParamSpec("P")
 
@@ -57,12 +60,26 @@ app.add_typer(_sessions, name="sessions")
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run a command line; gives the exit code. Errors of the library are left to the caller."""
+    command = get_command(_part_for(arguments))
+    take_plain_values(command)
     try:
-        app(list(arguments), prog_name="quarterdeck")
+        command(list(arguments), prog_name="quarterdeck")
     except SystemExit as end:
         # Typer ends this way, always: after a command, after --help, and after a usage error (2).
         return end.code if isinstance(end.code, int) else 0
     return 0
+
+
+def _part_for(arguments: Sequence[str]) -> typer.Typer:
+    """The app with the command that is called and no other: to make them all takes its time."""
+    name = arguments[0] if arguments else None
+    commands = [command for command in app.registered_commands if command.name == name]
+    groups = [group for group in app.registered_groups if group.name == name]
+    if not commands and not groups:
+        return app  # for its help, or to say what was meant
+    part = copy(app)
+    part.registered_commands, part.registered_groups = commands, groups
+    return part
 
 
 def _finish(command: Callable[P, int], *arguments: P.args, **named: P.kwargs) -> NoReturn:

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from rich.text import Text
 
 from quarterdeck.cli.diffs import Diff
-from quarterdeck.cli.text import count, head_lines, plain
+from quarterdeck.cli.text import cost, count, head_lines, plain
 from quarterdeck.wire.base import Malformed, Message, Number, Unknown
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.messages import (
@@ -343,11 +343,6 @@ def outcome(result: Result, cost_usd: float) -> Text:
     if result.permission_denials:
         parts.append(f"{count(len(result.permission_denials), 'call')} denied")
     return line.append(f" · {' · '.join(parts)}", style="dim")
-
-
-def cost(usd: float) -> str:
-    """Money, with as many digits as it needs to be seen."""
-    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
 
 
 def seconds(milliseconds: Number) -> str:

@@ -57,3 +57,17 @@ def marked_lines(text: str, limit: int | None = None) -> tuple[list[str], int]:
 def count(number: int | float, noun: str) -> str:
     """`1 line`, `2 lines`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def cost(usd: float) -> str:
+    """Money, with as many digits as it needs to be seen."""
+    return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
+
+
+def age(milliseconds: float) -> str:
+    """How long ago, for people."""
+    seconds = max(0, int(milliseconds / 1000))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

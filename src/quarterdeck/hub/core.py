@@ -32,11 +32,11 @@ from quarterdeck.hub.answers import Reply
 from quarterdeck.hub.dialled import DIALLED
 from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.live import Live
+from quarterdeck.hub.modes import resumed_spec
 from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.seat import Seat
-from quarterdeck.hub.switches import resumed_spec
 from quarterdeck.journal.base import Journal, Stored
 from quarterdeck.journal.views import SessionView, fold
 from quarterdeck.policy.grants import Grant, narrowest

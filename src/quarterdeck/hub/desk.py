@@ -16,9 +16,9 @@ from quarterdeck.domain.errors import UsageError, WorkLimit
 from quarterdeck.domain.structs import Fact
 from quarterdeck.hub import trials
 from quarterdeck.hub.history import History
+from quarterdeck.hub.modes import DEFAULT, chosen_mode
 from quarterdeck.hub.policies import Policies, PolicyState
 from quarterdeck.hub.seat import Seat
-from quarterdeck.hub.switches import DEFAULT, chosen_mode
 from quarterdeck.hub.trials import PolicyChecked
 from quarterdeck.hub.workers import Turn, Workers
 from quarterdeck.journal.base import Journal

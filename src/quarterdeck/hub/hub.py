@@ -34,11 +34,11 @@ from quarterdeck.hub.elsewhere import Elsewhere
 from quarterdeck.hub.guard import Guard
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.live import Live
+from quarterdeck.hub.modes import resumed_spec
 from quarterdeck.hub.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session
-from quarterdeck.hub.switches import resumed_spec
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.watchdog import Patience
 from quarterdeck.hub.workers import Workers

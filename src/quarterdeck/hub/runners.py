@@ -47,7 +47,7 @@ from quarterdeck.hub.deck import MachineView
 from quarterdeck.hub.errands import Errands
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
-from quarterdeck.policy.builtin import Private
+from quarterdeck.policy.private import Private
 
 log = logging.getLogger(__name__)
 

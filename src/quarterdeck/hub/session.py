@@ -50,14 +50,14 @@ from quarterdeck.hub.edits import Edit, check_edit, edited_call
 from quarterdeck.hub.judge import Judge
 from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.lifetime import SessionLife
-from quarterdeck.hub.run import Run
-from quarterdeck.hub.switches import (
+from quarterdeck.hub.modes import (
     ACCEPT_EDITS,
     DEFAULT,
     chosen_mode,
     resumed_spec,
     with_mode,
 )
+from quarterdeck.hub.run import Run
 from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
 
 log = logging.getLogger(__name__)

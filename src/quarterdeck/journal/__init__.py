@@ -8,18 +8,29 @@ Above it stands the hub; below it only `domain`. It knows nothing of the CLI's p
 
 from __future__ import annotations
 
-from quarterdeck.journal.base import AskRecord, Follower, Journal, Log, Overview
-from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.journal.stored import Passage, Stored
-from quarterdeck.journal.views import (
-    AskView,
-    PromptStage,
-    PromptView,
-    SessionView,
-    fold,
-    fold_all,
-)
+from typing import TYPE_CHECKING
+
+from quarterdeck.later import load_later
+
+if TYPE_CHECKING:
+    from quarterdeck.journal.base import (
+        AskRecord,
+        Follower,
+        Journal,
+        Log,
+        Overview,
+    )
+    from quarterdeck.journal.memory import MemoryJournal
+    from quarterdeck.journal.sqlite import SqliteJournal
+    from quarterdeck.journal.stored import Passage, Stored
+    from quarterdeck.journal.views import (
+        AskView,
+        PromptStage,
+        PromptView,
+        SessionView,
+        fold,
+        fold_all,
+    )
 
 __all__ = [
     "AskRecord",
@@ -38,3 +49,14 @@ __all__ = [
     "fold",
     "fold_all",
 ]
+
+__getattr__ = load_later(
+    __name__,
+    {
+        "base": ("AskRecord", "Follower", "Journal", "Log", "Overview"),
+        "memory": ("MemoryJournal",),
+        "sqlite": ("SqliteJournal",),
+        "stored": ("Passage", "Stored"),
+        "views": ("AskView", "PromptStage", "PromptView", "SessionView", "fold", "fold_all"),
+    },
+)

@@ -9,20 +9,29 @@ CLI over pipes need not wait for two libraries that it does not use.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quarterdeck.links.base import Dropped, Link, Resumed
-from quarterdeck.links.environment import Passed, child_environment, explain_environment
-from quarterdeck.links.flags import SINCE
-from quarterdeck.links.launch import Launch, Spill, require_support, to_argv
-from quarterdeck.links.locate import cli_version, find_claude
-from quarterdeck.links.memory import MemoryLink, MemoryPeer, memory_pair
-from quarterdeck.links.recording import Record, RecordingLink
-from quarterdeck.links.replay import ReplayLink, read_records
-from quarterdeck.links.subprocess import StopSteps, SubprocessLink
+from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
+    from quarterdeck.links.base import Dropped, Link, Resumed
+    from quarterdeck.links.environment import (
+        Passed,
+        child_environment,
+        explain_environment,
+    )
+    from quarterdeck.links.flags import SINCE
+    from quarterdeck.links.launch import (
+        Launch,
+        Spill,
+        require_support,
+        to_argv,
+    )
+    from quarterdeck.links.locate import cli_version, find_claude
+    from quarterdeck.links.memory import MemoryLink, MemoryPeer, memory_pair
+    from quarterdeck.links.recording import Record, RecordingLink
+    from quarterdeck.links.replay import ReplayLink, read_records
+    from quarterdeck.links.subprocess import StopSteps, SubprocessLink
     from quarterdeck.links.websocket import (
         CliEndpoint,
         DialLink,
@@ -63,10 +72,25 @@ __all__ = [
     "to_argv",
 ]
 
-
-if not TYPE_CHECKING:  # else a type checker would believe in any name
-
-    def __getattr__(name: str) -> object:
-        if name in __all__:
-            return getattr(import_module("quarterdeck.links.websocket"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = load_later(
+    __name__,
+    {
+        "base": ("Dropped", "Link", "Resumed"),
+        "environment": ("Passed", "child_environment", "explain_environment"),
+        "flags": ("SINCE",),
+        "launch": ("Launch", "Spill", "require_support", "to_argv"),
+        "locate": ("cli_version", "find_claude"),
+        "memory": ("MemoryLink", "MemoryPeer", "memory_pair"),
+        "recording": ("Record", "RecordingLink"),
+        "replay": ("ReplayLink", "read_records"),
+        "subprocess": ("StopSteps", "SubprocessLink"),
+        "websocket": (
+            "CliEndpoint",
+            "DialLink",
+            "Door",
+            "Redial",
+            "WebSocketLink",
+            "serve_endpoint",
+        ),
+    },
+)

@@ -24,6 +24,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Fact
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
+from quarterdeck.policy.private import Private
 from quarterdeck.policy.shell import EffectKind, Part, Target, Word, locate
 from quarterdeck.policy.shell.lists import names
 
@@ -76,17 +77,6 @@ DEEPEST = 16
 LONGEST_PATH = 4096
 MOST_WORDS = 256
 """So many words of a command are looked at as paths; a longer command is one that nobody reads."""
-
-
-class Private(Fact):
-    """What belongs to the hub on the machine of a session, as absolute paths."""
-
-    folders: tuple[str, ...] = ()
-    """Closed to every access, with all that is in them."""
-    open: tuple[str, ...] = ()
-    """Folders in those where agents work: git worktrees."""
-    fixed: tuple[str, ...] = ()
-    """Files that may be read, but not changed: the policy and the configuration in force."""
 
 
 class Touch(StrEnum):

@@ -19,11 +19,12 @@ from msgspec.structs import replace
 from quarterdeck.domain.structs import ABSENT, Fact
 from quarterdeck.policy.asking import Asking, together
 from quarterdeck.policy.behavior import Behavior
-from quarterdeck.policy.builtin import SOURCE, Found, Private, Touch, look
+from quarterdeck.policy.builtin import SOURCE, Found, Touch, look
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
 from quarterdeck.policy.parity import Outcome, Placed, names_exactly
 from quarterdeck.policy.policy import STRICTNESS, Policy
+from quarterdeck.policy.private import Private
 from quarterdeck.policy.rewrite import CannotRewrite, Edited, rewritten
 from quarterdeck.policy.rules import FAMILY, Hit, Rule, Verb
 

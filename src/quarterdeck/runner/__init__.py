@@ -7,10 +7,15 @@ starts one as a process of its own.
 
 from __future__ import annotations
 
-from quarterdeck.runner.home import RunnerState, living_runner
-from quarterdeck.runner.limits import Bounds, Limits, Times
-from quarterdeck.runner.runner import Runner
-from quarterdeck.runner.spawn import spawn_runner
+from typing import TYPE_CHECKING
+
+from quarterdeck.later import load_later
+
+if TYPE_CHECKING:
+    from quarterdeck.runner.home import RunnerState, living_runner
+    from quarterdeck.runner.limits import Bounds, Limits, Times
+    from quarterdeck.runner.runner import Runner
+    from quarterdeck.runner.spawn import spawn_runner
 
 __all__ = [
     "Bounds",
@@ -21,3 +26,13 @@ __all__ = [
     "living_runner",
     "spawn_runner",
 ]
+
+__getattr__ = load_later(
+    __name__,
+    {
+        "home": ("RunnerState", "living_runner"),
+        "limits": ("Bounds", "Limits", "Times"),
+        "runner": ("Runner",),
+        "spawn": ("spawn_runner",),
+    },
+)

@@ -8,14 +8,27 @@ The names are loaded when they are first used: a runner cuts lines with `framing
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from quarterdeck.later import load_later
+
 if TYPE_CHECKING:
-    from quarterdeck.wire.base import Malformed, Message, OpenEnum, Unknown, UnknownPart
+    from quarterdeck.wire.base import (
+        Malformed,
+        Message,
+        OpenEnum,
+        Unknown,
+        UnknownPart,
+    )
     from quarterdeck.wire.codec import encode, from_cli, to_cli
     from quarterdeck.wire.framing import LineReader
-    from quarterdeck.wire.messages import Assistant, FromCli, Result, StreamEvent, User
+    from quarterdeck.wire.messages import (
+        Assistant,
+        FromCli,
+        Result,
+        StreamEvent,
+        User,
+    )
     from quarterdeck.wire.outbound import Prompt
     from quarterdeck.wire.peer import Peer
     from quarterdeck.wire.states import State
@@ -44,32 +57,17 @@ __all__ = [
     "to_cli",
 ]
 
-_HOMES = {
-    "Assistant": "messages",
-    "FromCli": "messages",
-    "Init": "system",
-    "LineReader": "framing",
-    "Malformed": "base",
-    "Message": "base",
-    "OpenEnum": "base",
-    "Peer": "peer",
-    "Prompt": "outbound",
-    "Result": "messages",
-    "State": "states",
-    "StreamEvent": "messages",
-    "Unknown": "base",
-    "UnknownPart": "base",
-    "User": "messages",
-    "Version": "versions",
-    "encode": "codec",
-    "from_cli": "codec",
-    "to_cli": "codec",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_later(
+    __name__,
+    {
+        "base": ("Malformed", "Message", "OpenEnum", "Unknown", "UnknownPart"),
+        "codec": ("encode", "from_cli", "to_cli"),
+        "framing": ("LineReader",),
+        "messages": ("Assistant", "FromCli", "Result", "StreamEvent", "User"),
+        "outbound": ("Prompt",),
+        "peer": ("Peer",),
+        "states": ("State",),
+        "system": ("Init",),
+        "versions": ("Version",),
+    },
+)

@@ -15,11 +15,10 @@ from rich.text import Text
 
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.deck.output import print_json
-from quarterdeck.cli.deck.sessions import age
 from quarterdeck.cli.deck.spec import file_or_json
 from quarterdeck.cli.deck.target import Target, connect, find_ask, find_session
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.text import marked_lines
+from quarterdeck.cli.text import age, marked_lines
 from quarterdeck.domain.commands import (
     AllowAnswer,
     Answer,

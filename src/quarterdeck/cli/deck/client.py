@@ -1,8 +1,8 @@
 """A typed client of the hub's API, blocking, with nothing but the standard library.
 
 Owns the way from a call to a request and from an answer to the same types that the hub uses; a
-problem document becomes a `HubRefused`. The stream is `stream`'s. It knows no terminal: any program
-can use it.
+problem document becomes a `HubRefused`. The stream is `stream`'s, what is asked about the policy is
+`policy_client`'s, the past is `past`'s. It knows no terminal: any program can use it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,6 @@ from quarterdeck.domain.commands import Answer, Outcome
 from quarterdeck.domain.errands import Changes, Settled
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.http.policy import (
-    CallQuestion,
-    NewPolicyGrant,
-    PolicyGrants,
-    PolicyTrial,
-    SuggestionList,
-)
 from quarterdeck.fronts.http.problems import Problem
 from quarterdeck.fronts.http.shapes import (
     AskAnswer,
@@ -42,16 +35,10 @@ from quarterdeck.fronts.http.shapes import (
     SessionPage,
     SessionShape,
 )
-from quarterdeck.fronts.http.worktrees import ProjectList, ProjectShape, WorktreeAction
+from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, WorktreeAction
 from quarterdeck.hub.deck import MachineView
-from quarterdeck.hub.desk import PolicyView
-from quarterdeck.journal.chain import Checked
 from quarterdeck.journal.usage import UsageReport
 from quarterdeck.journal.views import AskView
-from quarterdeck.policy.explain import Explanation
-from quarterdeck.policy.grants import Grant
-from quarterdeck.policy.replay import Replay
-from quarterdeck.policy.suggest import Suggestion
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to go by itself."""
@@ -188,41 +175,6 @@ class HubClient:
             )
             yield from page.events
             after = page.next
-
-    # --- policy --------------------------------------------------------------------------------
-
-    def policy(self) -> PolicyView:
-        """What is in force."""
-        return self._get("/api/policy", PolicyView)
-
-    def explain(self, question: CallQuestion) -> Explanation:
-        """What becomes of a call, and why."""
-        return self._send("POST", "/api/policy/explain", Explanation, question)
-
-    def replay(self, trial: PolicyTrial) -> Replay:
-        """What a policy would have done with the calls of the past."""
-        return self._send("POST", "/api/policy/replay", Replay, trial)
-
-    def suggestions(self, since: int, least: int) -> tuple[Suggestion, ...]:
-        """Rules that people's answers support."""
-        query = {"since": str(since), "least": str(least)}
-        return self._get("/api/policy/suggestions", SuggestionList, query).suggestions
-
-    def policy_grants(self) -> tuple[Grant, ...]:
-        """What people have granted, oldest first."""
-        return self._get("/api/policy/grants", PolicyGrants).grants
-
-    def grant(self, new: NewPolicyGrant) -> Grant:
-        """Allow something without a question."""
-        return self._send("POST", "/api/policy/grants", Grant, new)
-
-    def revoke(self, grant: str) -> Grant:
-        """Take a grant back."""
-        return self._send("DELETE", f"/api/policy/grants/{quote(grant, safe='')}", Grant)
-
-    def verify_audit(self, head: str | None = None) -> Checked:
-        """Check that nobody has changed the audit log."""
-        return self._get("/api/audit/verify", Checked, {"head": head} if head else {})
 
     # --- about the hub -------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.tee import write_all
 from quarterdeck.cli.text import count
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.http.history import NewImport, NewRetention
+from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention
 from quarterdeck.hub.importing import ImportedSession, ImportOutcome
 from quarterdeck.wire.tools import one_line
 

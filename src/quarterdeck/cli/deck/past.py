@@ -14,7 +14,7 @@ from msgspec import UNSET
 from quarterdeck.cli.deck.client import HubClient, HubRefused, problem_in
 from quarterdeck.cli.deck.target import Target, connect
 from quarterdeck.domain.errors import LinkRefused
-from quarterdeck.fronts.http.history import NewImport, NewRetention, RetentionReport
+from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention, RetentionReport
 from quarterdeck.hub.importing import ImportReport
 from quarterdeck.journal.search import Hit, Hits, Search
 

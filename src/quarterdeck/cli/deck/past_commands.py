@@ -157,7 +157,7 @@ def _register_keeping(app: typer.Typer, finish: Callable[..., Any]) -> None:
         """
         from quarterdeck.cli.deck.files import run_retention
         from quarterdeck.cli.deck.target import Target
-        from quarterdeck.fronts.http.history import NewRetention
+        from quarterdeck.fronts.http.history_shapes import NewRetention
 
         wanted = NewRetention(
             days=days, megabytes=megabytes, archived_only=archived_only, dry_run=not delete

@@ -29,7 +29,7 @@ from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
 from quarterdeck.links.locks import lock_file
 from quarterdeck.links.processes import ProcessId, living
-from quarterdeck.policy.builtin import Private
+from quarterdeck.policy.private import Private
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
@@ -116,16 +116,17 @@ def own_token(home: Path) -> str:
     Raises `AgentRefused` in an agent's process: it is a person's.
     """
     refuse_agents("the token of this machine's commands")
-    from quarterdeck.fronts.http import Access, Role
+    from quarterdeck.fronts.http.roles import Role
+    from quarterdeck.fronts.http.tokens import Kind, TokenFile
 
-    access = Access(home)
+    tokens = TokenFile(home)
     file = home / CLI_TOKEN
     if file.exists():
         token = file.read_text().strip()
         # A token says its grant: qd_GRANT_SECRET.
-        if any(f"_{grant.id}_" in token for grant in access.grants()):
+        if any(f"_{grant.id}_" in token for grant in tokens.grants()):
             return token
-    token = access.make_token(_who(), Role.OWNER)
+    token = tokens.make(_who(), Role.OWNER, Kind.TOKEN)
     write_private(file, token.encode())
     return token
 

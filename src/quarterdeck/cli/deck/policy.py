@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from quarterdeck.cli import console as consoles
-from quarterdeck.cli.deck.client import HubClient
 from quarterdeck.cli.deck.output import print_json, print_line
+from quarterdeck.cli.deck.policy_client import policy_of
 from quarterdeck.cli.deck.story import moment
-from quarterdeck.cli.deck.target import Target, connect, find_session
+from quarterdeck.cli.deck.target import Target, find_session
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.text import count, plain
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.http.policy import (
+from quarterdeck.fronts.http.policy_shapes import (
     CallQuestion,
     NewPolicyGrant,
     PolicyTrial,
@@ -89,7 +89,7 @@ def run_explain(
     if file is not None:
         explanation = _by_file(question, file)
     else:
-        client = connect(target)
+        client = policy_of(target)
         if question.session is not None:
             question = replace(question, session=find_session(client, question.session))
         explanation = client.explain(question)
@@ -169,7 +169,7 @@ def run_replay(
     file: Path, since: str, session: str | None, target: Target, *, json_output: bool
 ) -> int:
     """Show what a policy would have done otherwise."""
-    client = connect(target)
+    client = policy_of(target)
     id_ = find_session(client, session) if session else None
     result = client.replay(PolicyTrial(text=read_file(file), since=_since(since), session=id_))
     if json_output:
@@ -197,7 +197,7 @@ def run_replay(
 
 def run_suggest(since: str, least: int, target: Target, *, json_output: bool) -> int:
     """Show what people's answers suggest."""
-    found = connect(target).suggestions(_since(since), least)
+    found = policy_of(target).suggestions(_since(since), least)
     if json_output:
         print_json(found)
         return Exit.SUCCESS
@@ -223,7 +223,7 @@ def run_suggest(since: str, least: int, target: Target, *, json_output: bool) ->
 
 def run_show(target: Target, *, json_output: bool) -> int:
     """Show what is in force."""
-    view = connect(target).policy()
+    view = policy_of(target).policy()
     wrong = any(state.flaws for state in view.files) or view.grants_flaw is not None
     if json_output:
         print_json([view])
@@ -282,7 +282,7 @@ def run_import(files: list[Path]) -> int:
 
 def run_grants(target: Target, *, json_output: bool) -> int:
     """List the grants."""
-    grants = connect(target).policy_grants()
+    grants = policy_of(target).policy_grants()
     if json_output:
         print_json(grants)
         return Exit.SUCCESS
@@ -314,13 +314,13 @@ def run_grant(
         directory=str(directory.absolute()) if directory is not None else None,
         project=project,
     )
-    _say(connect(target).grant(new).id)
+    _say(policy_of(target).grant(new).id)
     return Exit.SUCCESS
 
 
 def run_revoke(grant: str, target: Target) -> int:
     """Take a grant back. Its id may be cut short."""
-    client = connect(target)
+    client = policy_of(target)
     ids = [known.id for known in client.policy_grants() if known.id.startswith(grant)]
     if grant and len(ids) > 1:
         raise UsageError(f"{grant!r} may be {len(ids)} different grants")
@@ -333,7 +333,7 @@ def run_revoke(grant: str, target: Target) -> int:
 
 def run_verify(head: str | None, target: Target, *, json_output: bool) -> int:
     """Check the audit log's chain."""
-    client: HubClient = connect(target)
+    client = policy_of(target)
     result = client.verify_audit(head)
     if json_output:
         print_json([result])

@@ -71,7 +71,7 @@ def _register_trying(policy: typer.Typer, finish: Callable[..., Any]) -> None:
         """Say what becomes of a call: which rules hit which part, and which decided."""
         from quarterdeck.cli.deck.policy import run_explain
         from quarterdeck.cli.deck.target import Target
-        from quarterdeck.fronts.http.policy import CallQuestion
+        from quarterdeck.fronts.http.policy_shapes import CallQuestion
 
         question = CallQuestion(
             tool=tool,

@@ -7,35 +7,23 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
-from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.deck.client import HubClient
 from quarterdeck.cli.deck.output import print_json, print_line
 from quarterdeck.cli.deck.spec import checked, read_prompt
-from quarterdeck.cli.deck.target import Target, connect, find_session, short_ids
+from quarterdeck.cli.deck.target import Target, connect, find_session
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.render import cost
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.fronts.http.shapes import (
     NewFork,
     NewPrompt,
     NewSession,
     SessionChanges,
-    SessionShape,
 )
-from quarterdeck.wire.tools import one_line
 
 STOP_SECONDS = 20.0
-STATE_STYLES = {
-    SessionState.WAITING: "bold yellow",
-    SessionState.WORKING: "green",
-    SessionState.ENDED: "dim",
-    SessionState.DISCONNECTED: "red",
-    SessionState.RETRYING: "red",
-}
 
 
 def run_new(
@@ -82,44 +70,10 @@ def run_ps(
     if json_output:
         print_json(shapes)
         return Exit.SUCCESS
-    if not shapes:
-        consoles.stderr().print(Text("no sessions"))
-    _print_table(shapes)
+    from quarterdeck.cli.deck.listing import print_sessions  # most commands print no table
+
+    print_sessions(shapes)
     return Exit.SUCCESS
-
-
-def _print_table(shapes: list[SessionShape]) -> None:
-    console = consoles.stdout()
-    ids = short_ids(shapes)
-    width = max(map(len, ids.values()), default=0)
-    now = time.time() * 1000
-    for shape in shapes:
-        state = shape.state.value + (" (put away)" if shape.archived else "")
-        line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
-        line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
-        line.append(f"  {cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
-        line.append(f"  {one_line(shape.name, 60)}" if shape.name else "")
-        where = shape.directory or shape.spec.directory
-        machine = f"{shape.machine}:" if shape.machine else ""
-        line.append(f"  {one_line(machine + where, 200)}", "dim")
-        if shape.state is SessionState.ENDED and shape.detail:
-            line.append(f"  {one_line(shape.detail, 100)}", "dim")
-        if shape.budgets:
-            line.append("  budget used up", "red")
-        for alarm in shape.alarms:
-            line.append(f"  {one_line(alarm.text, 100)}", "red")
-        if console.is_terminal:
-            line.truncate(console.width, overflow="ellipsis")
-        console.print(line, soft_wrap=True)
-
-
-def age(milliseconds: float) -> str:
-    """How long ago, for people."""
-    seconds = max(0, int(milliseconds / 1000))
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
 
 
 # --- the small ones --------------------------------------------------------------------------

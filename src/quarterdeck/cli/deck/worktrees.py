@@ -10,7 +10,7 @@ from quarterdeck.cli.deck.target import Target, connect, find_session
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.text import count, plain
 from quarterdeck.domain.errands import Changes, TreeAction
-from quarterdeck.fronts.http.worktrees import WorktreeAction
+from quarterdeck.fronts.http.worktree_shapes import WorktreeAction
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

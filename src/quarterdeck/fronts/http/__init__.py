@@ -10,20 +10,20 @@ needs the shapes of its answers, and not the third of a second that the framewor
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quarterdeck.fronts.http.access import Access, login_link
-from quarterdeck.fronts.http.home import data_home
-from quarterdeck.fronts.http.measuring import Requests
-from quarterdeck.fronts.http.pages import built_deck
-from quarterdeck.fronts.http.places import Places
-from quarterdeck.fronts.http.roles import Person, Right, Role
-from quarterdeck.fronts.http.serve import Listen, serve
+from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
+    from quarterdeck.fronts.http.access import Access, login_link
     from quarterdeck.fronts.http.app import make_app
     from quarterdeck.fronts.http.connection import Pace
+    from quarterdeck.fronts.http.home import data_home
+    from quarterdeck.fronts.http.measuring import Requests
+    from quarterdeck.fronts.http.pages import built_deck
+    from quarterdeck.fronts.http.places import Places
+    from quarterdeck.fronts.http.roles import Person, Right, Role
+    from quarterdeck.fronts.http.server import Listen, serve
 
 __all__ = [
     "Access",
@@ -41,10 +41,17 @@ __all__ = [
     "serve",
 ]
 
-_LATER = {"make_app": "app", "Pace": "connection"}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = load_later(
+    __name__,
+    {
+        "access": ("Access", "login_link"),
+        "app": ("make_app",),
+        "connection": ("Pace",),
+        "home": ("data_home",),
+        "measuring": ("Requests",),
+        "pages": ("built_deck",),
+        "places": ("Places",),
+        "roles": ("Person", "Right", "Role"),
+        "server": ("Listen", "serve"),
+    },
+)

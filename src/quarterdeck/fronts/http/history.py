@@ -10,21 +10,19 @@ from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter, SkipValidation
 from litestar.response import Stream
-from msgspec import Meta
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.asking import Asking, Hub, SessionId, body_of
 from quarterdeck.fronts.http.events import envelope
+from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention, RetentionReport
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, told
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Right
-from quarterdeck.fronts.http.shapes import Body
 from quarterdeck.hub.deck import Deck
 from quarterdeck.hub.export import Form
 from quarterdeck.hub.importing import ImportReport
 from quarterdeck.hub.past import Past
-from quarterdeck.journal.retention import Leaving, Plan, Retention
+from quarterdeck.journal.retention import Plan, Retention
 from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
 
 MEGABYTE = 1024 * 1024
@@ -40,37 +38,6 @@ _ENDINGS = {"markdown": "md", "html": "html", "json": "ndjson"}
 Behind = NamedDependency[SkipValidation[Past | None]]
 Word = Annotated[str | None, QueryParameter(max_length=1000)]
 Time = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="In ms since 1970")]
-
-
-class NewImport(Body):
-    """Take in sessions that the CLI left on the disk of the hub's machine."""
-
-    directory: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
-    """Only those of the project in this folder."""
-    sessions: tuple[Annotated[str, Meta(max_length=64)], ...] = ()
-    """Only these, by the CLI's own ids."""
-    dry_run: bool = False
-
-
-class NewRetention(Body):
-    """Delete what is old. What is left out is no limit; all left out: the rule of the hub holds."""
-
-    days: Annotated[float, Meta(gt=0, le=100_000)] | None = None
-    megabytes: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
-    archived_only: bool = False
-    dry_run: bool = True
-    """Only tell what would go. It must be false for anything to be deleted."""
-
-
-class RetentionReport(Fact, omit_defaults=False):
-    """What went, or (`dry_run`) would go."""
-
-    dry_run: bool
-    leaving: tuple[Leaving, ...]
-    freed_bytes: int
-    sessions: int
-    """All sessions there are, before anything goes, and their bytes."""
-    bytes: int
 
 
 @get("/search", opt=told(READ_ERRORS))

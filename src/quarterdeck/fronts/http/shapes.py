@@ -17,7 +17,7 @@ from quarterdeck.domain.structs import ABSENT, Fact
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.fronts.http.roles import Right, Role
 from quarterdeck.hub.deck import MachineView
-from quarterdeck.hub.switches import chosen_mode
+from quarterdeck.hub.modes import chosen_mode
 from quarterdeck.journal.views import AskView, PromptView, SessionView
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]

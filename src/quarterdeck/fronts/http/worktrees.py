@@ -8,48 +8,22 @@ import msgspec
 from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter, SkipValidation
-from msgspec import Meta
 
-from quarterdeck.domain.errands import Changes, Folders, Settled, TreeAction
+from quarterdeck.domain.errands import Changes, Folders, Settled
 from quarterdeck.domain.projects import Project
-from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.asking import Asking, SessionId, body_of
 from quarterdeck.fronts.http.masking import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, told
 from quarterdeck.fronts.http.roles import Right
-from quarterdeck.fronts.http.shapes import Body
+from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, WorktreeAction
 from quarterdeck.hub.worktrees import TEXT_LIMIT, Workshop
 
 Shop = NamedDependency[SkipValidation[Workshop]]
-Branch = Annotated[str, Meta(min_length=1, max_length=250)]
 ERRAND_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
 
 MachineName = Annotated[
     str, PathParameter(description="A machine's name", max_length=128, min_length=1)
 ]
-
-
-class WorktreeAction(Body):
-    """What is to become of a session's worktree."""
-
-    action: TreeAction
-    into: Branch | None = None
-    """Merge into this branch and not into the one that the worktree was made from."""
-    message: Annotated[str, Meta(min_length=1, max_length=100_000)] | None = None
-    """Merge: commit with this message first what is not committed."""
-
-
-class ProjectShape(Fact, omit_defaults=False):
-    """A project. The values of its environment are masked."""
-
-    name: str
-    defaults: Project
-
-
-class ProjectList(Fact, omit_defaults=False):
-    """The projects, by name."""
-
-    projects: tuple[ProjectShape, ...]
 
 
 @get("/projects", opt=told(READ_ERRORS))

@@ -5,8 +5,9 @@ The names are loaded when they are first used: who only dials need not wait for 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.links.websocket.accept import CliEndpoint, Door
@@ -16,19 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CliEndpoint", "DialLink", "Door", "Redial", "WebSocketLink", "serve_endpoint"]
 
-_HOMES = {
-    "CliEndpoint": "accept",
-    "DialLink": "dial",
-    "Door": "accept",
-    "Redial": "dial",
-    "WebSocketLink": "link",
-    "serve_endpoint": "serve",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = load_later(
+    __name__,
+    {
+        "accept": ("CliEndpoint", "Door"),
+        "dial": ("DialLink", "Redial"),
+        "link": ("WebSocketLink",),
+        "serve": ("serve_endpoint",),
+    },
+)
