@@ -12,7 +12,6 @@ no I/O.
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 import time
@@ -35,6 +34,7 @@ from quarterdeck.policy.presets import PRESETS, preset
 from quarterdeck.policy.private import Private
 from quarterdeck.policy.specifiers import RuleError, parse_rule
 from quarterdeck.policy.toml import LIMIT, Flaw
+from quarterdeck.runtime.files import replace_file
 
 log = logging.getLogger(__name__)
 
@@ -264,7 +264,7 @@ class Policies:
     def _keep(self, path: Path) -> None:
         """Keep a good text for the day when the file is wrong. It holds also without this."""
         try:
-            _write(_kept_path(path), path.read_bytes())
+            replace_file(_kept_path(path), path.read_bytes())
         except OSError as error:
             log.warning("the last good text of %s cannot be kept: %s", path, error)
 
@@ -304,7 +304,7 @@ class Policies:
                 raise UsageError(f"grants: {self._grants_flaw}")
             if self._folder is not None:
                 try:
-                    _write(self._folder / GRANTS, msgspec.json.encode(grants))
+                    replace_file(self._folder / GRANTS, msgspec.json.encode(grants))
                 except OSError as error:
                     raise UsageError(f"grants: they cannot be written: {error}") from error
             self._grants, self._granted = grants, policy_of(grants)
@@ -341,18 +341,3 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     except OSError:
         return (0, 0, 0)
     return (found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file, whole or not at all, for its user alone."""
-    other = path.with_name(f"{path.name}.{os.getpid()}.new")
-    file = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        other.replace(path)
-    except BaseException:
-        other.unlink(missing_ok=True)
-        raise

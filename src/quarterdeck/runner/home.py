@@ -23,6 +23,7 @@ import msgspec
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Fact
 from quarterdeck.links.locks import lock_file
+from quarterdeck.runtime.files import replace_file
 
 LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
 _FACTS = "run.json"
@@ -78,7 +79,7 @@ class Home:
 
     def write_state(self, state: RunnerState) -> None:
         """Say who lives here."""
-        _replace(self.path / STATE, msgspec.json.encode(state))
+        replace_file(self.path / STATE, msgspec.json.encode(state))
 
     def folder_of(self, run: str) -> Path:
         """Where a run's facts and spool are."""
@@ -86,7 +87,7 @@ class Home:
 
     def write_facts(self, facts: RunFacts) -> None:
         """Remember a run, before its process is started and again when it has a number."""
-        _replace(self.folder_of(facts.run) / _FACTS, msgspec.json.encode(facts))
+        replace_file(self.folder_of(facts.run) / _FACTS, msgspec.json.encode(facts))
 
     def runs_left(self) -> list[RunFacts]:
         """The runs that an earlier runner left."""
@@ -115,14 +116,3 @@ def living_runner(home: Path) -> RunnerState | None:
         return None  # it has only just moved in
     finally:
         os.close(file)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a whole file, or leave the old one."""
-    half = path.with_suffix(".half")
-    file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        os.write(file, data)
-    finally:
-        os.close(file)
-    half.replace(path)

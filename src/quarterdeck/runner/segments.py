@@ -18,6 +18,8 @@ from pathlib import Path
 from struct import Struct as Layout
 from typing import NamedTuple
 
+from quarterdeck.runtime.files import replace_file
+
 _HEAD = Layout(">cQI")
 
 PRIVATE = 0o600
@@ -96,16 +98,7 @@ class Segment:
     def rewrite(self, records: Sequence[Record]) -> None:
         """Put these in place of what is there, at once. Raises `OSError` and changes nothing."""
         self.close()
-        half = self.path.with_suffix(".half")
-        file = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
-        try:
-            _write(file, _encode(records))
-            half.replace(self.path)
-        except OSError:
-            half.unlink(missing_ok=True)
-            raise
-        finally:
-            os.close(file)
+        replace_file(self.path, _encode(records), durable=False)
         self.last = self.size = self.transient = 0
         self._count(records)
 

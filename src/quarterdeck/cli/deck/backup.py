@@ -24,7 +24,6 @@ from quarterdeck.cli.deck.place import (
     SEARCH,
     agents_in,
     hub_lock,
-    write_private,
 )
 from quarterdeck.cli.deck.story import moment
 from quarterdeck.cli.exits import Exit
@@ -33,6 +32,7 @@ from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.http.home import data_home
 from quarterdeck.hub.policies import NAMED as POLICIES
 from quarterdeck.journal.sqlite.backup import BackupInfo, back_up, check, restore
+from quarterdeck.runtime.files import replace_file
 
 KEPT = re.compile(
     r"access\.json|cli\.secret|webhook\.secret|grants\.json|policy\.toml"
@@ -96,7 +96,7 @@ def _put_back(path: Path, data: bytes, *, wanted: bool) -> None:
     """What is there stays: whoever got access since the backup keeps it, and so for the rest."""
     if wanted and not path.exists():
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        write_private(path, data)
+        replace_file(path, data)
 
 
 def _told(info: BackupInfo) -> str:

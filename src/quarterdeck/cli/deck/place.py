@@ -30,6 +30,7 @@ from quarterdeck.domain.structs import Fact
 from quarterdeck.links.locks import lock_file
 from quarterdeck.links.processes import ProcessId, living
 from quarterdeck.policy.private import Private
+from quarterdeck.runtime.files import replace_file
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
@@ -127,7 +128,7 @@ def own_token(home: Path) -> str:
         if any(f"_{grant.id}_" in token for grant in tokens.grants()):
             return token
     token = tokens.make(_who(), Role.OWNER, Kind.TOKEN)
-    write_private(file, token.encode())
+    replace_file(file, token.encode())
     return token
 
 
@@ -138,13 +139,3 @@ def _who() -> str:
     except (OSError, KeyError):
         return "terminal"
     return name[:40] if name.isprintable() and name.strip() else "terminal"
-
-
-def write_private(file: Path, data: bytes) -> None:
-    """Write a file that only its user can read, all of it or nothing."""
-    fresh = file.with_name(f"{file.name}.{os.getpid()}.new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(data)
-    fresh.replace(file)

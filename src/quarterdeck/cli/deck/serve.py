@@ -34,7 +34,6 @@ from quarterdeck.cli.deck.place import (
     agents_in,
     hub_lock,
     private_in,
-    write_private,
 )
 from quarterdeck.cli.deck.reloading import keep_reloading
 from quarterdeck.cli.deck.stop import end_runner
@@ -64,6 +63,7 @@ from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.runner import living_runner, spawn_runner
 from quarterdeck.runner.home import LOG
+from quarterdeck.runtime.files import replace_file
 
 RUNNER_SECONDS = 30.0
 """A runner first ends what an earlier one left behind."""
@@ -193,7 +193,7 @@ async def running_deck(home: Path, serving: Serving) -> AsyncIterator[Deck]:
                 address = _from_here(bound, serving)
                 token = runner_token(home, access)
                 state = HubState(pid=os.getpid(), address=address, version=__version__)
-                write_private(home / HUB_FILE, msgspec.json.encode(state))
+                replace_file(home / HUB_FILE, msgspec.json.encode(state))
                 deck = Deck(home=home, hub=hub, access=access, address=address, take=take)
                 start = partial(_have_runner, home, address, token, serving)
                 runner = kept_runner(home / RUNNER, start) if serving.runner else nullcontext()
@@ -217,7 +217,7 @@ def cli_secret(home: Path) -> bytes:
     """What the tokens of CLIs that dial are made of; made when it is not there."""
     file = home / CLI_SECRET
     if not file.exists():
-        write_private(file, os.urandom(32))
+        replace_file(file, os.urandom(32))
     return file.read_bytes()
 
 
@@ -281,7 +281,7 @@ def runner_token(home: Path, access: Access) -> Path:
     """The file with the local runner's token, made when it is not there."""
     file = home / RUNNER_TOKEN
     if not file.exists() or access.runner_named(file.read_text().strip()) is None:
-        write_private(file, access.make_token(LOCAL, Role.RUNNER).encode())
+        replace_file(file, access.make_token(LOCAL, Role.RUNNER).encode())
     return file
 
 

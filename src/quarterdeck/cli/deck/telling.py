@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from quarterdeck.cli.deck.place import write_private
 from quarterdeck.config import Settings
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http import Access, Requests
@@ -20,6 +19,7 @@ from quarterdeck.fronts.push import Push
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.runtime.files import replace_file
 
 WEBHOOK_SECRET = "webhook.secret"  # noqa: S105 - the name of a file
 NO_CONTACT = "mailto:nobody@example.org"
@@ -71,7 +71,7 @@ def have_secret(home: Path) -> Path:
     """The file with the secret of webhooks that have no other; made when it is not there."""
     file = home / WEBHOOK_SECRET
     if not file.exists():
-        write_private(file, new_secret().encode() + b"\n")
+        replace_file(file, new_secret().encode() + b"\n")
     return file
 
 

@@ -26,6 +26,7 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.home import make_private
 from quarterdeck.fronts.http.roles import Person, Role
+from quarterdeck.runtime.files import replace_file
 
 logger = logging.getLogger(__name__)
 
@@ -229,14 +230,7 @@ class TokenFile:
             install=old.install,
             grants=tuple(grant for grant in kept if grant.id not in surplus),
         )
-        scratch = self._path.with_suffix(".new")
-        scratch.unlink(missing_ok=True)
-        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(contents), indent=2))
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(self._path)
+        replace_file(self._path, msgspec.json.format(msgspec.json.encode(contents), indent=2))
         self._stamp = self._stat()
         self._contents = contents
 

@@ -8,7 +8,6 @@ beginning, and none is exported twice; after a crash the last second's may be, w
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -28,6 +27,7 @@ from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
 from quarterdeck.hub.deck import Deck
 from quarterdeck.journal.stored import Stored
 from quarterdeck.links.beside import tasks_beside
+from quarterdeck.runtime.files import replace_file
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -170,12 +170,8 @@ class Tracing:
 
     def _save(self) -> None:
         """Write down how far we are: a hundred bytes, at most once a second."""
-        scratch = self._file.with_suffix(".new")
         try:
-            file = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(file, "wb") as writing:
-                writing.write(msgspec.json.encode(self._place))
-            scratch.replace(self._file)
+            replace_file(self._file, msgspec.json.encode(self._place), durable=False)
         except OSError as error:
             log.error("telemetry: %s: %s", self._file, error.strerror)
         self._saved = time.monotonic()

@@ -8,7 +8,6 @@ when it is needed, which takes a tenth of a second: most hubs have no subscripti
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.domain.structs import Fact
+from quarterdeck.runtime.files import replace_file
 
 if TYPE_CHECKING:
     from quarterdeck.fronts.push.sealing import HubKey
@@ -103,7 +103,7 @@ class Kept:
 
     def _write(self, subscriptions: tuple[Subscription, ...]) -> None:
         data = msgspec.json.format(msgspec.json.encode(subscriptions), indent=2)
-        _write_private(self._folder / SUBSCRIPTIONS_FILE, data)
+        replace_file(self._folder / SUBSCRIPTIONS_FILE, data)
         self._subscriptions = subscriptions
 
     def _read(self) -> tuple[Subscription, ...]:
@@ -130,7 +130,7 @@ class Kept:
         except (ValueError, TypeError) as error:  # the second: one that has a password
             _put_aside(file, error)
         made = HubKey.new()
-        _write_private(file, made)
+        replace_file(file, made)
         return HubKey(made)
 
     def _check(self, new: Subscription) -> None:
@@ -157,15 +157,3 @@ def _put_aside(file: Path, error: Exception) -> None:
     aside = file.with_name(file.name + ".damaged")
     log.error("%s is damaged (%s) and put aside as %s", file, error, aside.name)
     file.replace(aside)
-
-
-def _write_private(file: Path, data: bytes) -> None:
-    """Write a file that only its user can read, all of it or nothing."""
-    fresh = file.with_name(file.name + ".new")
-    fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(out.fileno())
-    fresh.replace(file)

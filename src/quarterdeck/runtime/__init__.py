@@ -1,0 +1,1 @@
+"""The operating system: files. Knows nothing of agents, sessions or the protocol."""
