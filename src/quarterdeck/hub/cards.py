@@ -21,6 +21,7 @@ from quarterdeck.policy.decide import Behavior
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolUseBlock
 from quarterdeck.wire.messages import Assistant
+from quarterdeck.wire.rawjson import EMPTY, members, same_json
 from quarterdeck.wire.requests import CanUseTool, Elicitation
 from quarterdeck.wire.tools import describe, one_line, parse_plan
 
@@ -64,8 +65,18 @@ class Cards:
         self._unmasked = {id_: raw for id_, raw in self._unmasked.items() if id_ in still}
         self._open = {id_: ask for id_, ask in self._open.items() if id_ in still}
 
-    def tool(self, request_id: str, request: CanUseTool, plan: str | None = None) -> AskOpened:
-        """The card for a tool, a plan (of which the text may be known), or questions."""
+    def tool(
+        self,
+        request_id: str,
+        request: CanUseTool,
+        *,
+        json: Raw | None = None,
+        plan: str | None = None,
+    ) -> AskOpened:
+        """The card for a tool, a plan (of which the text may be known), or questions.
+
+        `json` is the request as the CLI sent it, if it did: with the members that we do not know.
+        """
         ask = to_ask(request_id, request)
         kind = AskKind.TOOL
         if isinstance(ask, PlanAsk):
@@ -79,13 +90,13 @@ class Cards:
             ask_kind=kind,
             tool=request.tool_name,
             title=ask.action.title,
-            request=self._kept(request_id, request),
+            request=self._kept(request_id, _whole(request, json)),
             tool_use_id=request.tool_use_id or None,
             agent=request.agent_id,
             plan=plan,
         )
 
-    def elicitation(self, request_id: str, request: Elicitation) -> AskOpened:
+    def elicitation(self, request_id: str, request: Elicitation, json: Raw) -> AskOpened:
         """The card for what an MCP server wants to know."""
         return AskOpened(
             ask=self._new(request_id),
@@ -94,7 +105,7 @@ class Cards:
             ask_kind=AskKind.ELICITATION,
             tool=request.mcp_server_name,
             title=one_line(request.message),
-            request=Raw(msgspec.json.encode(request)),
+            request=json,
         )
 
     def answered(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
@@ -140,12 +151,22 @@ class Cards:
         kept = self._unmasked.get(opened.request_id)
         return opened if kept is None else replace(opened, request=kept)
 
-    def _kept(self, request_id: str, request: CanUseTool) -> Raw:
-        data = msgspec.json.encode(request)
+    def _kept(self, request_id: str, request: Raw) -> Raw:
+        data = bytes(request)
         if without_tokens_in(data) is not data:
-            self._unmasked[request_id] = Raw(data)
-        return Raw(data)
+            self._unmasked[request_id] = request
+        return request
 
     def _new(self, request_id: str) -> str:
         ask = self._open[request_id] = f"{self._session}.{new_id()}"
         return ask
+
+
+def _whole(request: CanUseTool, json: Raw | None) -> Raw:
+    """The request that a person sees: as it came, but with the input that would run."""
+    if json is None:
+        return Raw(msgspec.json.encode(request))
+    found = members(json)
+    if same_json(found.get("input", EMPTY), request.input):
+        return json
+    return Raw(msgspec.json.encode({**found, "input": request.input}))

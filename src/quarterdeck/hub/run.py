@@ -136,7 +136,7 @@ class Run:
         self._turns = Turns(run)
         self._reader = DeltaReader(session)
         self._now = 0
-        self._planless: dict[str, tuple[int, CanUseTool]] = {}
+        self._planless: dict[str, tuple[int, CanUseTool, Raw]] = {}
         self._adopted = adopted
         self._repeats = adopted
         self._lost_turn = LostTurn()
@@ -248,7 +248,7 @@ class Run:
         self._cards.keep_only(each.request_id for each in self._peer.unanswered)
         for ask in self._peer.asks:
             if isinstance(ask.request, CanUseTool) and not self._cards.has(ask.request_id):
-                self._planless[ask.request_id] = (0, ask.request)
+                self._planless[ask.request_id] = (0, ask.request, ask.request_json)
 
     def _recall_answer(self, opened: AskOpened, answer: Raw) -> None:
         """A hook was answered: the CLI may ask the same once more, and gets the same answer."""
@@ -522,13 +522,14 @@ class Run:
             case Asked(request=message):
                 match message.request:
                     case CanUseTool() as request:
-                        return self._asked(message.request_id, request)
+                        return self._asked(message.request_id, request, message.request_json)
                     case HookCallback(callback_id=callback_id) as request if (
                         callback_id == WATCHING_HOOK
                     ):
                         return self._watched(message.request_id, request)
                     case Elicitation() as request:
-                        return [self._cards.elicitation(message.request_id, request)]
+                        json = message.request_json
+                        return [self._cards.elicitation(message.request_id, request, json)]
                     case request:
                         self._peer.refuse(
                             message.request_id, f"the hub does not do {type(request).__name__}"
@@ -542,7 +543,7 @@ class Run:
             case _:
                 return []
 
-    def _asked(self, request_id: str, request: CanUseTool) -> list[Event]:
+    def _asked(self, request_id: str, request: CanUseTool, json: Raw) -> list[Event]:
         mode = self._switches.mode_of_call(request.tool_use_id)
         judgement = self._judge.asked(request, mode, self._now)
         if judgement.body is not None:
@@ -551,10 +552,11 @@ class Run:
             self.watch.settled(request_id, request.tool_name, self._now, allowed=allowed)
             return [*judgement.events]
         if request.tool_name == PLAN and not self._cards.plan_of(request) and self._may_ask_plan:
-            self._planless[request_id] = (self._now, request)
+            self._planless[request_id] = (self._now, request, json)
             self._peer.request(GetPlan())
             return []
-        return [judgement.dressed(self._cards.tool(request_id, judgement.shown(request)))]
+        card = self._cards.tool(request_id, judgement.shown(request), json=json)
+        return [judgement.dressed(card)]
 
     @property
     def _may_ask_plan(self) -> bool:
@@ -562,10 +564,12 @@ class Run:
 
     def _open_plans(self, before: int, plan: str | None) -> list[Event]:
         """The cards of plans whose text was asked for, before or at a time in ms."""
-        due = [(id_, ask) for id_, (at, ask) in self._planless.items() if at <= before]
-        for id_, _ in due:
-            del self._planless[id_]
-        return [self._cards.tool(id_, request, plan) for id_, request in due]
+        due = [id_ for id_, (at, _, _) in self._planless.items() if at <= before]
+        cards: list[Event] = []
+        for id_ in due:
+            _, request, json = self._planless.pop(id_)
+            cards.append(self._cards.tool(id_, request, json=json, plan=plan))
+        return cards
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
