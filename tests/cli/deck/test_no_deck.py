@@ -28,6 +28,6 @@ def test_a_deck_that_is_missing_is_told_with_the_command_that_builds_it(
         assert "make deck" in deck_hint()
         assert found.level is Level.WARNING
         assert "make deck" in found.advice
-    plain = pages.Pages(b"{}")._find("/")
+    plain = pages.Pages(lambda: b"{}")._find("/")
     assert plain is not None
     assert b"make deck" in plain.body

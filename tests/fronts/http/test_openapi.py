@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import anyio
 import msgspec
 import pytest
 
 from quarterdeck.fronts.http.app import openapi_document
+from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.schema import schemas_of
+from support.bounds import SECONDS
 from support.front import Front, Json
 
 
@@ -122,3 +130,50 @@ async def test_the_docs_page_loads_nothing_from_elsewhere(hub: Front) -> None:
             answer = await client.get(path)
             assert answer.status_code == 200
             assert "//" not in answer.text.replace("// ", "").replace("<!--", "")
+
+
+@pytest.mark.anyio
+async def test_the_document_is_made_once_and_not_before_somebody_asks() -> None:
+    made: list[bytes] = []
+    answers: list[tuple[int, bytes]] = []
+
+    def make() -> bytes:
+        made.append(b"{}")
+        return made[-1]
+
+    pages = Pages(make)
+
+    async def get(path: str) -> None:
+        said: list[MutableMapping[str, Any]] = []
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            said.append(message)
+
+        await pages({"type": "http", "method": "GET", "path": path, "headers": []}, send)
+        answers.append((said[0]["status"], said[1]["body"]))
+
+    await get("/docs")
+    await get("/nowhere.json")
+    assert made == []
+    answers.clear()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(get, "/openapi.json")
+    assert answers == [(200, b"{}")] * 5
+    assert made == [b"{}"]
+
+
+@pytest.mark.process
+def test_a_hub_loads_no_library_for_what_it_does_not_do() -> None:
+    program = """
+import sys
+import quarterdeck.cli.deck.serve
+from quarterdeck.fronts.http import app
+app._api(None, None)
+unused = {"claude_agent_sdk", "httpx2", "mcp", "pydantic", "rich", "typer"}
+print(*sorted(unused & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, timeout=SECONDS, check=True
+    )
+    assert done.stdout.split() == []

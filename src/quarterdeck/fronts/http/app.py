@@ -16,7 +16,8 @@ from litestar.datastructures import State
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
-from litestar.plugins import OpenAPISchemaPlugin
+from litestar.plugins import OpenAPISchemaPlugin, PluginProtocol
+from litestar.plugins.core import MsgspecDIPlugin
 
 from quarterdeck import __version__
 from quarterdeck.fronts.http import (
@@ -74,7 +75,7 @@ def make_app(
     routes about projects, folders and worktrees find nothing; without a `past` those about search,
     import and retention; without `pushing` those about push messages.
     """
-    pages = Pages(openapi_document(), static)
+    pages = Pages(openapi_document, static)
     switch = _Switch(cast("ASGIApp", _api(deck, access, workshop, past, pushing)), pages)
     stream = StreamEndpoint(deck, access, pace)
     requests = requests or Requests()
@@ -111,6 +112,16 @@ class _Switch:
         return path.startswith("/api/") or path == "/healthz"
 
 
+class _Api(Litestar):
+    """The framework, with nothing loaded for libraries that no route uses."""
+
+    @staticmethod
+    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
+        # The framework's own list has support for Pydantic in it, which takes as long to load as
+        # the framework. A version that has no such list would load what it likes.
+        return [*plugins, MsgspecDIPlugin()]
+
+
 def _api(
     deck: Deck | None,
     access: Access | None,
@@ -135,7 +146,7 @@ def _api(
         ],
         guards=[reading],
     )
-    return Litestar(
+    return _Api(
         route_handlers=[api, *deckwide.OPEN_HANDLERS],
         dependencies={
             "deck": Provide(lambda: deck, sync_to_thread=False),

@@ -1,7 +1,9 @@
 """What a browser gets besides the API: the deck if it was built, the login, the API's docs.
 
 Every file is read once, at the start, and found by its whole path: there is no way out of the
-folder. Nothing here is secret, and nothing is loaded from anywhere else. Above is the app.
+folder. The document of the API takes as long to make as all else of a start, and few ask for it: it
+is made when somebody does. Nothing here is secret, and nothing is loaded from anywhere else. Above
+is the app.
 """
 
 from __future__ import annotations
@@ -9,8 +11,12 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+
+import anyio
+import anyio.to_thread
 
 from quarterdeck.domain.structs import Fact
 from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respond
@@ -28,6 +34,7 @@ _OWN_PATHS = {
     "/icon.svg": "icon.svg",
 }
 
+OPENAPI = "/openapi.json"
 _FOREVER = b"public, max-age=31536000, immutable"
 _CHECK = b"no-cache"
 _WORTH_PACKING = 1024
@@ -69,9 +76,10 @@ class Page(Fact):
 class Pages:
     """The ASGI app for everything that is not the API."""
 
-    def __init__(self, openapi: bytes, static: Path | None = None) -> None:
+    def __init__(self, make_openapi: Callable[[], bytes], static: Path | None = None) -> None:
         self._pages = {path: _read(_OWN / name) for path, name in _OWN_PATHS.items()}
-        self._pages["/openapi.json"] = _page(openapi, "application/json")
+        self._make_openapi = make_openapi
+        self._openapi_lock = anyio.Lock()
         self._pages["/"] = _read(_OWN / "home.html")
         self._deck: Page | None = None
         if static is not None:
@@ -80,6 +88,8 @@ class Pages:
     async def __call__(self, scope: Scope, send: Send) -> None:
         """Answer one request."""
         method, path = scope["method"], path_of(scope)
+        if path == OPENAPI:
+            await self._have_openapi()
         page = self._find(path)
         if page is None:
             await _problem(send, "not_found", f"there is nothing at {path[:200]!r}")
@@ -93,6 +103,13 @@ class Pages:
                 await respond(send, 304, b"", page.content_type, page.headers)
             else:
                 await respond(send, 200, page.body, page.content_type, page.headers)
+
+    async def _have_openapi(self) -> None:
+        """Make the document, once, while others are served."""
+        async with self._openapi_lock:
+            if OPENAPI not in self._pages:
+                made = await anyio.to_thread.run_sync(self._make_openapi)
+                self._pages[OPENAPI] = _page(made, "application/json")
 
     def _find(self, path: str) -> Page | None:
         found = self._pages.get(path)
