@@ -12,6 +12,7 @@ from quarterdeck.domain import commands as wish
 from quarterdeck.domain.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, lives, wrote
+from support.fault_nursery import Nursery
 from support.fault_world import Refusal, World, world
 from support.processes import Processes
 
@@ -27,9 +28,9 @@ async def said(one: World) -> int:
 
 
 async def test_what_a_full_disk_could_not_take_is_kept_by_the_runner_and_comes_later(
-    tmp_path: Path, processes: Processes
+    tmp_path: Path, nursery: Nursery, processes: Processes
 ) -> None:
-    async with world(tmp_path, processes) as one:
+    async with world(tmp_path, nursery, processes) as one:
         with anyio.fail_after(SECONDS):
             create = wish.CreateSession(
                 spec=one.spec(SESSION, 5),

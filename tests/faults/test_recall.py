@@ -22,6 +22,7 @@ from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.views import SessionView
 from support.bounds import SECONDS
 from support.fault_check import find, wrote
+from support.fault_nursery import Nursery
 from support.fault_world import World, world
 from support.processes import Processes
 from support.waiting import until
@@ -57,9 +58,9 @@ def unread(pid: int) -> int:
 
 @pytest.mark.parametrize("hub_too", [False, True])
 async def test_what_lay_unread_in_the_pipe_is_in_the_journal(
-    hub_too: bool, tmp_path: Path, processes: Processes
+    hub_too: bool, tmp_path: Path, nursery: Nursery, processes: Processes
 ) -> None:
-    async with world(tmp_path, processes) as one:
+    async with world(tmp_path, nursery, processes) as one:
         create = wish.CreateSession(spec=one.spec("s", SEED), session="s", by="test")
         await one.submit(create)
         pid = (await until_state(one, "s", SessionState.IDLE)).pid

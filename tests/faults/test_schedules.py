@@ -16,6 +16,7 @@ from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import fold_all
 from support.bounds import SECONDS
+from support.fault_nursery import Nursery
 from support.fault_schedule import Schedule
 from support.fault_world import world
 from support.processes import Processes
@@ -37,9 +38,9 @@ def worlds() -> list[list[int]]:
 
 @pytest.mark.parametrize("seeds", worlds(), ids=lambda seeds: f"seeds-{seeds[0]}-{seeds[-1]}")
 async def test_nothing_is_lost_doubled_or_disordered_whatever_is_killed_or_cut(
-    seeds: list[int], tmp_path: Path, processes: Processes
+    seeds: list[int], tmp_path: Path, nursery: Nursery, processes: Processes
 ) -> None:
-    async with world(tmp_path, processes) as one:
+    async with world(tmp_path, nursery, processes) as one:
         for seed in seeds:
             schedule = Schedule(one, seed)
             with anyio.fail_after(SECONDS):

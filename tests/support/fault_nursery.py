@@ -3,22 +3,27 @@
 A kill is followed by a start, and a start from nothing takes most of a second of work. The nursery
 is one process, `python -m support.fault_nursery FD`, without threads and without a loop: it forks
 when it is told to, and each child is then the real hub or the real runner in a session of its own.
+One nursery serves all tests of a pytest worker: it keeps nothing of a child.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import json
 import logging
 import os
 import random
 import signal
 import socket
+import subprocess
 import sys
+import threading
 from asyncio import StreamReader, StreamReaderProtocol
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import anyio
@@ -30,6 +35,14 @@ from support.processes import Processes
 TESTS = Path(__file__).parents[1]
 LINE_LIMIT = fault_hub.LINE_LIMIT
 MESSAGE_LIMIT = 64 * 1024
+LOADED_LATE = (
+    "anyio._backends._asyncio",
+    "anyio._core._fileio",
+    "encodings.idna",
+    "uvicorn.lifespan.off",
+    "uvicorn.protocols.http.h11_impl",
+)
+"""What a hub or a runner would load after the fork, each time. One that is gone fails loudly."""
 
 
 class Child:
@@ -62,12 +75,11 @@ class Child:
 class Nursery:
     """Where children are had."""
 
-    def __init__(self, line: socket.socket, processes: Processes) -> None:
+    def __init__(self, line: socket.socket) -> None:
         self._line = line
-        self._processes = processes
-        self._one_at_a_time = anyio.Lock()
+        self._one_at_a_time = threading.Lock()
 
-    async def start(self, what: str, log: Path, *arguments: object) -> Child:
+    async def start(self, processes: Processes, what: str, log: Path, *arguments: object) -> Child:
         """A child that runs `fault_hub` or `fault_runner` with these arguments."""
         theirs_in, ours_in = os.pipe()
         ours_out, theirs_out = os.pipe()
@@ -76,13 +88,11 @@ class Nursery:
         theirs = (theirs_in, theirs_out, said, theirs_life)
         try:
             message = json.dumps([what, *map(str, arguments)]).encode()
-            async with self._one_at_a_time:
-                with anyio.fail_after(SECONDS):
-                    pid = await anyio.to_thread.run_sync(self._fork, message, theirs)
+            pid = await anyio.to_thread.run_sync(self._fork, message, theirs)
         finally:
             for descriptor in theirs:
                 os.close(descriptor)
-        self._processes.started(pid)
+        processes.started(pid)
         loop = asyncio.get_running_loop()
         stdin, _ = await loop.connect_write_pipe(
             asyncio.BaseProtocol, os.fdopen(ours_in, "wb", buffering=0)
@@ -90,8 +100,9 @@ class Nursery:
         return Child(pid, stdin, await _reader(ours_out), await _reader(ours_life))
 
     def _fork(self, message: bytes, descriptors: tuple[int, ...]) -> int:
-        socket.send_fds(self._line, [message], descriptors)
-        return int(self._line.recv(64))
+        with self._one_at_a_time:
+            socket.send_fds(self._line, [message], descriptors)
+            return int(self._line.recv(64))
 
 
 async def _reader(descriptor: int) -> StreamReader:
@@ -102,26 +113,28 @@ async def _reader(descriptor: int) -> StreamReader:
     return reader
 
 
-@asynccontextmanager
-async def nursery(processes: Processes) -> AsyncIterator[Nursery]:
+@contextmanager
+def nursery() -> Iterator[Nursery]:
     """A nursery, gone with the block; its children are not."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    ours.settimeout(SECONDS)
     with ours:
         with theirs:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "support.fault_nursery", str(theirs.fileno())),
-                stdin=asyncio.subprocess.DEVNULL,
+            process = subprocess.Popen(
+                [sys.executable, "-m", "support.fault_nursery", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": str(TESTS)},
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        processes.started(process.pid)
         try:
-            yield Nursery(ours, processes)
+            yield Nursery(ours)
         finally:
             ours.shutdown(socket.SHUT_RDWR)
-            with anyio.CancelScope(shield=True), anyio.fail_after(SECONDS):
-                await process.wait()
+            try:
+                process.wait(SECONDS)
+            finally:
+                process.kill()
 
 
 # --- in the nursery ------------------------------------------------------------------------------
@@ -130,6 +143,9 @@ async def nursery(processes: Processes) -> AsyncIterator[Nursery]:
 def main(descriptor: int) -> None:
     """Fork whenever told to, until nobody can tell."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries them
+    for name in LOADED_LATE:
+        import_module(name)
+    gc.freeze()  # else a child that collects its garbage copies every page that it shares
     with socket.socket(fileno=descriptor) as line:
         while True:
             message, descriptors, _, _ = socket.recv_fds(line, MESSAGE_LIMIT, 4)

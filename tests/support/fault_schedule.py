@@ -31,6 +31,8 @@ from support.bounds import SECONDS
 from support.fault_check import find, lives, read
 from support.fault_world import HubGone, Refusal, World
 
+PAUSE = 0.25
+"""Seconds between two actions at most. With half of it every fourth cut finds no link to cut."""
 RUBBISH = (
     b"\x00\xff rubbish",
     b'{"t":"lines","first":1}\nno line of this run',
@@ -79,7 +81,7 @@ class Schedule:
         actions = self._actions()
         own = random.Random(self.seed)
         return [
-            (own.random() ** 2 * 0.25, random.Random(own.random()), action)
+            (own.random() ** 2 * PAUSE, random.Random(own.random()), action)
             for action in own.choices(list(actions), list(actions.values()), k=own.randrange(5, 10))
         ]
 
@@ -201,11 +203,11 @@ class Schedule:
             async with connect(
                 f"ws://127.0.0.1:{self.world.link.target}/runner{path}",
                 additional_headers={"Authorization": f"Bearer {token}"},
-                close_timeout=1,
+                close_timeout=0.2,
                 proxy=None,
             ) as socket:
                 await socket.send(self.chance.choice(RUBBISH))
-                await asyncio.wait_for(socket.wait_closed(), 1)
+                await asyncio.wait_for(socket.wait_closed(), 0.2)
 
     async def _kill_cli(self) -> None:
         view = await self.world.view(self.chance.choice(self.sessions))

@@ -27,7 +27,7 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.views import SessionView
 from support.bounds import SECONDS
 from support.fault_hub import Question, Reply, Row
-from support.fault_nursery import Child, Nursery, nursery
+from support.fault_nursery import Child, Nursery
 from support.processes import Processes
 from support.relay import Relay, relay_to
 
@@ -53,13 +53,14 @@ class Refusal(Exception):
 class World:
     """What a schedule plays with."""
 
-    def __init__(self, folder: Path, nursery: Nursery, link: Relay) -> None:
+    def __init__(self, folder: Path, nursery: Nursery, processes: Processes, link: Relay) -> None:
         self.folder = folder
         self.link = link
         self.token_file = folder / "token"
         self.journal = folder / "journal.db"
         self.runner: Child | None = None
         self._nursery = nursery
+        self._processes = processes
         self._hub: Child | None = None
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._count = 0
@@ -70,7 +71,7 @@ class World:
     async def start_hub(self) -> None:
         """Start a hub on the journal, and wait until it serves."""
         self._hub = hub = await self._nursery.start(
-            "hub", self.folder / "hub.log", self.journal, self.token_file
+            self._processes, "hub", self.folder / "hub.log", self.journal, self.token_file
         )
         with anyio.fail_after(SECONDS):
             self.link.target = int(await hub.stdout.readline())
@@ -146,7 +147,12 @@ class World:
         """Start a runner; it dials the hub through the network."""
         url = f"ws://127.0.0.1:{self.link.port}"
         self.runner = await self._nursery.start(
-            "runner", self.folder / "runner.log", self.folder / "runner", url, self.token_file
+            self._processes,
+            "runner",
+            self.folder / "runner.log",
+            self.folder / "runner",
+            url,
+            self.token_file,
         )
 
     async def kill_runner(self, number: int = signal.SIGKILL) -> None:
@@ -166,7 +172,7 @@ class World:
             json.dumps({"seed": seed, "folder": str(place), "session_id": session_id})
         )
         program = place / "claude.sh"
-        command = [sys.executable, "-I", str(TESTS / "support" / "fault_cli.py"), str(config)]
+        command = [sys.executable, "-IS", str(TESTS / "support" / "fault_cli.py"), str(config)]
         program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         program.chmod(0o755)
         manifest = {"name": "@anthropic-ai/claude-code", "version": "2.1.325"}
@@ -211,9 +217,9 @@ async def _end(process: Child | None, number: int) -> None:
 
 
 @asynccontextmanager
-async def world(folder: Path, processes: Processes) -> AsyncIterator[World]:
+async def world(folder: Path, nursery: Nursery, processes: Processes) -> AsyncIterator[World]:
     """A world while the block runs."""
-    async with relay_to() as link, nursery(processes) as children:
-        one = World(folder, children, link)
+    async with relay_to() as link:
+        one = World(folder, nursery, processes, link)
         async with one.running():
             yield one
