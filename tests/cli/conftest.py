@@ -1,8 +1,8 @@
-"""The real command, in an environment of its own."""
+"""The real command, in an environment of its own; and the commands around a hub."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.command_line import Quarterdeck
 from support.processes import Processes
+from support.served_deck import ServedDeck
 
 
 @pytest.fixture
@@ -21,3 +22,11 @@ def quarterdeck(
     command = Quarterdeck(tmp_path, model.url, clis["2.1.325"].command, processes)
     yield command
     command.close()
+
+
+@pytest.fixture
+async def deck(quarterdeck: Quarterdeck, processes: Processes) -> AsyncIterator[ServedDeck]:
+    """The commands, in one process, and a hub that is not started yet."""
+    made = ServedDeck(quarterdeck, processes)
+    yield made
+    await made.leave()

@@ -15,7 +15,7 @@ from quarterdeck.cli.deck.reloading import keep_reloading, reload
 from quarterdeck.config import Settings
 from quarterdeck.domain.errors import ConfigError, UsageError
 from support.bounds import SECONDS
-from support.command_line import Quarterdeck
+from support.served_deck import ServedDeck
 
 pytestmark = pytest.mark.anyio
 
@@ -159,23 +159,19 @@ async def test_the_file_is_looked_at_now_and_then_and_at_a_signal(file: Path) ->
 # --- the commands ---
 
 
-async def test_the_commands_show_check_and_find_the_file(quarterdeck: Quarterdeck) -> None:
-    data = quarterdeck.home / "data"
-    data.mkdir()
-    quarterdeck.env["QUARTERDECK_HOME"] = str(data)
-    file = data / "quarterdeck.toml"
-    nothing = await quarterdeck("config", "path")
-    assert (nothing.code, nothing.out) == (1, f"{file}\n")
+async def test_the_commands_show_check_and_find_the_file(deck: ServedDeck) -> None:
+    deck.data.mkdir()
+    file = deck.data / "quarterdeck.toml"
+    nothing = await deck("config", "path", code=1)
+    assert nothing.out == f"{file}\n"
     file.write_text("[server]\nprot = 8\n[log]\nlevel = 'debug'\n")
-    wrong = await quarterdeck("config", "check")
-    assert wrong.code == 1
+    wrong = await deck("config", "check", code=1)
     assert wrong.err == f"{file}:2: server.prot: there is no such setting; did you mean port?\n"
-    refused = await quarterdeck("serve")
-    assert refused.code == 2
+    refused = await deck("serve", code=2)
     assert f"{file}:2: server.prot" in refused.err
     file.write_text("[log]\nlevel = 'debug'\n")
-    right = await quarterdeck("config", "check")
-    assert (right.code, right.out) == (0, f"{file} is right\n")
-    shown = await quarterdeck("config", "show", QUARTERDECK_SERVER_PORT="99")
+    right = await deck("config", "check")
+    assert right.out == f"{file} is right\n"
+    shown = await deck.command("config", "show", QUARTERDECK_SERVER_PORT="99")
     assert 'level = "debug"  # line 2' in shown.out
     assert "port = 99  # QUARTERDECK_SERVER_PORT" in shown.out

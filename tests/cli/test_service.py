@@ -11,7 +11,7 @@ import pytest
 
 from quarterdeck.cli.service import LAUNCHD, SYSTEMD, make_unit
 from quarterdeck.domain.errors import UsageError
-from support.command_line import Quarterdeck
+from support.served_deck import ServedDeck
 
 
 @pytest.fixture
@@ -68,23 +68,22 @@ def test_what_no_unit_can_say_is_refused(home: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_a_unit_is_written_shown_and_removed(quarterdeck: Quarterdeck) -> None:
-    quarterdeck.env["QUARTERDECK_HOME"] = str(quarterdeck.home / "data")
+async def test_a_unit_is_written_shown_and_removed(deck: ServedDeck) -> None:
+    home = deck.command.home
     # No manager here: its commands are somebody else's.
-    quarterdeck.env["PATH"] = str(quarterdeck.home)
-    unit = quarterdeck.home / ".config/systemd/user/quarterdeck.service"
-    printed = await quarterdeck("service", "install", "--print", "--manager", "systemd")
+    deck.command.env["PATH"] = str(home)
+    unit = home / ".config/systemd/user/quarterdeck.service"
+    printed = await deck("service", "install", "--print", "--manager", "systemd")
     assert "[Service]" in printed.out
     assert not unit.exists()
-    missing = await quarterdeck("service", "install", "--config", "/none", "--no-start")
-    assert (missing.code, unit.exists()) == (2, False)
-    written = await quarterdeck("service", "install", "--no-start")
-    assert (written.code, written.out) == (0, f"Written: {unit}\n")
+    await deck("service", "install", "--config", "/none", "--no-start", code=2)
+    assert not unit.exists()
+    written = await deck("service", "install", "--no-start")
+    assert written.out == f"Written: {unit}\n"
     assert unit.read_text() == printed.out
-    status = await quarterdeck("service", "status")
-    assert status.code == 0
+    status = await deck("service", "status")
     assert status.out.startswith(f"unit     {unit}\nsystemd  cannot be asked: ")
-    removed = await quarterdeck("service", "uninstall")
-    assert (removed.code, unit.exists()) == (0, False)
+    removed = await deck("service", "uninstall")
+    assert not unit.exists()
     assert "The data stays in" in removed.out
-    assert (await quarterdeck("service", "status")).code == 1
+    await deck("service", "status", code=1)
