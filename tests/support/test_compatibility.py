@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.bounds import SECONDS
 from support.compatibility import FOLDER, PAGE, WRITE, Finding, Incomplete, Theme, page
 from support.seats import MATRIX
 
@@ -123,19 +124,32 @@ def test_a_theme_is_found_by_its_heading_in_any_docstring(tmp_path: Path) -> Non
 
 
 class Project:
-    """A small project with a matrix of tests, and runs of pytest in it."""
+    """A small project with a matrix of tests, and runs of pytest in it.
 
-    def __init__(self, root: Path) -> None:
-        self.page = root / PAGE
-        self.module = root / FOLDER / "test_turns.py"
-        self._root = root
+    A run takes place in this process: only one with workers needs others.
+    """
+
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._pytester = pytester
+        self._monkeypatch = monkeypatch
+        self._root = pytester.path
+        self.page = self._root / PAGE
+        self.module = self._root / FOLDER / "test_turns.py"
         self.module.parent.mkdir(parents=True)
         self.module.write_text(MODULE)
-        (root / "tests" / "test_other.py").write_text("def test_it(): pass\n")
-        (root / "pytest.ini").write_text("[pytest]\n")
+        (self._root / "tests" / "test_other.py").write_text("def test_it(): pass\n")
+        (self._root / "pytest.ini").write_text("[pytest]\n")
 
     def run(self, *arguments: str, write: bool = False) -> tuple[int, str]:
-        plugins = ("-p", "xdist", "-p", "support.compatibility")
+        with self._monkeypatch.context() as environment:
+            environment.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+            environment.setenv(WRITE, "1" if write else "")
+            plugin = ("-p", "support.compatibility")
+            done = self._pytester.runpytest_inprocess(*plugin, *arguments)
+        return int(done.ret), done.stdout.str()
+
+    def run_with_workers(self, *arguments: str, write: bool = False) -> tuple[int, str]:
+        plugins = ("-p", "xdist", "-p", "support.compatibility", "-n2")
         done = subprocess.run(
             [sys.executable, "-m", "pytest", *plugins, *arguments],
             cwd=self._root,
@@ -148,38 +162,50 @@ class Project:
             check=False,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=SECONDS,
         )
         return done.returncode, done.stdout
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(pytester, monkeypatch)
 
 
-@pytest.mark.process
 def test_a_whole_run_fails_until_the_page_says_what_was_found(project: Project) -> None:
-    code, output = project.run("-n0")
+    code, output = project.run()
     assert code == 1
     assert "make docs" in output
     assert not project.page.exists()
-    assert project.run("-n0", write=True)[0] == 0
+    assert project.run(write=True)[0] == 0
     project.page.write_text(project.page.read_text().replace("| A queue | yes", "| A queue | no"))
-    code, output = project.run("-n0")
+    code, output = project.run()
     assert code == 1
     assert "- | A queue | no | yes" in output
     assert "+ | A queue | yes | yes" in output
 
 
 @pytest.mark.process
-def test_a_whole_run_with_several_workers_finds_the_same(project: Project) -> None:
-    code, output = project.run("-n2", write=True)
+def test_runs_with_several_workers_find_the_same(project: Project) -> None:
+    code, output = project.run_with_workers("-k", "interrupt", write=True)  # a partial one
+    assert code == 0, output
+    assert "compatibility page" not in output
+    assert not project.page.exists()
+
+    wrong = "\ndef test_wrong(): assert False\n"
+    project.module.write_text(MODULE + wrong)
+    code, output = project.run_with_workers(write=True)
+    assert code == 1
+    assert "compatibility page" not in output
+    assert not project.page.exists()
+
+    project.module.write_text(MODULE)
+    code, output = project.run_with_workers(write=True)
     assert code == 0, output
     text = project.page.read_text()
     assert "| Interrupt | yes | yes | partial text kept |" in text
     assert text.index("| Interrupt |") < text.index("| A queue |")
-    code, output = project.run("-n2")
+    code, output = project.run()
     assert code == 0, output
     assert "says what the tests found" in output
 
@@ -187,12 +213,11 @@ def test_a_whole_run_with_several_workers_finds_the_same(project: Project) -> No
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["-n2", "-k", "interrupt"],
-        ["-n0", "tests/test_other.py"],
-        ["-n0", f"{FOLDER}/test_turns.py::test_queue"],
+        ["-k", "interrupt"],
+        ["tests/test_other.py"],
+        [f"{FOLDER}/test_turns.py::test_queue"],
     ],
 )
-@pytest.mark.process
 def test_a_partial_run_neither_checks_nor_writes(project: Project, arguments: list[str]) -> None:
     code, output = project.run(*arguments, write=True)
     assert code == 0, output
@@ -200,7 +225,6 @@ def test_a_partial_run_neither_checks_nor_writes(project: Project, arguments: li
     assert not project.page.exists()
 
 
-@pytest.mark.process
 def test_what_belongs_to_another_theme_stands_there(project: Project) -> None:
     more = """
 @pytest.mark.parametrize("seat", MATRIX)
@@ -208,7 +232,7 @@ def test_more(seat, record_property):
     record_property("capability", ("A hook", *seat, "yes", "Hooks"))
 """
     project.module.write_text(MODULE.replace("end.", "end.\n\nHooks: what they see.\n") + more)
-    code, output = project.run("-n0", write=True)
+    code, output = project.run(write=True)
     assert code == 0, output
     hooks, turns = project.page.read_text().split("## ")[1:]
     assert hooks.startswith("Hooks\n\nWhat they see.\n")
@@ -216,29 +240,26 @@ def test_more(seat, record_property):
     assert "| A hook |" not in turns
 
 
-@pytest.mark.process
 def test_a_run_without_one_of_the_modules_is_a_partial_one(project: Project) -> None:
     (project.module.parent / "test_more.py").write_text('"""More."""\ndef test_it(): pass\n')
-    code, output = project.run("-n0", str(project.module))
+    code, output = project.run(str(project.module))
     assert code == 0, output
     assert "compatibility page" not in output
 
 
-@pytest.mark.process
 def test_a_run_with_a_failure_neither_checks_nor_writes(project: Project) -> None:
     project.module.write_text(MODULE + "\ndef test_wrong(): assert False\n")
-    code, output = project.run("-n2", write=True)
+    code, output = project.run(write=True)
     assert code == 1
     assert "compatibility page" not in output
     assert not project.page.exists()
 
 
-@pytest.mark.process
 def test_a_hole_in_the_table_fails_the_run(project: Project) -> None:
     more = 'def test_half(record_property):\n    record_property("capability", {value})\n'
     value = ("Half", "2.1.37", "ws", "yes", "")
     project.module.write_text(MODULE + more.format(value=value))
-    code, output = project.run("-n0", write=True)
+    code, output = project.run(write=True)
     assert code == 1
     assert "Half: no answer for 2.1.37 stdio" in output
     assert not project.page.exists()
