@@ -1,6 +1,6 @@
 """Every test here runs once for each seat of the matrix, in a process and a home of its own.
 
-A module with `TRANSPORTS_DIFFER = True` runs on all of them, another one on those that do not
+A test that is marked `transports_differ` runs on all of them, another one on those that do not
 repeat what their neighbours show.
 """
 
@@ -18,7 +18,7 @@ from support.seats import MATRIX, REPEATING, Seat
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Choose the seats of a test."""
     if "seat" in metafunc.fixturenames:
-        everywhere = getattr(metafunc.module, "TRANSPORTS_DIFFER", False)
+        everywhere = metafunc.definition.get_closest_marker("transports_differ") is not None
         seats = [seat for seat in MATRIX if everywhere or seat not in REPEATING]
         ids = ["-".join(seat) for seat in seats]
         metafunc.parametrize("seat", seats, ids=ids, indirect=True)

@@ -17,14 +17,20 @@ from quarterdeck.wire.states import State
 from quarterdeck.wire.versions import release
 from support.bounds import SECONDS
 from support.meddling import Meddler
-from support.scenes import Decider, Probe, bash, result_of, running, tool_results
+from support.scenes import (
+    INPUT_ENDS_WHILE_ASKING,
+    INPUT_ENDS_WHILE_SPEAKING,
+    Decider,
+    Probe,
+    bash,
+    result_of,
+    running,
+    tool_results,
+)
 from support.seats import Seat
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
-
-TRANSPORTS_DIFFER = True
-
 
 CANNOT = "cannot be told"
 BUSY = "The end of its input while a command runs"
@@ -32,9 +38,10 @@ LATE = "A question after the end of its input"
 BEHIND = "The end of its input while a command runs in the background"
 
 
+@pytest.mark.transports_differ
 async def test_the_end_of_its_input_ends_the_cli_after_the_turn(seat: Seat) -> None:
     if seat.transport == "ws":
-        for name in (BUSY, LATE, BEHIND):
+        for name in (BUSY, LATE, BEHIND, INPUT_ENDS_WHILE_ASKING, INPUT_ENDS_WHILE_SPEAKING):
             seat.found(name, CANNOT)
         return
     meddler, decide, probe = Meddler(), Decider(), Probe(seat)

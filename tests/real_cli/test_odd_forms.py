@@ -35,6 +35,7 @@ from support.meddling import (
     twice,
 )
 from support.scenes import (
+    INPUT_ENDS_WHILE_ASKING,
     Decider,
     Person,
     Probe,
@@ -47,8 +48,6 @@ from support.seats import Seat
 from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
-
-TRANSPORTS_DIFFER = True
 
 FAILED = "Tool permission request failed"
 OBEYED = ("ignored", "obeyed")
@@ -263,10 +262,8 @@ async def modes_that_the_library_keeps_back(seat: Seat, agent: Agent, meddler: M
 async def the_end_of_its_input_denies_what_is_open(
     seat: Seat, agent: Agent, meddler: Meddler, decide: Decider
 ) -> None:
-    name = "The end of its input while a question is open"
     if seat.transport == "ws":
-        seat.found(name, "cannot be told")
-        return
+        return  # it cannot be told: see `test_endings`
     person, probe = Person(), Probe(seat, "open")
     decide.ask_instead(person)
     with anyio.fail_after(SECONDS):
@@ -281,9 +278,10 @@ async def the_end_of_its_input_denies_what_is_open(
     assert result_of(messages).result == "goes on"
     assert probe.runs == []
     assert caught.value.exit_code == 0
-    seat.found(name, "denied, and the turn is finished")
+    seat.found(INPUT_ENDS_WHILE_ASKING, "denied, and the turn is finished")
 
 
+@pytest.mark.transports_differ
 async def test_a_cancelled_request_ends_the_oldest_version(seat: Seat) -> None:
     meddler = Meddler()
     ends = seat.version < release(62)

@@ -17,8 +17,6 @@ from support.seats import Seat
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-TRANSPORTS_DIFFER = True
-
 
 def limits(status: str) -> ResponseHeaders:
     """What the API tells a subscriber of the limits."""
@@ -35,6 +33,7 @@ def limits(status: str) -> ResponseHeaders:
     )
 
 
+@pytest.mark.transports_differ
 async def test_an_agent_does_without_what_was_switched_off(seat: Seat) -> None:
     decide = Decider()
     async with seat.agent(

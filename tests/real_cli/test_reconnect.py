@@ -32,8 +32,6 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-TRANSPORTS_DIFFER = True
-
 NOTHING_TO_LOSE = "–"
 
 
@@ -92,6 +90,7 @@ ROWS = (
 )
 
 
+@pytest.mark.transports_differ
 async def test_an_agent_outlives_lost_connections(
     seat: Seat, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,6 +23,10 @@ from quarterdeck.wire.system import Init
 from support.bounds import SECONDS
 from support.seats import Seat
 
+INPUT_ENDS_WHILE_ASKING = "The end of its input while a question is open"
+INPUT_ENDS_WHILE_SPEAKING = "The end of its input while the model speaks"
+"""Rows of the compatibility page to which two modules contribute."""
+
 
 def bash(command: str) -> ToolUse:
     """A call of Bash."""

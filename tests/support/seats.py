@@ -35,7 +35,7 @@ MATRIX = (
 
 REPEATING = (("2.1.37", "ws"), ("2.1.62", "ws"))
 """Where the transport makes no difference these show what their neighbours show, at two seconds of
-processor time a start. Modules in which it makes one say `TRANSPORTS_DIFFER = True`."""
+processor time a start. Tests in which it makes one are marked `transports_differ`."""
 
 
 def children(parent: int) -> list[int]:
@@ -73,6 +73,11 @@ class Seat:
         version = Version.parse(self.cli.version)
         assert version is not None
         return version
+
+    @property
+    def repeats(self) -> bool:
+        """Whether this seat shows only what depends on the transport."""
+        return (self.cli.version, self.transport) in REPEATING
 
     def options(self, **changes: object) -> Options:
         """Options for this CLI in its own empty folder, with what a test wants changed."""
