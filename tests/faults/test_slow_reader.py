@@ -20,10 +20,11 @@ from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
 
-EVENTS, SIZE, TOGETHER = 9000, 10_000, 50
-"""90 MB: more than all that is held on the way may come to."""
+EVENTS, SIZE, TOGETHER = 3600, 20_000, 25
+"""72 MB: more than all that is held on the way may come to."""
 ROOM = 2 * MOST_BYTES + 24 * 1024 * 1024
 """The newest events, as bytes and as objects, once for all readers; and what else is at work."""
+assert EVENTS * SIZE > 1.2 * ROOM
 
 
 async def fill(journal: SqliteJournal) -> None:
