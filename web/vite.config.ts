@@ -13,6 +13,7 @@ export default defineConfig({
   },
   test: {
     environment: "happy-dom",
+    pool: "vmThreads", // each file alone, as elsewhere, and half the processor time
     include: ["tests/**/*.test.{ts,tsx}"],
     testTimeout: 60_000, // a machine may be busy with something else
   },

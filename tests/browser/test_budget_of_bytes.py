@@ -50,8 +50,9 @@ def test_the_first_view_is_light() -> None:
 @pytest.mark.anyio
 @pytest.mark.real_cli
 async def test_nothing_leaves_the_hub_and_nothing_breaks_the_pages_rules(
-    seat: ApiSeat, screen: Screen
+    seat: ApiSeat, lone_screen: Screen
 ) -> None:
+    screen = lone_screen
     asked: list[str] = []
     rules: set[str] = set()
     screen.page.on("request", lambda request: asked.append(request.url))
@@ -97,3 +98,4 @@ async def test_the_deck_can_be_installed_as_an_app(screen: Screen) -> None:
         if icon["type"] == "image/png":
             width, height = struct.unpack(">II", (await served.body())[16:24])
             assert icon["sizes"] == f"{width}x{height}"
+    await client.detach()

@@ -190,7 +190,7 @@ async def test_a_card_that_somebody_else_settles_hands_its_keys_to_no_other(
         await page.keyboard.press("y")
         await page.keyboard.press("Enter")
     await expect(page.locator("[data-keys]")).to_have_count(0)
-    await screen.open(second)  # nothing of what the page said is on its way any more
+    await screen.load(second)  # nothing of what the page said is on its way any more
     assert await still_open(seat) == [second]
     await expect(page).to_have_title("(1) Quarterdeck")
 

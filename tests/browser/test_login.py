@@ -13,9 +13,14 @@ from playwright.async_api import expect
 from websockets import InvalidStatus
 from websockets.asyncio.client import connect
 
+from support.browser import PAGE_KEY as KEY
 from support.browser import Screen
 
-KEY = "quarterdeck.page-key"
+
+@pytest.fixture
+def screen(lone_screen: Screen) -> Screen:
+    """A login that no other test has."""
+    return lone_screen
 
 
 @contextmanager

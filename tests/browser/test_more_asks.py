@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, WebSocketRoute, expect
+from playwright.async_api import Browser, Page, WebSocketRoute, expect
 
 from quarterdeck.fronts.http import Role
 from quarterdeck.testing import fake, play
 from support.api_client import ApiSeat, Json
-from support.browser import Screen
+from support.browser import Screen, browsing
 from support.runners import program
 from support.scenes import bash
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
+Another = Callable[[Role, str], Awaitable[Screen]]
 POLICY = """
 [[rule]]
 name = "releases are the owners'"
@@ -84,15 +87,18 @@ def make_program(seat: ApiSeat, name: str) -> str:
     return f"./{name}.sh"
 
 
-async def another(screen: Screen, role: Role, session: str) -> Screen:
-    """Somebody else's browser before the same session."""
-    browser = screen.page.context.browser
-    assert browser is not None
-    context = await browser.new_context(reduced_motion="reduce")
-    other = Screen(await context.new_page(), screen.deck)
-    await other.login(role)
-    await other.page.goto(f"{screen.deck.address}/s/{session}")
-    return other
+@pytest.fixture
+async def another(browser: Browser, seat: ApiSeat) -> AsyncIterator[Another]:
+    """Somebody else's browser before a session."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(role: Role, session: str) -> Screen:
+            other = await stack.enter_async_context(browsing(browser, seat.deck))
+            await other.login(role)
+            await other.page.goto(f"{seat.deck.address}/s/{session}")
+            return other
+
+        yield opened
 
 
 async def test_several_questions_wait_and_are_answered_in_any_order(
@@ -129,8 +135,9 @@ async def test_several_questions_wait_and_are_answered_in_any_order(
 
 
 async def test_an_answer_is_on_its_way_until_the_hub_has_it_and_adds_what_the_card_says(
-    seat: ApiSeat, screen: Screen
+    seat: ApiSeat, lone_screen: Screen
 ) -> None:
+    screen = lone_screen
     held, page = Held(), screen.page
     await held.put_before(page)
     build, check = (make_program(seat, name) for name in ("build", "check"))
@@ -179,7 +186,7 @@ async def test_an_answer_is_on_its_way_until_the_hub_has_it_and_adds_what_the_ca
 
 
 async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allow_it(
-    seat: ApiSeat, screen: Screen
+    seat: ApiSeat, screen: Screen, another: Another
 ) -> None:
     (seat.deck.home / "policy.toml").write_text(POLICY)
     (told,) = (await seat.ada.get("policy"))["files"]
@@ -198,7 +205,7 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     await screen.shot("ask-policy")
     await screen.check_access()
 
-    viewer = await another(screen, Role.VIEWER, session)
+    viewer = await another(Role.VIEWER, session)
     await expect(viewer.card).to_contain_text("You may look, and not answer.")
     for button in await viewer.card.get_by_role("button").all():
         if await button.inner_text() != "Copy":
@@ -211,7 +218,7 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     await viewer.shot("ask-viewer")
     await viewer.check_access()
 
-    operator = await another(screen, Role.OPERATOR, session)
+    operator = await another(Role.OPERATOR, session)
     await operator.card.get_by_role("button", name="Allow once").click()
     refused = operator.story.locator(".ask[data-state='failed'] .error")
     await expect(refused).to_contain_text("wants an answer by role:owner")

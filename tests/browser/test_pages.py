@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 from playwright.async_api import Locator, expect
 
+from quarterdeck.testing import RealCli
 from support.api_client import ApiSeat
-from support.browser import CONTRAST, EVERY_RULE, Screen
+from support.browser import CONTRAST, EVERY_RULE, Screen, serving
 from support.scenes import bash
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -24,6 +27,15 @@ HEARD = """new Promise((done) => {
   look();
 })"""
 """Waits in the page until it has told of an agent, by words and by its two tones."""
+
+
+@pytest.fixture(scope="module")
+async def house(
+    clis: dict[str, RealCli], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ApiSeat]:
+    """A service of this module's own: what was used and decided is counted here."""
+    async with serving(clis, tmp_path_factory) as made:
+        yield made
 
 
 async def visit(screen: Screen, name: str) -> Locator:
@@ -131,7 +143,8 @@ async def test_the_policy_is_explained_audited_and_replayed(seat: ApiSeat, scree
     await expect(page.get_by_text("No rule is supported")).to_be_visible()
 
 
-async def test_machines_settings_and_tokens(seat: ApiSeat, screen: Screen) -> None:
+async def test_machines_settings_and_tokens(seat: ApiSeat, lone_screen: Screen) -> None:
+    screen = lone_screen
     page = await visit(screen, "Machines")
     await expect(page.locator(".card")).to_contain_text("connected")
     await look(screen, "machines")
@@ -168,8 +181,9 @@ async def test_every_page_fits_a_phone(seat: ApiSeat, phone: Screen) -> None:
 
 
 async def test_one_who_looks_elsewhere_is_told_that_an_agent_waits(
-    seat: ApiSeat, screen: Screen
+    seat: ApiSeat, lone_screen: Screen
 ) -> None:
+    screen = lone_screen
     await screen.page.context.grant_permissions(["notifications"])
     await screen.page.add_init_script(
         """

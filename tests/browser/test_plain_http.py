@@ -13,23 +13,12 @@ from quarterdeck.config.settings import ServerSettings
 from quarterdeck.fronts.http import Role, login_link
 from quarterdeck.testing import play
 from support.api_client import ApiSeat
-from support.browser import PHONE, WIDE, Screen, browsing, chromium
-from support.processes import offspring
+from support.browser import ELSEWHERE as NAME
+from support.browser import PHONE, WIDE, Screen, browsing
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-NAME = "deck.test"
-"""Not loopback by its name, which is all that a browser goes by."""
 UNHEEDED = "The Cross-Origin-Opener-Policy header has been ignored"
-
-
-@pytest.fixture(scope="module")
-async def browser(shared: set[int]) -> AsyncIterator[Browser]:
-    """A browser that finds the hub under another name."""
-    before = offspring()
-    async with chromium(f"--host-resolver-rules=MAP {NAME} 127.0.0.1") as opened:
-        shared |= {process.pid for process in offspring() - before}
-        yield opened
 
 
 @pytest.fixture

@@ -48,8 +48,9 @@ async def registration(tools: CDPSession) -> str:
 
 
 async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
-    seat: ApiSeat, screen: Screen
+    seat: ApiSeat, lone_screen: Screen
 ) -> None:
+    screen = lone_screen
     page = screen.page
     await page.context.grant_permissions(["notifications"], origin=seat.deck.address)
     await page.goto(seat.deck.address + "/settings")

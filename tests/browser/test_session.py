@@ -121,8 +121,9 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
 
 
 async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_reads_above(
-    seat: ApiSeat, screen: Screen
+    seat: ApiSeat, lone_screen: Screen
 ) -> None:
+    screen = lone_screen
     text = "One line of many that are said, and *long enough* for `two` of them. " * 3
     lines = Text(f"{text}\n\n- a\n- list\n\n", times=60, delay=0.04)
     await screen.page.add_init_script(SHIFTS)

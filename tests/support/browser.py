@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
 from playwright.async_api import (
     Browser,
     BrowserContext,
@@ -27,8 +28,12 @@ from playwright.async_api import Error as PlaywrightError
 
 from quarterdeck.cli.deck.serve import Deck
 from quarterdeck.fronts.http import Role, login_link
+from quarterdeck.testing import RealCli, ScriptedModel
+from support.api_client import ApiSeat, api_seat
 from support.bounds import SECONDS
+from support.clis import VERSIONS
 from support.failures import picture_folder
+from support.processes import Processes
 
 ROOT = Path(__file__).parent.parent.parent
 SCREENS = ROOT / ".cache" / "screens"
@@ -41,6 +46,17 @@ EVERY_RULE = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']"
 CONTRAST = "['color-contrast']"
 """The rules that hold for a page's form hold in light and dark alike."""
 
+ELSEWHERE = "deck.test"
+"""The hub by another name: not loopback by it, which is all that a browser goes by."""
+PAGE_KEY = "quarterdeck.page-key"
+"""Where a page keeps its half of a login."""
+_STILL = "/icon-192.png"
+"""A document of the deck's in which nothing runs."""
+_FORGET = """([name, key]) => {
+  localStorage.clear();
+  sessionStorage.clear();
+  localStorage.setItem(name, key);
+}"""
 _AWAY = (
     "net::ERR_",
     "closed before receiving a handshake response",
@@ -56,11 +72,23 @@ class Screen:
         self.page = page
         self.deck = deck
         self.complaints: list[str] = []
+        self.fresh = False
+        """Whether the deck's first page is shown, and nothing was done there yet."""
         page.set_default_timeout(SECONDS * 1000)
         page.on("console", self._heard)
-        page.on("pageerror", lambda error: self.complaints.append(f"raised: {error}"))
+        page.on("pageerror", self._raised)
+
+    def leave(self) -> None:
+        """Hear no more of the page."""
+        self.page.remove_listener("console", self._heard)
+        self.page.remove_listener("pageerror", self._raised)
+
+    def _raised(self, error: PlaywrightError) -> None:
+        self.complaints.append(f"raised: {error}")
 
     def _heard(self, message: ConsoleMessage) -> None:
+        if str(message.location.get("url", "")).endswith(_STILL):
+            return  # the browser's own document around a picture: nothing of the deck is there
         # That the hub is away is told by the browser itself, and meant by the tests that stop it.
         if message.type == "error" and not any(sign in message.text for sign in _AWAY):
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
@@ -73,7 +101,16 @@ class Screen:
         await expect(self.page.get_by_role("link", name="Quarterdeck")).to_be_visible()
 
     async def open(self, session: str) -> None:
-        """Show a session."""
+        """Show a session: from the deck's first page as a link does, else by its address."""
+        if self.fresh and self.page.url == f"{self.deck.address}/":
+            self.fresh = False
+            await self.page.evaluate("path => history.pushState(null, '', path)", f"/s/{session}")
+            await expect(self.composer).to_be_visible()
+        else:
+            await self.load(session)
+
+    async def load(self, session: str) -> None:
+        """Show a session by its address: the page is loaded anew."""
         await self.page.goto(f"{self.deck.address}/s/{session}")
         await expect(self.composer).to_be_visible()
 
@@ -126,6 +163,25 @@ class Screen:
 
 
 @contextlib.asynccontextmanager
+async def serving(
+    clis: dict[str, RealCli], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[ApiSeat]:
+    """The whole service with the newest real CLI, for several tests."""
+    newest = clis[VERSIONS[-1]]
+    folder = tmp_path_factory.mktemp("house")
+    processes = Processes()
+    try:
+        with pytest.MonkeyPatch.context() as environment:
+            async with (
+                ScriptedModel() as model,
+                api_seat(newest, "runner", model, folder, processes, environment) as made,
+            ):
+                yield made
+    finally:
+        processes.end_all()
+
+
+@contextlib.asynccontextmanager
 async def chromium(*args: str) -> AsyncIterator[Browser]:
     """A browser with nothing of anybody's in it, started with these arguments."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -136,7 +192,7 @@ async def chromium(*args: str) -> AsyncIterator[Browser]:
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(
                 executable_path=program,
-                args=["--no-sandbox", "--disable-dev-shm-usage", *args],
+                args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", *args],
                 env={**environment},
             )
             try:
@@ -162,6 +218,64 @@ async def browsing(
     finally:
         await _keep_pictures(context)
         await context.close()
+
+
+class Desk:
+    """One page for test after test: a page in a browser of its own takes seconds of processor time.
+
+    Whoever takes it finds it as a new one: of the size that is wanted, at the deck's first page,
+    with nothing remembered but who is logged in. What cannot be undone (a script that every load
+    begins with, a clock, a route, a logout) is for a page that is nobody else's (`browsing`).
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._page: Page | None = None
+        self._keys: dict[str, str] = {}
+
+    @contextlib.asynccontextmanager
+    async def taken(self, deck: Deck, size: dict[str, int]) -> AsyncIterator[Screen]:
+        """The page, before this deck."""
+        if self._page is None:
+            context = await self._browser.new_context(reduced_motion="reduce")
+            self._page = await context.new_page()
+        page = self._page
+        screen = Screen(page, deck)
+        good = False
+        try:
+            await page.set_viewport_size({"width": size["width"], "height": size["height"]})
+            await page.emulate_media(color_scheme="light", reduced_motion="reduce")
+            await self._begin(screen)
+            yield screen
+            assert not screen.complaints, screen.complaints
+            screen.leave()
+            # No page looks on while all is cleared, and nothing of this one is written later.
+            await page.goto(f"{deck.address}{_STILL}")
+            good = picture_folder() is None and page.context.pages == [page]
+        finally:
+            if not good:
+                await self.close()
+
+    async def _begin(self, screen: Screen) -> None:
+        page, address = screen.page, screen.deck.address
+        if address in self._keys:
+            if not page.url.startswith(f"{address}/"):
+                await page.goto(f"{address}{_STILL}")
+            await page.evaluate(_FORGET, [PAGE_KEY, self._keys[address]])
+            await page.goto(f"{address}/")
+            await expect(page.get_by_role("link", name="Quarterdeck")).to_be_visible()
+        else:
+            await screen.login()
+            self._keys[address] = await page.evaluate(f"localStorage.getItem('{PAGE_KEY}')")
+        screen.fresh = True
+
+    async def close(self) -> None:
+        """Put the page away; whoever takes one next gets a new one."""
+        page, self._page = self._page, None
+        self._keys.clear()
+        if page is not None:
+            await _keep_pictures(page.context)
+            await page.context.close()
 
 
 async def _keep_pictures(context: BrowserContext) -> None:

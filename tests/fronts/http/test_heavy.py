@@ -70,7 +70,7 @@ async def with_calls(hub: Front, *commands: str) -> str:
 async def test_what_was_endless_is_answered(hub: Front) -> None:
     await with_calls(hub, "a" * 16_000, "a;" * 1000, "docker" + " run --rm " * 1600)
     async with hub.client(Role.VIEWER) as client:
-        client.timeout = 60
+        client.timeout = SECONDS
         for path, body, status in PAYLOADS:
             told = await client.post(f"/api/policy/{path}", json=body)
             assert told.status_code == status, (path, told.text[:200])
@@ -91,7 +91,7 @@ async def test_over_the_limit_a_viewer_is_told_so_and_an_owner_waits_for_nothing
         hub.client(None, origin=hub.url) as nobody,
         anyio.create_task_group() as tasks,
     ):
-        viewer.timeout = 60
+        viewer.timeout = SECONDS
 
         async def slow() -> None:
             answers.append(await viewer.post("/api/policy/check", json={"text": SLOW}))
@@ -137,7 +137,7 @@ async def test_hostile_markdown_is_exported_while_others_are_served(hub: Front) 
         hub.client() as owner,
         anyio.create_task_group() as tasks,
     ):
-        viewer.timeout = 60
+        viewer.timeout = SECONDS
 
         async def export() -> None:
             found = await viewer.get(f"/api/sessions/{session}/export", params={"format": "html"})
