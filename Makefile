@@ -88,7 +88,7 @@ else
 	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')
 endif
 
-quick: setup $(WEB)/node_modules/.installed ## the tests that start no process: the inner loop
+quick: setup $(WEB)/node_modules/.installed ## the inner loop: tests that start no process
 	@$(NPM) run --silent test
 	@$(BIN)/python -m pytest --quick -q -n $(shell nproc 2>/dev/null || echo 2) --dist worksteal
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from quarterdeck.cli.agents import MARKS
 from quarterdeck.testing.clis import RealCli
@@ -17,12 +16,6 @@ from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
 pytest_plugins = ("pytester", "support.compatibility", "support.failures", "support.quick")
-
-# The same examples in every run, and no clock: how busy the machine is decides about no test.
-settings.register_profile(
-    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("steady")
 
 # Where Python keeps no bytecode, every process that a test starts compiles every module again, and
 # every worker every test: half of a run.

@@ -38,6 +38,7 @@ def first_view(deck: Path) -> set[Path]:
     return found
 
 
+@pytest.mark.heavy  # it weighs the deck, which has to be built first
 def test_the_first_view_is_light() -> None:
     deck = built_deck()
     assert deck is not None, "the deck is not built: make deck"

@@ -75,7 +75,3 @@ def examples() -> list[Block]:
 @pytest.mark.parametrize("block", examples(), ids=lambda block: block.code.split("]")[0])
 def test_every_example_is_a_configuration(block: Block) -> None:
     assert parse(block.code).sources
-
-
-def test_there_are_examples() -> None:
-    assert len(examples()) >= 4

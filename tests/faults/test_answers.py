@@ -20,7 +20,7 @@ from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import hub_with
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
 QUESTIONS, AT_ONCE = 1000, 25
 

@@ -18,7 +18,7 @@ from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.tail import MOST_BYTES
 from support.bounds import SECONDS
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
 EVENTS, SIZE, TOGETHER = 3600, 20_000, 25
 """72 MB: more than all that is held on the way may come to."""

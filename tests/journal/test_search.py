@@ -25,6 +25,7 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.search import Hits, Search, Text, TextKind, match_of
 from quarterdeck.journal.sqlite.search import MOST_NAMED, SearchIndex
 from quarterdeck.journal.stored import Stored
+from support.examples import examples
 
 DAY = 86_400_000
 
@@ -295,7 +296,7 @@ def test_what_would_be_syntax_elsewhere_is_words_here(filled: Filled, words: str
     assert filled.find(words) == []
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(150))
 @given(st.text(alphabet="ab\"*-()^:+{}'\\NEAROT ,.;é日\x00\x02\n", max_size=30))
 def test_no_query_fails_in_any_other_way(filled: Filled, words: str) -> None:
     try:

@@ -363,6 +363,7 @@ async def test_a_reader_does_not_hold_back_the_write_ahead_log(path: Path) -> No
         assert wal.stat().st_size < 8_000_000
 
 
+@pytest.mark.heavy
 async def test_a_journal_of_a_million_events_is_opened_read_and_added_to(path: Path) -> None:
     await written(path, SessionRenamed(name="deck", by="ann"))
     edit(

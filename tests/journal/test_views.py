@@ -59,6 +59,7 @@ from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
 from quarterdeck.journal.stored import encode
 from quarterdeck.journal.views import PromptStage, only_counts, telling
+from support.examples import examples
 
 runs = st.sampled_from(["r1", "r2"])
 asks = st.sampled_from(["q1", "q2", "q3"])
@@ -260,7 +261,7 @@ def test_what_was_folded_is_not_folded_again(happened: list[AnyEvent]) -> None:
     assert fold_all(view, whole) == view
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.lists(
         events.filter(lambda event: not isinstance(event, SessionDeleted)), min_size=1, max_size=25

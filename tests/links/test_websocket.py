@@ -29,6 +29,7 @@ from quarterdeck.links.websocket.accept import event_lines, socket_paths
 from quarterdeck.links.websocket.asgi import Message
 from quarterdeck.links.websocket.dial import Redial
 from support.bounds import SECONDS
+from support.examples import examples
 from support.relay import Relay, relay_to
 from support.waiting import until
 
@@ -485,7 +486,7 @@ def test_pauses_double_up_to_the_cap_with_jitter(number: int) -> None:
 # --- frames ---
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.one_of(st.binary(max_size=20), st.text(max_size=20)), max_size=10))
 def test_any_cut_into_frames_of_any_kind_gives_the_same_bytes(frames: list[bytes | str]) -> None:
     async def run() -> bytes:

@@ -63,15 +63,11 @@ def passes(rules: RuleSet, command: str) -> bool:
 
 @pytest.mark.parametrize("group", groups(), ids=lambda group: group.name)
 def test_no_hostile_command_passes(group: Group) -> None:
+    assert group.hostile
     assert [command for command in group.hostile if passes(group.rules, command)] == []
 
 
 @pytest.mark.parametrize("group", groups(), ids=lambda group: group.name)
 def test_what_the_same_rules_do_name_passes(group: Group) -> None:
+    assert group.fine
     assert [command for command in group.fine if not passes(group.rules, command)] == []
-
-
-def test_there_are_hundreds_of_them_and_none_is_there_twice() -> None:
-    every = [(group.name, command) for group in groups() for command in group.hostile]
-    assert len(every) >= 300
-    assert len(every) == len(set(every))

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.policy.overlap import names_overlap, overlap
+from support.examples import examples
 
 NAMES = ["".join(letters) for size in range(5) for letters in product(".ab", repeat=size)]
 patterns = st.lists(st.sampled_from([".", "a", "b", "*", "?", "[ab]"]), max_size=5).map("".join)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(patterns, patterns)
 def test_two_names_overlap_if_one_name_fits_both(rule: str, name: str) -> None:
     fitting = [each for each in NAMES if fnmatchcase(each, rule) and fnmatchcase(each, name)]

@@ -20,6 +20,7 @@ from quarterdeck.policy.parity import Placed, RuleSet
 from quarterdeck.policy.presets import preset
 from quarterdeck.policy.shell import read
 from quarterdeck.policy.specifiers import parse_rule
+from support.examples import examples
 
 CONTEXT = Context(cwd="/project", home="/home/someone")
 
@@ -97,7 +98,7 @@ def behavior(command: str, rules: RuleSet) -> Behavior | None:
     return Behavior.ALLOW if free else outcome.behavior
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(commands, commands, st.sampled_from(JOINTS), st.booleans(), allowing, denying)
 def test_company_makes_nothing_allowed(
     bad: str, other: str, joint: str, first: bool, allow: set[str], deny: set[str]
@@ -111,7 +112,7 @@ def test_company_makes_nothing_allowed(
         assert behavior(whole, rules) is Behavior.DENY
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(commands, st.sampled_from(AROUND), allowing, denying)
 def test_no_wrapping_makes_anything_allowed(
     bad: str, around: str, allow: set[str], deny: set[str]
@@ -122,7 +123,7 @@ def test_no_wrapping_makes_anything_allowed(
         assert behavior(around.format(bad), rules) is not Behavior.ALLOW
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(commands, min_size=1, max_size=3), allowing, allowing, denying)
 def test_taking_an_allow_rule_away_never_allows_more(
     several: list[str], allow: set[str], more: set[str], deny: set[str]
@@ -132,7 +133,7 @@ def test_taking_an_allow_rule_away_never_allows_more(
         assert behavior(command, rule_set(allow | more, deny)) is Behavior.ALLOW
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.lists(commands, min_size=1, max_size=3), allowing, denying, denying)
 def test_adding_a_deny_rule_never_allows_more(
     several: list[str], allow: set[str], deny: set[str], more: set[str]
@@ -142,7 +143,7 @@ def test_adding_a_deny_rule_never_allows_more(
         assert behavior(command, rule_set(allow, deny)) is Behavior.ALLOW
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text(max_size=60), st.sets(st.sampled_from(ALLOWED)))
 def test_any_text_is_weighed_and_problems_are_never_allowed(text: str, allow: set[str]) -> None:
     found = behavior(text, rule_set(allow, set()))

@@ -12,11 +12,9 @@ from quarterdeck.policy.domains import fits
 from quarterdeck.policy.facts import Words
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.paths import path_pattern
-from quarterdeck.policy.shell.languages import _sed_safe
-from quarterdeck.policy.shell.reader import _INDEXED
-from quarterdeck.policy.shell.words import _braces
 from quarterdeck.policy.specifiers import RuleError, parse_rule
 from quarterdeck.policy.wildcards import LONGEST, MOST_WILDCARDS, Glob
+from support.examples import examples
 
 texts = st.text("ab \n", max_size=12)
 globs = st.text("ab *\n", max_size=8)
@@ -83,7 +81,7 @@ def plain_path(text: str, *, rooted: bool, self_too: bool) -> re.Pattern[str]:
 
 
 @given(names=names, path=paths, anchored=st.booleans())
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @example(names=["**", "a", "**", "b"], path="a/a/b", anchored=True)
 @example(names=["a*b*"], path="b/aabb/a", anchored=False)
 def test_a_pattern_for_paths_means_what_it_says(
@@ -158,24 +156,6 @@ def test_patterns_for_long_paths_take_no_time(text: str, path: str) -> None:
     pattern = path_pattern(text)
     assert not pattern.sure.fullmatch(path)
     assert not pattern.possible.fullmatch(path)
-
-
-def test_a_script_of_sed_that_is_mostly_blanks_takes_no_time() -> None:
-    assert _sed_safe("p\n\n\n\np ; \n d\n")
-    assert not _sed_safe("p\n\n\n\n" * 99 + "w x")
-    assert not _sed_safe("1 , 2  ! p" + " \n ;" * 100 + "w")
-
-
-@given(text=st.text("{}.,a", max_size=10))
-def test_braces_are_found_as_before(text: str) -> None:
-    plain = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{[^}]*[,{]")
-    assert _braces(text) == (plain.search(text) is not None)
-
-
-@given(text=st.text("$[a1_ ", max_size=10))
-def test_an_index_is_found_as_before(text: str) -> None:
-    plain = re.compile(r"[$\[A-Za-z]\w*\[|\$")
-    assert (_INDEXED.search(text) is not None) == (plain.search(text) is not None)
 
 
 # --- limits -------------------------------------------------------------------------------------

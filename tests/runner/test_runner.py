@@ -32,6 +32,7 @@ pytestmark = pytest.mark.process
 
 async def test_the_hello_says_who_it_is_and_vitals_follow(tmp_path: Path) -> None:
     """MACHINE-1, MACHINE-7, MACHINE-13"""
+    before = time.time()
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url, memory=12345) as runner:
         hello = await hub.met()
         assert (hello.machine, hello.protocol, hello.runs) == ("a-machine", 1, ())
@@ -44,7 +45,7 @@ async def test_the_hello_says_who_it_is_and_vitals_follow(tmp_path: Path) -> Non
         assert state is not None
         assert (state.machine, state.runner, state.pid) == ("a-machine", hello.runner, hello.pid)
         assert state.hub_url == hub.url.replace("http", "ws")
-        assert time.time() - state.started < 60
+        assert before <= state.started <= time.time()
         assert runner.runs == {}
     assert living_runner(tmp_path / "home") is None
     assert not (tmp_path / "home/runner.json").exists()

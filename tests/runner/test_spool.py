@@ -16,6 +16,7 @@ from quarterdeck.domain.machines import Ended
 from quarterdeck.runner.limits import Bounds
 from quarterdeck.runner.segments import Kind, Segment
 from quarterdeck.runner.spool import Spool, is_transient
+from support.examples import examples
 
 BOUNDS = Bounds(memory=4_000, disk=40_000, segment=4_000, batch=2_000)
 
@@ -250,7 +251,7 @@ def test_only_stream_events_are_transient() -> None:
     assert not is_transient(b'{"type":"stream_events"}')
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_whatever_happens_in_whatever_order_no_durable_line_is_lost(
     tmp_path: Path, data: st.DataObject

@@ -2,7 +2,8 @@
 
 A test that starts one is marked `process` (or `real_cli`), or uses a fixture that does. Under
 `--quick` such tests are left out, and one that starts a process all the same fails and says so: the
-inner loop stays quick by itself.
+inner loop stays quick by itself. A few that compute for seconds are marked `heavy` and left out as
+well, and property tests try a tenth of their examples (`support.examples`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Generator
 
 import pytest
 
+from support.examples import use_profile
+
 STARTERS = frozenset({"browser", "clis", "processes", "pytester", "quarterdeck"})
 """Fixtures that start processes, or hand them out."""
-MARKS = ("process", "real_cli")
+MARKS = ("process", "real_cli", "heavy")
 EVENTS = frozenset({"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"})
 
 _watching = False
@@ -22,21 +25,22 @@ _watching = False
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option."""
-    parser.addoption("--quick", action="store_true", help="only tests that start no process")
+    parser.addoption("--quick", action="store_true", help="only tests that are quick")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Watch for processes from now on; a hook of this kind cannot be taken away again."""
+    use_profile(quick=config.getoption("--quick"))
     if config.getoption("--quick"):
         sys.addaudithook(_refuse)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what starts processes."""
+    """Leave out what is not quick."""
     if not config.getoption("--quick"):
         return
-    slow = [item for item in items if _starts_processes(item)]
-    items[:] = [item for item in items if not _starts_processes(item)]
+    slow = [item for item in items if _is_slow(item)]
+    items[:] = [item for item in items if not _is_slow(item)]
     config.hook.pytest_deselected(items=slow)
 
 
@@ -51,7 +55,7 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
         _watching = False
 
 
-def _starts_processes(item: pytest.Item) -> bool:
+def _is_slow(item: pytest.Item) -> bool:
     used: object = getattr(item, "fixturenames", ())
     assert isinstance(used, list | tuple)
     return any(item.get_closest_marker(mark) for mark in MARKS) or bool(STARTERS & {*used})

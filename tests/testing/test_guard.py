@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from support.bounds import SECONDS
 from support.processes import Processes, left_behind, offspring, running
 
 pytestmark = pytest.mark.process
@@ -19,7 +20,7 @@ def test_what_a_test_leaves_running_is_found_and_killed() -> None:
     before = offspring()
     with subprocess.Popen(SLEEP) as process:
         assert left_behind(before, patience=0) == [process.pid]
-        assert process.wait(5) == -9
+        assert process.wait(SECONDS) == -9
     assert left_behind(before, patience=0) == []
 
 
@@ -30,9 +31,10 @@ def test_a_registered_process_is_ended_with_its_children() -> None:
     parent = f"import subprocess, time; subprocess.run({SLEEP!r}); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-I", "-c", parent]) as process:
         registry.started(process.pid)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + SECONDS
         while len(offspring() - before) < 2:
             assert time.monotonic() < deadline
+            time.sleep(0.01)
         ended = registry.end_all()
         assert process.wait(5) == -9
     assert ended[-1] == process.pid

@@ -19,6 +19,7 @@ from quarterdeck.agent.sessions import (
     tag_session,
 )
 from quarterdeck.domain.errors import UsageError
+from support.examples import examples
 from support.session_files import Disk, dump, fresh_disk, user, uuid_number
 
 SESSION = uuid_number(0)
@@ -29,7 +30,7 @@ def last_line(path: Path) -> object:
     return json.loads(path.read_bytes().splitlines()[-1])
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(_words)
 @example("\u200b")
 @example("ﬁ\u200b\u0301\ue000 \u2066x")

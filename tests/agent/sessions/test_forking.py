@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.agent.sessions import fork_session, list_sessions, session_info, session_messages
 from quarterdeck.domain.errors import UsageError
+from support.examples import examples
 from support.session_files import Disk, Json, assistant, dump, fresh_disk, trees, user, uuid_number
 
 SESSION = uuid_number(0)
@@ -33,7 +34,7 @@ def normal(path: Path) -> list[object]:
     return lines
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(trees(rings=False), st.one_of(st.none(), st.integers(1, 12)))
 def test_a_fork_is_what_the_official_sdk_makes(tree: list[Json | bytes], cut: int | None) -> None:
     up_to = None if cut is None else uuid_number(cut)

@@ -16,6 +16,7 @@ from quarterdeck.agent.sessions import (
     session_messages,
     subagent_messages,
 )
+from support.examples import examples
 from support.session_files import (
     Disk,
     Json,
@@ -42,7 +43,7 @@ def flat_official(messages: list[official.SessionMessage]) -> list[tuple[object,
     return [(m.type, m.uuid, m.session_id, m.message, m.parent_tool_use_id) for m in messages]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(trees())
 def test_a_conversation_reads_as_the_official_sdk_reads_it(tree: list[Json | bytes]) -> None:
     with fresh_disk() as disk:
@@ -52,7 +53,7 @@ def test_a_conversation_reads_as_the_official_sdk_reads_it(tree: list[Json | byt
         assert flat(ours) == flat_official(theirs)
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(tool_trees())
 def test_parallel_calls_are_put_back_as_the_official_sdk_does_it(tree: list[Json]) -> None:
     with fresh_disk() as disk:
@@ -62,7 +63,7 @@ def test_parallel_calls_are_put_back_as_the_official_sdk_does_it(tree: list[Json
         assert flat(ours) == flat_official(theirs)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(trees())
 def test_a_subagents_conversation_reads_as_the_official_sdk_reads_it(
     tree: list[Json | bytes],

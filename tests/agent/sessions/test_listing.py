@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.agent.sessions import SessionInfo, list_sessions, session_info
 from quarterdeck.domain.errors import UsageError
+from support.examples import examples
 from support.session_files import Disk, Json, assistant, fresh_disk, listed, user, uuid_number
 
 _TEXTS = (
@@ -34,7 +35,7 @@ def same(ours: SessionInfo, theirs: official.SDKSessionInfo) -> bool:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(listed(), min_size=1, max_size=3))
 def test_a_listing_says_what_the_official_sdk_says(sessions: list[list[Json | bytes]]) -> None:
     with fresh_disk() as disk:

@@ -27,7 +27,7 @@ from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.machines import PROTOCOL, Hello, Start, frame, read_hub_frame
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, turns
+from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, tracing, turns
 from quarterdeck.fronts.otel.context import run_ids, turn_ids
 from quarterdeck.fronts.otel.settings import read_headers
 from quarterdeck.fronts.otel.turns import MOST_SPANS, Turn
@@ -260,7 +260,10 @@ def test_a_turn_without_end_has_bounded_spans() -> None:
     assert max(len(span.name) for span in spans) == 200
 
 
-async def test_spans_reach_a_collector_by_otlp(tmp_path: Path) -> None:
+async def test_spans_reach_a_collector_by_otlp(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")  # else spans wait five seconds for company
     bodies: list[tuple[str, bytes]] = []
 
     async def collect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -295,7 +298,10 @@ async def test_spans_reach_a_collector_by_otlp(tmp_path: Path) -> None:
     assert {"invoke_agent claude-code", "chat large", "execute_tool Bash"} <= names
 
 
-async def test_a_dead_collector_holds_nobody_up(tmp_path: Path) -> None:
+async def test_a_dead_collector_holds_nobody_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracing, "CLOSE_SECONDS", 0.2)  # so long it is tried, and no longer
     deck = SmallDeck()
     session = await deck.have_session()
     front = Tracing(deck, tmp_path, NOWHERE)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.policy.shell import LIMIT, EffectKind, Part, Script, read
 from quarterdeck.policy.shell.lists import names
+from quarterdeck.policy.shell.reader import _INDEXED
+from support.examples import examples
 
 
 def texts(command: str) -> list[str]:
@@ -94,22 +98,6 @@ def test_what_cannot_be_known_is_a_problem(command: str) -> None:
     assert problems(command) != []
 
 
-def test_a_word_is_what_the_shell_makes_of_it() -> None:
-    part = only("a 'b c' \"d\"e $'\\x66' g\\ h ~/i *.j $k \"l$m\"")
-    assert [word.text for word in part.words] == [
-        "a", "b c", "de", "f", "g h", "~/i", "*.j", None, None,
-    ]  # fmt: skip
-    assert [word.source for word in part.words if word.tilde] == ["~/i"]
-    assert [word.source for word in part.words if word.glob] == ["*.j"]
-    assert part.words[8].prefix == "l"
-
-
-def test_redirections_are_reads_and_writes() -> None:
-    part = only("a < in > out 2>> /log 2>&1 >/dev/null")
-    assert [target.paths for target in part.reads] == [("/w/in",)]
-    assert [target.paths for target in part.writes] == [("/w/out",), ("/log",)]
-
-
 @pytest.mark.parametrize(
     ("command", "paths"),
     [
@@ -151,15 +139,6 @@ def test_a_path_that_a_link_could_bend_is_not_sure() -> None:
     assert cd.name == "cd"
 
 
-def test_wrappers_are_remembered_and_name_what_they_run() -> None:
-    part = only("timeout 5 nice a b")
-    assert part.via == ("timeout", "nice")
-    assert part.text == "a b"
-    longest = part.forms[-1]
-    assert longest.text == "timeout 5 nice a b"
-    assert longest.text[: longest.named] == "timeout 5 nice a"
-
-
 def test_spans_are_in_characters() -> None:
     command = "echo 'äöü'; rm x"
     second = read(command).parts[1]
@@ -175,7 +154,7 @@ ${x} $'a' {a,b} * make dd of= vim +q
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.one_of(
         st.text(max_size=60),
@@ -195,6 +174,12 @@ def test_reading_is_total(command: str) -> None:
         # Nothing runs: there is nothing in it but assignments, tests, comments, or copies of files'
         # numbers (`<&0`).
         assert not command.strip() or any(mark in command for mark in "=#[<>")
+
+
+@given(text=st.text("$[a1_ ", max_size=10))
+def test_an_index_is_found_as_before(text: str) -> None:
+    plain = re.compile(r"[$\[A-Za-z]\w*\[|\$")
+    assert (_INDEXED.search(text) is not None) == (plain.search(text) is not None)
 
 
 SHAPES = {

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.policy.shell import read
 from quarterdeck.policy.shell.strict import difference, strictly
+from support.examples import examples
 
 ODD = (
     "'",
@@ -99,7 +100,7 @@ def test_commands_are_those_that_bash_would_run_or_it_is_given_up(
         assert commands(text) == expected
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     st.one_of(
         st.text(st.characters(max_codepoint=255), max_size=60),
