@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from quarterdeck import Agent, Options, listen
+from quarterdeck.agent.listen import _LaunchedLink
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.environment import child_environment
@@ -242,9 +243,12 @@ async def test_closing_a_launched_link_ends_its_cli_at_once_and_without_a_word(
             reader = Reader(link)
             await link.send(prompt("hello"))
             assert (await reader.until("result"))["result"] == "echo: hello"
-            # Well below the 5 s that 2.1.37 goes on dialling for.
-            with anyio.fail_after(4):
-                await link.close()
+            await link.close()
+            assert isinstance(link, _LaunchedLink)
+            await until(lambda: link.closed is not None)
+            # 2.1.37 would dial again for 5 s, give up, and end with 0: it is not waited for.
+            assert link.closed is not None
+            assert link.closed.exit_code == 143 or version != "2.1.37"
             with pytest.raises(LinkClosed):
                 await reader.until("nothing more")
     assert caplog.records == []
