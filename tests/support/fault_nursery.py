@@ -45,16 +45,17 @@ LOADED_LATE = (
 """What a hub or a runner would load after the fork, each time. One that is gone fails loudly."""
 
 
+Pipe = tuple[StreamReader, asyncio.ReadTransport]
+
+
 class Child:
     """A process that was forked: what it reads, what it says, and whether it is there."""
 
-    def __init__(
-        self, pid: int, stdin: asyncio.WriteTransport, stdout: StreamReader, alive: StreamReader
-    ) -> None:
+    def __init__(self, pid: int, stdin: asyncio.WriteTransport, stdout: Pipe, alive: Pipe) -> None:
         self.pid = pid
         self.stdin = stdin
-        self.stdout = stdout
-        self._alive = alive
+        self.stdout, self._from_stdout = stdout
+        self._alive, self._from_alive = alive
 
     @property
     def gone(self) -> bool:
@@ -70,6 +71,11 @@ class Child:
     async def wait(self) -> None:
         """Wait until it has ended: its end of this pipe is closed by nothing else."""
         await self._alive.read()
+
+    def close(self) -> None:
+        """Let go of it: nothing is read any more."""
+        for transport in (self.stdin, self._from_stdout, self._from_alive):
+            transport.close()
 
 
 class Nursery:
@@ -105,12 +111,12 @@ class Nursery:
             return int(self._line.recv(64))
 
 
-async def _reader(descriptor: int) -> StreamReader:
+async def _reader(descriptor: int) -> Pipe:
     reader = StreamReader(limit=LINE_LIMIT)
-    await asyncio.get_running_loop().connect_read_pipe(
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
     )
-    return reader
+    return reader, transport
 
 
 @contextmanager

@@ -62,16 +62,22 @@ class World:
         self._nursery = nursery
         self._processes = processes
         self._hub: Child | None = None
+        self._children: list[Child] = []
         self._waiting: dict[int, asyncio.Future[Reply]] = {}
         self._count = 0
         self._group: anyio.abc.TaskGroup
+
+    async def _start(self, what: str, log: Path, *arguments: object) -> Child:
+        child = await self._nursery.start(self._processes, what, log, *arguments)
+        self._children.append(child)
+        return child
 
     # --- the hub -----------------------------------------------------------------------------
 
     async def start_hub(self) -> None:
         """Start a hub on the journal, and wait until it serves."""
-        self._hub = hub = await self._nursery.start(
-            self._processes, "hub", self.folder / "hub.log", self.journal, self.token_file
+        self._hub = hub = await self._start(
+            "hub", self.folder / "hub.log", self.journal, self.token_file
         )
         with anyio.fail_after(SECONDS):
             self.link.target = int(await hub.stdout.readline())
@@ -146,8 +152,7 @@ class World:
     async def start_runner(self) -> None:
         """Start a runner; it dials the hub through the network."""
         url = f"ws://127.0.0.1:{self.link.port}"
-        self.runner = await self._nursery.start(
-            self._processes,
+        self.runner = await self._start(
             "runner",
             self.folder / "runner.log",
             self.folder / "runner",
@@ -200,6 +205,8 @@ class World:
                     await self.kill_runner(signal.SIGTERM)
                     await self.kill_hub(signal.SIGTERM)
                 self._group.cancel_scope.cancel()
+                for child in self._children:
+                    child.close()
 
 
 async def _end(process: Child | None, number: int) -> None:

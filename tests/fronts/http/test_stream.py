@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import anyio
@@ -327,15 +328,36 @@ async def test_the_server_says_that_it_is_there(tmp_path: Path) -> None:
         assert await talk.hear("beat") == {"t": "beat"}
 
 
+def test_the_server_says_so_in_an_event_loop_that_somebody_else_has_started(
+    tmp_path: Path,
+) -> None:
+    async def listen() -> None:
+        async with front(tmp_path, pace=Pace(beat_seconds=0.05)) as hub, hub.stream() as talk:
+            assert await talk.hear("beat") == {"t": "beat"}
+            assert await talk.hear("beat") == {"t": "beat"}
+
+    asyncio.run(listen())
+
+
 # B2
 async def test_a_client_that_is_silent_for_too_long_is_sent_away(tmp_path: Path) -> None:
-    pace = Pace(beat_seconds=0.05, silence_seconds=0.3)
-    async with front(tmp_path, pace=pace) as hub, hub.stream() as silent, hub.stream() as awake:
-        for _ in range(10):
-            await awake.say(t="beat")
-            await anyio.sleep(0.05)
+    pace = Pace(beat_seconds=0.5, silence_seconds=2)
+    async with (
+        front(tmp_path, pace=pace) as hub,
+        hub.stream() as silent,
+        hub.stream() as awake,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def stay_awake() -> None:
+            while True:
+                await awake.say(t="beat")
+                await anyio.sleep(0.05)
+
+        tasks.start_soon(stay_awake)
         assert await silent.closed() == 4408
         assert (await awake.follow(all=True))["all"] is True
+        tasks.cancel_scope.cancel()
 
 
 # B3

@@ -22,6 +22,8 @@ def known(text: str, *more: str) -> Known:
         ("python -c a", ["runs -c"]),
         ("python3.11 -c a", ["runs -c"]),
         ("python a.py", ["reads /w/a.py"]),
+        ("python a.py -c b", ["reads /w/a.py"]),
+        ("python -X dev a.py --flag", ["reads /w/a.py"]),
         ("python -m pytest", []),
         ("python", ["runs -"]),
         ("python -", ["runs -"]),

@@ -116,6 +116,7 @@ class Connection:
         self._commands = 0
         self._heard_at = self._sent_at = time.monotonic()
         self._writing_since: float | None = None
+        self._beat: asyncio.Task[None] | None = None
 
     def hear(self, delta: Deltas) -> None:
         """There is a piece of live text; it is for those who follow its session."""
@@ -129,11 +130,13 @@ class Connection:
             await self._say(self._hello())
             group.start_soon(self._send_events)
             group.start_soon(self._send_live)
-            self._watch(group)
+            self._watch()
             try:
                 await self._listen(group)
             finally:
                 self._timer.cancel()
+                if self._beat is not None:
+                    self._beat.cancel()
             group.cancel_scope.cancel()
         if self._close is not None and not self._gone:
             await self._say_goodbye(*self._close)
@@ -295,15 +298,15 @@ class Connection:
             for frame in self._live.take():
                 await self._write(msgspec.json.encode(frame).decode())
 
-    def _watch(self, group: TaskGroup) -> None:
+    def _watch(self) -> None:
         """Look now and then whether the client is there and reads; and say that we are.
 
         A timer and no task, which would be a tenth of what a client weighs.
         """
         step = min(self._pace.beat_seconds, self._pace.send_seconds / 4)
-        self._timer = asyncio.get_running_loop().call_later(step, self._look, group)
+        self._timer = asyncio.get_running_loop().call_later(step, self._look)
 
-    def _look(self, group: TaskGroup) -> None:
+    def _look(self) -> None:
         now = time.monotonic()
         if now - self._heard_at > self._pace.silence_seconds:
             self._end(TOO_SLOW, "nothing was heard for too long")
@@ -313,8 +316,9 @@ class Connection:
         if self._close is not None:
             return
         if now - self._sent_at >= self._pace.beat_seconds and not self._turn.locked():
-            group.start_soon(self._say, Beat())
-        self._watch(group)
+            # No task group: in a timer AnyIO knows the event loop only if it has started it.
+            self._beat = asyncio.get_running_loop().create_task(self._say(Beat()))
+        self._watch()
 
     def _hello(self) -> Hello:
         pace = self._pace

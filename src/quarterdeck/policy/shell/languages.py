@@ -87,7 +87,8 @@ def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
             if word.text != "--version"
         )
     named = list(operands(words, frozenset(("-m", "-c", "-e", "-W", "-X"))))
-    told = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in words[1:])
+    own = _before_script(words)[1:]
+    told = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in own)
     if name in _FROM_INPUT and not told and (not named or named[0].text == "-"):
         effects.append(runs(f"{name} runs what it is given as input", "-"))
     elif name in _FROM_INPUT and not told:
