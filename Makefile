@@ -9,7 +9,8 @@ BIN    := $(VENV)/bin
 CACHE  := .cache
 CLIS   := $(CACHE)/claude-cli
 # Most tests wait for a process more than they compute: two to a core.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+CORES   := $(shell nproc 2>/dev/null || echo 2)
+WORKERS ?= $(shell expr 2 \* $(CORES))
 WEB    := web
 DECK   := src/quarterdeck/fronts/http/deck
 NPM    := PATH="$(abspath $(BIN)):$$PATH" npm --prefix $(WEB) --loglevel=error
@@ -79,18 +80,22 @@ run: setup deck ## start the hub on loopback, and say where to open it
 demo: setup deck ## show the deck with a scripted agent: no account, no cost, nothing left behind
 	@$(BIN)/quarterdeck demo
 
+# The tests of the web deck's modules run beside a command; both must succeed.
+define beside_web_tests
+mkdir -p $(CACHE); $(NPM) run --silent test >$(CACHE)/web-tests.log 2>&1 & web=$$!; \
+	$(1); code=$$?; wait $$web || code=1; tail -n 200 $(CACHE)/web-tests.log; exit $$code
+endef
+
 test: setup clis deck $(CACHE)/.browser ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
-	@$(NPM) run --silent test
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal)
 else
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')
 endif
 
 quick: setup $(WEB)/node_modules/.installed ## the inner loop: tests that start no process
-	@$(NPM) run --silent test
-	@$(BIN)/python -m pytest --quick -q -n $(shell nproc 2>/dev/null || echo 2) --dist worksteal
+	@$(call beside_web_tests,$(BIN)/python -m pytest --quick -q -n $(CORES) --dist worksteal)
 
 check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, import rules
 	@$(BIN)/ruff format --check .
