@@ -38,135 +38,8 @@ async def seat(
         yield made
 
 
-async def test_a_person_decides_about_every_call(seat: ApiSeat) -> None:
-    session = await seat.create(bash("touch one"), "done")
-    card = await seat.ask(session)
-    assert (card["ask_kind"], card["tool"]) == ("tool", "Bash")
-    assert not (seat.work / "one").exists()
-    assert (await seat.state(session, "waiting for you"))["asks"] == 1
-    await seat.answer(card, "allow")
-    assert (await seat.turn_ended(session))["text"] == "done"
-    assert (seat.work / "one").exists()
-    with pytest.raises(Refusal, match="already answered by ada") as refused:
-        await seat.bob.post(f"asks/{card['ask']}/answer", answer={"answer": "deny"})
-    assert refused.value.code == "already_answered"
-
-    await seat.send(session, bash("touch two"), "a pity")
-    await seat.answer(await seat.ask(session), "deny", message="rather not two")
-    assert (await seat.turn_ended(session))["text"] == "a pity"
-    assert not (seat.work / "two").exists()
-    assert "rather not two" in seat.model.turns[-1].last_text
-
-    await seat.send(session, bash("touch three"), "never said")
-    await seat.answer(await seat.ask(session), "deny", stop=True)
-    assert (await seat.turn_ended(session))["failed"]
-
-    await seat.send(session, bash("touch four"), "changed")
-    await seat.answer(await seat.ask(session), "allow", input={"command": "touch five"})
-    assert (await seat.turn_ended(session))["text"] == "changed"
-    assert (seat.work / "five").exists()
-    assert not (seat.work / "four").exists()
-
-    await questions_are_answered(seat, session)
-
-    assert await seat.verdicts(session, "Bash") == [
-        ("ada", "allow"),
-        ("ada", "deny"),
-        ("ada", "deny"),
-        ("ada", "allow"),
-    ]
-    await seat.stop(session)
-    await seat.check_history(session)
-
-
-async def questions_are_answered(seat: ApiSeat, session: str) -> None:
-    options = [{"label": each, "description": each} for each in ("Red", "Blue")]
-    question = {
-        "header": "Colour",
-        "question": COLOUR,
-        "multiSelect": False,
-        "options": options,
-    }
-    call = ToolUse("AskUserQuestion", {"questions": [question]})
-    for given in ("Blue", "as the sea"):
-        await seat.send(session, call, "I see")
-        card = await seat.ask(session)
-        assert card["ask_kind"] == "questions"
-        await seat.answer(card, "questions", answers={COLOUR: given})
-        assert (await seat.turn_ended(session))["text"] == "I see"
-        assert f'"{COLOUR}"="{given}"' in seat.model.turns[-1].last_text
-    await seat.send(session, call, "I see")
-    await seat.answer(await seat.ask(session), "skip", message="ask me tomorrow")
-    await seat.turn_ended(session)
-    assert "ask me tomorrow" in seat.model.turns[-1].last_text
-
-
-async def test_a_plan_is_revised_and_done_here_or_in_a_fresh_conversation(seat: ApiSeat) -> None:
-    session = await seat.create()
-    await seat.state(session, "idle")
-    await seat.control(session, "set_permission_mode", mode="plan")
-    await seat.turn(session, "I look")
-    told = re.search(rb"/[^\s\"`\\]+/plans/[\w-]+\.md", seat.model.turns[-1].body)
-    assert told is not None
-    file = Path(told.group().decode())
-
-    async def planned(*replies: str | ToolUse) -> Json:
-        await seat.send(session, *replies)
-        card = await seat.ask(session)
-        assert (card["ask_kind"], card["plan"]) == ("plan", PLAN)
-        return card
-
-    leave = ToolUse("ExitPlanMode")
-    card = await planned(write(file, PLAN), leave, "I see")
-    await seat.answer(card, "plan", choice="revise", feedback="and the tests?")
-    assert (await seat.turn_ended(session))["text"] == "I see"
-    assert "and the tests?" in seat.model.turns[-1].last_text
-
-    by_hand = seat.work / "by-hand"
-    card = await planned(leave, write(by_hand), "done")
-    await seat.answer(card, "plan", choice="manual")
-    card = await seat.ask(session)
-    assert card["tool"] == "Write"
-    assert not by_hand.exists()
-    await seat.answer(card, "allow")
-    assert (await seat.turn_ended(session))["text"] == "done"
-    assert by_hand.exists()
-
-    by_itself = seat.work / "by-itself"
-    await seat.control(session, "set_permission_mode", mode="plan")
-    await seat.answer(await planned(leave, write(by_itself), "done"), "plan", choice="auto")
-    assert (await seat.turn_ended(session))["text"] == "done"
-    assert by_itself.exists()
-
-    afresh = seat.work / "afresh"
-    before = await seat.ada.get(f"sessions/{session}")
-    await seat.control(session, "set_permission_mode", mode="plan")
-    seat.model.enqueue(write(afresh), "all new", when="Implement the following plan")
-    await seat.answer(await planned(leave, "never said"), "plan", choice="fresh")
-    await seat.turn_ended(session)  # the planning, which is ended
-    assert (await seat.turn_ended(session))["text"] == "all new"
-    assert afresh.exists()
-    after = await seat.ada.get(f"sessions/{session}")
-    assert after["run"] != before["run"]
-    assert after["cli_session"] != before["cli_session"]
-    assert after["directory"] == str(seat.work)
-    assert PLAN.strip() in seat.model.turns[-1].first_prompt
-    assert "and the tests?" not in seat.model.turns[-1].body.decode()
-
-    assert seat.asked(session) == 0
-    decided = [("ada", "deny"), *[("ada", "allow")] * 3]
-    assert await seat.verdicts(session, "ExitPlanMode") == decided
-    assert await seat.verdicts(session, "Write") == [
-        ("cli", "allow"),
-        ("ada", "allow"),
-        ("cli", "allow"),
-        ("cli", "allow"),
-    ]
-    await seat.stop(session)
-    await seat.check_history(session)
-
-
-async def test_a_session_is_steered_rewound_resumed_and_forked(seat: ApiSeat) -> None:
+async def test_everything_that_a_person_does_in_one_session(seat: ApiSeat) -> None:
+    """Steered, rewound, resumed, forked, answered and planned with: four starts of the CLI."""
     session = await seat.create("remember ALPHA")
     await seat.turn_ended(session)
     await prompts_wait_and_a_turn_is_interrupted(seat, session)
@@ -188,6 +61,9 @@ async def test_a_session_is_steered_rewound_resumed_and_forked(seat: ApiSeat) ->
     assert "remember ALPHA" in seat.model.turns[-1].body.decode()
 
     await a_fork_goes_its_own_way(seat, session)
+    await seat.control(session, "set_permission_mode", mode="default")
+    await a_person_decides_about_every_call(seat, session)
+    await a_plan_is_revised_and_done_here_or_in_a_fresh_conversation(seat, session)
     await seat.stop(session)
     await seat.check_history(session)
     await seat.ada.delete(f"sessions/{session}")
@@ -317,3 +193,128 @@ async def a_fork_goes_its_own_way(seat: ApiSeat, session: str) -> None:
     assert "I am a fork" not in asked_with(seat, "I am not")
     await seat.stop(fork)
     await seat.check_history(fork)
+
+
+async def a_person_decides_about_every_call(seat: ApiSeat, session: str) -> None:
+    await seat.send(session, bash("touch one"), "done")
+    card = await seat.ask(session)
+    assert (card["ask_kind"], card["tool"]) == ("tool", "Bash")
+    assert not (seat.work / "one").exists()
+    assert (await seat.state(session, "waiting for you"))["asks"] == 1
+    await seat.answer(card, "allow")
+    assert (await seat.turn_ended(session))["text"] == "done"
+    assert (seat.work / "one").exists()
+    with pytest.raises(Refusal, match="already answered by ada") as refused:
+        await seat.bob.post(f"asks/{card['ask']}/answer", answer={"answer": "deny"})
+    assert refused.value.code == "already_answered"
+
+    await seat.send(session, bash("touch two"), "a pity")
+    await seat.answer(await seat.ask(session), "deny", message="rather not two")
+    assert (await seat.turn_ended(session))["text"] == "a pity"
+    assert not (seat.work / "two").exists()
+    assert "rather not two" in seat.model.turns[-1].last_text
+
+    await seat.send(session, bash("touch three"), "never said")
+    await seat.answer(await seat.ask(session), "deny", stop=True)
+    assert (await seat.turn_ended(session))["failed"]
+
+    await seat.send(session, bash("touch four"), "changed")
+    await seat.answer(await seat.ask(session), "allow", input={"command": "touch five"})
+    assert (await seat.turn_ended(session))["text"] == "changed"
+    assert (seat.work / "five").exists()
+    assert not (seat.work / "four").exists()
+
+    await questions_are_answered(seat, session)
+
+    assert await seat.verdicts(session, "Bash") == [
+        ("ada", "allow"),
+        ("ada", "deny"),
+        ("ada", "deny"),
+        ("ada", "allow"),
+    ]
+
+
+async def questions_are_answered(seat: ApiSeat, session: str) -> None:
+    options = [{"label": each, "description": each} for each in ("Red", "Blue")]
+    question = {
+        "header": "Colour",
+        "question": COLOUR,
+        "multiSelect": False,
+        "options": options,
+    }
+    call = ToolUse("AskUserQuestion", {"questions": [question]})
+    for given in ("Blue", "as the sea"):
+        await seat.send(session, call, "I see")
+        card = await seat.ask(session)
+        assert card["ask_kind"] == "questions"
+        await seat.answer(card, "questions", answers={COLOUR: given})
+        assert (await seat.turn_ended(session))["text"] == "I see"
+        assert f'"{COLOUR}"="{given}"' in seat.model.turns[-1].last_text
+    await seat.send(session, call, "I see")
+    await seat.answer(await seat.ask(session), "skip", message="ask me tomorrow")
+    await seat.turn_ended(session)
+    assert "ask me tomorrow" in seat.model.turns[-1].last_text
+
+
+async def a_plan_is_revised_and_done_here_or_in_a_fresh_conversation(
+    seat: ApiSeat, session: str
+) -> None:
+    written = len(await seat.verdicts(session, "Write"))
+    await seat.control(session, "set_permission_mode", mode="plan")
+    await seat.turn(session, "I look")
+    told = re.search(rb"/[^\s\"`\\]+/plans/[\w-]+\.md", seat.model.turns[-1].body)
+    assert told is not None
+    file = Path(told.group().decode())
+
+    async def planned(*replies: str | ToolUse) -> Json:
+        await seat.send(session, *replies)
+        card = await seat.ask(session)
+        assert (card["ask_kind"], card["plan"]) == ("plan", PLAN)
+        return card
+
+    leave = ToolUse("ExitPlanMode")
+    card = await planned(write(file, PLAN), leave, "I see")
+    await seat.answer(card, "plan", choice="revise", feedback="and the tests?")
+    assert (await seat.turn_ended(session))["text"] == "I see"
+    assert "and the tests?" in seat.model.turns[-1].last_text
+
+    by_hand = seat.work / "by-hand"
+    card = await planned(leave, write(by_hand), "done")
+    await seat.answer(card, "plan", choice="manual")
+    card = await seat.ask(session)
+    assert card["tool"] == "Write"
+    assert not by_hand.exists()
+    await seat.answer(card, "allow")
+    assert (await seat.turn_ended(session))["text"] == "done"
+    assert by_hand.exists()
+
+    by_itself = seat.work / "by-itself"
+    await seat.control(session, "set_permission_mode", mode="plan")
+    await seat.answer(await planned(leave, write(by_itself), "done"), "plan", choice="auto")
+    assert (await seat.turn_ended(session))["text"] == "done"
+    assert by_itself.exists()
+
+    afresh = seat.work / "afresh"
+    before = await seat.ada.get(f"sessions/{session}")
+    await seat.control(session, "set_permission_mode", mode="plan")
+    seat.model.enqueue(write(afresh), "all new", when="Implement the following plan")
+    await seat.answer(await planned(leave, "never said"), "plan", choice="fresh")
+    await seat.turn_ended(session)  # the planning, which is ended
+    assert (await seat.turn_ended(session))["text"] == "all new"
+    assert afresh.exists()
+    after = await seat.ada.get(f"sessions/{session}")
+    assert after["run"] != before["run"]
+    assert after["cli_session"] != before["cli_session"]
+    assert after["directory"] == str(seat.work)
+    assert PLAN.strip() in seat.model.turns[-1].first_prompt
+    assert "and the tests?" not in seat.model.turns[-1].body.decode()
+
+    assert seat.asked(session) == 0
+    decided = [("ada", "deny"), *[("ada", "allow")] * 3]
+    assert await seat.verdicts(session, "ExitPlanMode") == decided
+    assert (await seat.verdicts(session, "Write"))[written:] == [
+        ("cli", "allow"),
+        ("ada", "allow"),
+        ("cli", "allow"),
+        ("cli", "allow"),
+    ]
