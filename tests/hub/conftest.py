@@ -1,25 +1,43 @@
-"""A hub with a journal in memory, and machines in the hand of the test."""
+"""A house for all tests here that need one: a hub with a policy, and a runner in a process."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
-from quarterdeck.hub.hub import Hub
-from quarterdeck.journal.memory import MemoryJournal
-from support.hub_machines import TestMachines, hub_with
+from quarterdeck.hub.policies import Policies
+from support.hub_house import NO_RULES, House, PolicedHouse, house
+from support.processes import Processes
+
+
+@pytest.fixture(scope="session")
+def processes_of_all() -> Iterator[Processes]:
+    registry = Processes()
+    yield registry
+    registry.end_all()
+
+
+@pytest.fixture(scope="session")
+async def shared_house(
+    tmp_path_factory: pytest.TempPathFactory, processes_of_all: Processes
+) -> AsyncIterator[PolicedHouse]:
+    folder: Path = tmp_path_factory.mktemp("house")
+    (folder / "policy.toml").write_text(NO_RULES)
+    policies = Policies(folder)
+    async with house(folder, processes_of_all, policies) as home:
+        yield PolicedHouse(home, policies)
 
 
 @pytest.fixture
-def journal() -> MemoryJournal:
-    """What the hub writes to."""
-    return MemoryJournal()
+async def policed(shared_house: PolicedHouse) -> AsyncIterator[PolicedHouse]:
+    """The house of all tests; it is left without sessions that run, rules and grants."""
+    yield shared_house
+    await shared_house.clear()
 
 
 @pytest.fixture
-async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
-    """The hub, running, and its machines."""
-    hub, machines = hub_with(journal)
-    async with hub.running():
-        yield hub, machines
+def home(policed: PolicedHouse) -> House:
+    """The same, for one who has no rules."""
+    return policed.home

@@ -18,18 +18,14 @@ from quarterdeck.hub.policies import Policies
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
-from support.hub_house import House, house
+from support.hub_house import House, PolicedHouse, house
 from support.processes import Processes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 HOLDING = ("2.1.37", "2.1.62", "2.1.92")
 """Versions in which the hook itself waits for the answer."""
-MODES: dict[str, dict[str, Any]] = {
-    "default": {},
-    "acceptEdits": {"mode": "acceptEdits"},
-    "skipped": {"skip_permissions": True},
-}
+EVERYTHING = '[[rule]]\nname = "all"\nverdict = "ask"\ntool = "*"\n'
 
 POLICY = """
 [[rule]]
@@ -64,19 +60,19 @@ def prompt_of(*steps: ToolUse | Text) -> bytes:
     return json.dumps(play(*steps)).encode()
 
 
+HELLO = b'"hello"'
 Spec = Callable[..., SessionSpec]
 
 
 @pytest.fixture
 def spec(tmp_path: Path, model: ScriptedModel, extra_clis: dict[str, RealCli]) -> Spec:
-    """A session of a version in an empty folder, with a policy that asks."""
-    for name in ("home", "work"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "policy.toml").write_text(POLICY)
+    """A session of a version in an empty folder."""
+    (tmp_path / "home").mkdir()
 
-    def make(version: str, **more: Any) -> SessionSpec:
+    def make(version: str, folder: str, **more: Any) -> SessionSpec:
+        (tmp_path / folder).mkdir()
         return SessionSpec(
-            directory=str(tmp_path / "work"),
+            directory=str(tmp_path / folder),
             claude=extra_clis[version].command[-1],
             env=isolated_env(tmp_path / "home", model.url),
             **more,
@@ -93,8 +89,8 @@ def titles(view: SessionView) -> list[str]:
     return [card.opened.title for card in view.asks.values()]
 
 
-async def events_of(home: House, session: str) -> list[object]:
-    return [stored.event for stored in await home.hub.events(session)]
+async def events_of(home: House, session: str, after: int = 0) -> list[object]:
+    return [stored.event for stored in await home.hub.events(session, after=after, limit=5000)]
 
 
 async def asked_about(home: House, session: str, title: str) -> AskView:
@@ -108,25 +104,57 @@ def only(kind: type[Any], events: Sequence[object]) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("mode", MODES)
+async def send(home: House, session: str, *steps: ToolUse | Text) -> None:
+    view = await home.hub.session(session)
+    prompt = f"p{view.head}"
+    content = Raw(prompt_of(*steps))
+    await home.hub.submit(wish.SendPrompt(session=session, prompt=prompt, content=content))
+
+
+async def switch(home: House, session: str, mode: str) -> None:
+    request = Raw(json.dumps({"subtype": "set_permission_mode", "mode": mode}).encode())
+    await home.hub.submit(wish.Control(session=session, request=request, by="ada"))
+
+
 @pytest.mark.parametrize("version", HOLDING)
 async def test_each_answer_holds_and_is_asked_for_once_in_every_mode(
-    version: str,
-    mode: str,
-    spec: Spec,
-    model: ScriptedModel,
-    tmp_path: Path,
-    processes: Processes,
+    version: str, spec: Spec, model: ScriptedModel, policed: PolicedHouse
 ) -> None:
-    session_spec = spec(version, **MODES[mode])
-    work = Path(session_spec.directory)
-    if mode == "default":  # with these, 2.1.92 asks once more about what a hook has allowed
-        settings = {"permissions": {"ask": ["Bash(touch:*)"]}}
-        (work / ".claude").mkdir()
-        (work / ".claude" / "settings.json").write_text(json.dumps(settings))
+    """One CLI that skips permissions and then accepts edits, and one that does neither."""
+    await policed.rule(POLICY)
+    session = await policed.home.new(spec(version, "skipped", skip_permissions=True), HELLO)
+    await policed.home.until(session, lambda view: view.turns == 1)
+    assert (await policed.home.hub.session(session)).mode == "bypassPermissions"
+    await each_answer_holds(policed.home, session, model)
+    await switch(policed.home, session, "acceptEdits")
+    await each_answer_holds(policed.home, session, model)
+
+    plain = spec(version, "plain")
+    # With these settings, 2.1.92 asks once more about what a hook has allowed.
+    settings = {"permissions": {"ask": ["Bash(touch:*)"]}}
+    claude = Path(plain.directory) / ".claude"
+    claude.mkdir()
+    (claude / "settings.json").write_text(json.dumps(settings))
+    session = await policed.home.new(plain, HELLO)
+    await policed.home.until(session, lambda view: view.turns == 1)
+    await each_answer_holds(policed.home, session, model)
+    await policed.rule(EVERYTHING)
+    await switch(policed.home, session, "plan")
+    await questions_and_plans_are_asked_once_and_by_the_cli(policed.home, session, model)
+
+
+async def each_answer_holds(home: House, session: str, model: ScriptedModel) -> None:
+    view = await home.hub.session(session)
+    work, turns, head, requests = Path(view.spec.directory), view.turns, view.head, len(model.turns)
     secret = work / "secret.txt"
-    secret.write_text("the-hidden-word")
-    calls = prompt_of(
+    if not secret.exists():  # old CLIs tell the model what changes in a file that it asked for
+        secret.write_text("the-hidden-word")
+    for name in ("edited", "once"):
+        (work / name).unlink(missing_ok=True)
+    edited = wish.AllowAnswer(input=Raw(b'{"command": "touch edited"}'))
+    await send(
+        home,
+        session,
         bash("touch denied"),
         bash("mkdir late"),
         bash("echo one"),
@@ -135,29 +163,27 @@ async def test_each_answer_holds_and_is_asked_for_once_in_every_mode(
         bash("touch once"),
         Text("done"),
     )
-    edited = wish.AllowAnswer(input=Raw(b'{"command": "touch edited"}'))
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        session = await home.new(session_spec, calls)
-        card = await asked_about(home, session, "touch denied")
-        await home.answer(card, wish.DenyAnswer(message="Ada says no."), by="ada")
-        # Nobody answers about mkdir: its card goes by itself.
-        await home.until(session, lambda view: titles(view) == ["echo one"])
-        card = await asked_about(home, session, "echo one")
-        await home.answer(card, wish.DenyAnswer(), by="ada")
-        card = await asked_about(home, session, f"Read {secret}")
-        await home.answer(card, wish.DenyAnswer(), by="ada")
-        card = await asked_about(home, session, "touch original")
-        await home.answer(card, edited, by="ada")
-        card = await asked_about(home, session, "touch once")
-        await home.answer(card, wish.AllowAnswer(), by="ada")
-        await home.until(session, lambda view: view.turns == 1)
-        events = await events_of(home, session)
+    card = await asked_about(home, session, "touch denied")
+    await home.answer(card, wish.DenyAnswer(message=f"Ada says no, {turns}."), by="ada")
+    # Nobody answers about mkdir: its card goes by itself.
+    await home.until(session, lambda view: titles(view) == ["echo one"])
+    card = await asked_about(home, session, "echo one")
+    await home.answer(card, wish.DenyAnswer(), by="ada")
+    card = await asked_about(home, session, f"Read {secret}")
+    await home.answer(card, wish.DenyAnswer(), by="ada")
+    card = await asked_about(home, session, "touch original")
+    await home.answer(card, edited, by="ada")
+    card = await asked_about(home, session, "touch once")
+    await home.answer(card, wish.AllowAnswer(), by="ada")
+    await home.until(session, lambda view: view.turns == turns + 1)
+    events = await events_of(home, session, head)
 
     assert files_in(work) == ["edited", "once", "secret.txt"]
-    told = " ".join(turn.body.decode() for turn in model.turns)
-    assert "Ada says no." in told
-    assert "Nobody answered in time." in told
-    assert "the-hidden-word" not in told
+    told = [turn.body.decode() for turn in model.turns[requests:]]
+    assert f"Ada says no, {turns}." in told[-1]
+    late = "Nobody answered in time."
+    assert told[-1].count(late) > told[0].count(late)
+    assert not any("the-hidden-word" in each for each in told)
 
     opened = only(AskOpened, events)
     assert len(opened) == len({card.tool_use_id for card in opened}) == 6
@@ -175,10 +201,40 @@ async def test_each_answer_holds_and_is_asked_for_once_in_every_mode(
     assert [one.allowed for one in only(AskAnswered, events)] == [False] * 4 + [True] * 2
 
 
+async def questions_and_plans_are_asked_once_and_by_the_cli(
+    home: House, session: str, model: ScriptedModel
+) -> None:
+    options = [{"label": name, "description": name} for name in ("red", "blue")]
+    question = {"question": "Which?", "header": "W", "options": options, "multiSelect": False}
+    view = await home.hub.session(session)
+    turns, head = view.turns, view.head
+    await send(
+        home,
+        session,
+        ToolUse("AskUserQuestion", {"questions": [question]}),
+        ToolUse("ExitPlanMode", {"plan": "1. think"}),
+        Text("done"),
+    )
+    card = await home.ask(session)
+    assert (card.opened.ask_kind, card.opened.rule) == (AskKind.QUESTIONS, "all")
+    await home.answer(card, wish.QuestionsAnswer(answers={"Which?": "blue"}), by="ada")
+    await home.until(session, lambda view: bool(view.asks) and [*view.asks] != [card.opened.ask])
+    card = await home.ask(session)
+    assert (card.opened.ask_kind, card.opened.rule) == (AskKind.PLAN, "all")
+    await home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
+    await home.until(session, lambda view: view.turns == turns + 1)
+    events = await events_of(home, session, head)
+
+    assert len(only(AskOpened, events)) == 2
+    assert [one.verdict for one in only(Decided, events)] == ["allow", "allow"]
+    assert '\\"Which?\\"=\\"blue\\"' in model.turns[-1].body.decode()
+
+
 async def test_a_question_that_outlives_the_hub_is_answered_as_its_hook_needs_it(
     spec: Spec, tmp_path: Path, processes: Processes
 ) -> None:
-    session_spec = spec("2.1.62", skip_permissions=True)
+    (tmp_path / "policy.toml").write_text(POLICY)
+    session_spec = spec("2.1.62", "work", skip_permissions=True)
     calls = prompt_of(bash("touch denied"), bash("touch original"), bash("touch cut"), Text("done"))
     edited = wish.AllowAnswer(input=Raw(b'{"command": "touch edited"}'))
     async with house(tmp_path, processes, Policies(tmp_path)) as home:
@@ -208,34 +264,3 @@ async def test_a_question_that_outlives_the_hub_is_answered_as_its_hook_needs_it
         ("deny", "ada"),
         ("allow", "ada"),
     ]
-
-
-@pytest.mark.parametrize("version", HOLDING)
-async def test_questions_and_plans_that_a_rule_asks_about_are_asked_once_and_by_the_cli(
-    version: str, spec: Spec, model: ScriptedModel, tmp_path: Path, processes: Processes
-) -> None:
-    (tmp_path / "policy.toml").write_text('[[rule]]\nname = "all"\nverdict = "ask"\ntool = "*"\n')
-    options = [{"label": name, "description": name} for name in ("red", "blue")]
-    question = {"question": "Which?", "header": "W", "options": options, "multiSelect": False}
-    calls = prompt_of(
-        ToolUse("AskUserQuestion", {"questions": [question]}),
-        ToolUse("ExitPlanMode", {"plan": "1. think"}),
-        Text("done"),
-    )
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        session = await home.new(spec(version, mode="plan"), calls)
-        card = await home.ask(session)
-        assert (card.opened.ask_kind, card.opened.rule) == (AskKind.QUESTIONS, "all")
-        await home.answer(card, wish.QuestionsAnswer(answers={"Which?": "blue"}), by="ada")
-        await home.until(
-            session, lambda view: bool(view.asks) and [*view.asks] != [card.opened.ask]
-        )
-        card = await home.ask(session)
-        assert (card.opened.ask_kind, card.opened.rule) == (AskKind.PLAN, "all")
-        await home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
-        await home.until(session, lambda view: view.turns == 1)
-        events = await events_of(home, session)
-
-    assert len(only(AskOpened, events)) == 2
-    assert [one.verdict for one in only(Decided, events)] == ["allow", "allow"]
-    assert "blue" in " ".join(turn.body.decode() for turn in model.turns)

@@ -17,8 +17,7 @@ from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.policies import Policies
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
-from support.hub_house import House, house
-from support.processes import Processes
+from support.hub_house import House, PolicedHouse
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -90,10 +89,10 @@ async def test_rules_hold_where_the_settings_of_the_cli_allow_everything(
     version: str,
     spec: Callable[[str], SessionSpec],
     model: ScriptedModel,
-    tmp_path: Path,
-    processes: Processes,
+    policed: PolicedHouse,
 ) -> None:
-    (tmp_path / "policy.toml").write_text(POLICY)
+    await policed.rule(POLICY)
+    home = policed.home
     session_spec = spec(version)
     work = Path(session_spec.directory)
     script = play(
@@ -104,111 +103,107 @@ async def test_rules_hold_where_the_settings_of_the_cli_allow_everything(
         bash("ls"),
         Text("done"),
     )
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        session = await home.new(session_spec, json.dumps(script).encode())
+    session = await home.new(session_spec, json.dumps(script).encode())
 
-        # The settings would let it pass, and every version but for the hook asks nobody.
-        card = await home.ask(session)
-        assert (card.opened.tool, card.opened.rule) == ("Bash", "ask about echo")
-        assert card.opened.reasons
-        with pytest.raises(Forbidden, match="role:owner"):
-            await home.answer(card, wish.AllowAnswer(), by="bob")
-        ask, answer = card.opened.ask, wish.AllowAnswer()
-        owner = wish.AnswerAsk(ask=ask, answer=answer, by="ada", role="owner")
-        await home.hub.submit(owner)
+    # The settings would let it pass, and every version but for the hook asks nobody.
+    card = await home.ask(session)
+    assert (card.opened.tool, card.opened.rule) == ("Bash", "ask about echo")
+    assert card.opened.reasons
+    with pytest.raises(Forbidden, match="role:owner"):
+        await home.answer(card, wish.AllowAnswer(), by="bob")
+    ask, answer = card.opened.ask, wish.AllowAnswer()
+    owner = wish.AnswerAsk(ask=ask, answer=answer, by="ada", role="owner")
+    await home.hub.submit(owner)
 
-        await home.until(session, lambda view: view.turns == 1)
-        assert (work / "made").exists()
-        assert not (work / "denied").exists()
-        assert not (work / "old").exists()
-        told = " ".join(turn.body.decode() for turn in model.turns)
-        assert "That file is not yours." in told
+    await home.until(session, lambda view: view.turns == 1)
+    assert (work / "made").exists()
+    assert not (work / "denied").exists()
+    assert not (work / "old").exists()
+    told = " ".join(turn.body.decode() for turn in model.turns)
+    assert "That file is not yours." in told
 
-        found = await decisions(home, session)
-        by_rule = {one.rule: one for one in found if one.rule is not None}
-        assert by_rule["no denied files"].verdict == "deny"
-        assert by_rule["no denied files"].branch == "topic"
-        assert by_rule["no denied files"].source == "policy.toml:2"
-        assert (by_rule["ask about echo"].by, by_rule["ask about echo"].verdict) == ("ada", "allow")
-        assert any(one.rewritten for one in found)
-        # Every call has its entry, also the one that the CLI decided by itself.
-        assert len({one.tool_use_id for one in found}) == 5
-        assert [one.by for one in found].count("cli") == 1
+    found = await decisions(home, session)
+    by_rule = {one.rule: one for one in found if one.rule is not None}
+    assert by_rule["no denied files"].verdict == "deny"
+    assert by_rule["no denied files"].branch == "topic"
+    assert by_rule["no denied files"].source == "policy.toml:2"
+    assert (by_rule["ask about echo"].by, by_rule["ask about echo"].verdict) == ("ada", "allow")
+    assert any(one.rewritten for one in found)
+    # Every call has its entry, also the one that the CLI decided by itself.
+    assert len({one.tool_use_id for one in found}) == 5
+    assert [one.by for one in found].count("cli") == 1
 
-        replayed = await home.hub.policy.replay('default = "deny"', 0)
-        assert replayed.calls == 5
-        assert replayed.counts["denied → deny"] == 1
-        assert (await home.hub.policy.verify()).good
+    replayed = await home.hub.policy.replay('default = "deny"', 0, session)
+    assert replayed.calls == 5
+    assert replayed.counts["denied → deny"] == 1
+    assert (await home.hub.policy.verify()).good
 
 
 async def test_a_policy_that_the_session_names_is_on_top(
-    spec: Callable[[str], SessionSpec], tmp_path: Path, processes: Processes
+    spec: Callable[[str], SessionSpec], home: House
 ) -> None:
     named = msgspec.structs.replace(spec("2.1.325"), policy="read-only")
     script = play(bash("touch made"), ToolUse("Bash", {"command": "git status"}), Text("done"))
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        session = await home.new(named, json.dumps(script).encode())
-        await home.until(session, lambda view: view.turns == 1)
-        first, second = await decisions(home, session)
-        assert (first.verdict, first.rule) == ("deny", "no edits")
-        assert (second.verdict, second.rule) == ("allow", "commands that only look")
-        assert not (Path(named.directory) / "made").exists()
+    session = await home.new(named, json.dumps(script).encode())
+    await home.until(session, lambda view: view.turns == 1)
+    first, second = await decisions(home, session)
+    assert (first.verdict, first.rule) == ("deny", "no edits")
+    assert (second.verdict, second.rule) == ("allow", "commands that only look")
+    assert not (Path(named.directory) / "made").exists()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_an_answer_for_always_is_a_grant_that_can_be_revoked(
     version: str,
     spec: Callable[[str], SessionSpec],
-    tmp_path: Path,
-    processes: Processes,
+    home: House,
 ) -> None:
     session_spec = spec(version)
     work = Path(session_spec.directory)
     (work / ".claude" / "settings.json").unlink()
     command = "touch made && chmod 600 made"
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        script = play(bash(command), bash(command), Text("done"))
-        session = await home.new(session_spec, json.dumps(script).encode())
-        card = await home.ask(session)
-        always = wish.AllowAnswer(scope=wish.Scope.ALWAYS, seconds=3600)
-        await home.answer(card, always, by="ada")
-        await home.until(session, lambda view: view.turns == 1)
+    script = play(bash(command), bash(command), Text("done"))
+    session = await home.new(session_spec, json.dumps(script).encode())
+    card = await home.ask(session)
+    always = wish.AllowAnswer(scope=wish.Scope.ALWAYS, seconds=3600)
+    await home.answer(card, always, by="ada")
+    await home.until(session, lambda view: view.turns == 1)
 
-        (grant,) = Policies(tmp_path).grants  # it is on the disk
-        assert (grant.by, grant.directory, grant.ask) == ("ada", str(work), card.opened.ask)
-        assert grant.until == grant.at + 3_600_000
-        assert not (work / ".claude" / "settings.local.json").exists()
-        first, second = await decisions(home, session)
-        assert (first.by, second.by) == ("ada", "policy")
-        assert second.rule == f"grant {grant.id} of ada"
+    (grant,) = Policies(home.folder).grants  # it is on the disk
+    assert (grant.by, grant.directory, grant.ask) == ("ada", str(work), card.opened.ask)
+    assert grant.until == grant.at + 3_600_000
+    assert not (work / ".claude" / "settings.local.json").exists()
+    first, second = await decisions(home, session)
+    assert (first.by, second.by) == ("ada", "policy")
+    assert second.rule == f"grant {grant.id} of ada"
 
-        await home.hub.policy.revoke(grant.id)
-        await home.hub.submit(
-            wish.SendPrompt(
-                session=session,
-                prompt="again",
-                content=msgspec.Raw(json.dumps(play(bash(command), Text("done"))).encode()),
-            )
+    await home.hub.policy.revoke(grant.id)
+    await home.hub.submit(
+        wish.SendPrompt(
+            session=session,
+            prompt="again",
+            content=msgspec.Raw(json.dumps(play(bash(command), Text("done"))).encode()),
         )
-        card = await home.ask(session)
-        await home.answer(card, wish.DenyAnswer())
-        await home.until(session, lambda view: view.turns == 2)
+    )
+    card = await home.ask(session)
+    await home.answer(card, wish.DenyAnswer())
+    await home.until(session, lambda view: view.turns == 2)
 
 
 async def test_a_question_waits_as_long_as_its_rule_says_and_then_what_the_rule_says_happens(
-    spec: Callable[[str], SessionSpec], tmp_path: Path, processes: Processes
+    spec: Callable[[str], SessionSpec], policed: PolicedHouse
 ) -> None:
-    (tmp_path / "policy.toml").write_text(
+    home = policed.home
+    await policed.rule(
         '[[rule]]\nname = "soon"\nverdict = "ask"\ncommand = "touch"\nwait = "1s"\nthen = "allow"\n'
         '[[rule]]\nname = "never"\nverdict = "ask"\ncommand = "mkdir"\nwait = "1s"\n'
     )
     session_spec = spec("2.1.325")
     script = play(bash("touch made"), bash("mkdir folder"), Text("done"))
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        session = await home.new(session_spec, json.dumps(script).encode())
-        await home.until(session, lambda view: view.turns == 1)
-        assert (Path(session_spec.directory) / "made").exists()
-        assert not (Path(session_spec.directory) / "folder").exists()
-        stored = await home.hub.audit(session=session)
-        answered = [each.event for each in stored if isinstance(each.event, AskAnswered)]
-        assert [one.by for one in answered] == ["policy: soon", "time limit"]
+    session = await home.new(session_spec, json.dumps(script).encode())
+    await home.until(session, lambda view: view.turns == 1)
+    assert (Path(session_spec.directory) / "made").exists()
+    assert not (Path(session_spec.directory) / "folder").exists()
+    stored = await home.hub.audit(session=session)
+    answered = [each.event for each in stored if isinstance(each.event, AskAnswered)]
+    assert [one.by for one in answered] == ["policy: soon", "time limit"]

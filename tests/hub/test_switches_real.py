@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ import pytest
 from quarterdeck.domain import commands as wish
 from quarterdeck.domain.events import Decided
 from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.hub.policies import Policies
 from quarterdeck.journal.views import SessionView
 from quarterdeck.testing import Gate, RealCli, ScriptedModel, isolated_env, reply
 from quarterdeck.testing.script import Said, ToolUse, play
 from support.bounds import SECONDS
-from support.hub_house import House, house
-from support.processes import Processes
+from support.hub_house import House, PolicedHouse
 from support.scenes import bash, write
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
@@ -136,22 +133,16 @@ def spec(
 
 
 @pytest.fixture
-async def table(
-    spec: SessionSpec, model: ScriptedModel, tmp_path: Path, processes: Processes
-) -> AsyncIterator[Table]:
+def table(spec: SessionSpec, model: ScriptedModel, home: House) -> Table:
     """Without a policy."""
-    async with house(tmp_path, processes) as home:
-        yield Table(home, spec, model)
+    return Table(home, spec, model)
 
 
 @pytest.fixture
-async def ruled(
-    spec: SessionSpec, model: ScriptedModel, tmp_path: Path, processes: Processes
-) -> AsyncIterator[Table]:
+async def ruled(spec: SessionSpec, model: ScriptedModel, policed: PolicedHouse) -> Table:
     """With rules on modes."""
-    (tmp_path / "policy.toml").write_text(POLICY)
-    async with house(tmp_path, processes, Policies(tmp_path)) as home:
-        yield Table(home, spec, model)
+    await policed.rule(POLICY)
+    return Table(policed.home, spec, model)
 
 
 async def test_what_people_switched_holds_after_a_stop_and_in_a_fork(table: Table) -> None:
@@ -208,45 +199,10 @@ async def test_permissions_that_were_skipped_and_tightened_are_asked_for_in_this
     assert not made.exists()
 
 
-async def test_plan_mode_survives_a_kill_and_an_approved_plan_is_left_for_good(
+async def test_rules_on_modes_hold_when_a_person_switches_in_mid_turn_and_after_kills(
     ruled: Table,
 ) -> None:
-    session = await ruled.new("hello")
-    await ruled.control(session, "set_permission_mode", mode="plan")
-    await ruled.kill(session)
-    planned = ruled.work / "planned"
-    turn = (write(planned), LEAVE, write(planned), "done")
-    await ruled.send(session, *turn)
-    card = await ruled.home.ask(session)
-    assert (await ruled.home.hub.session(session)).mode == "plan"
-    assert not planned.exists(), "a rule denies it in plan mode"
-    await ruled.home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
-    await ruled.home.until(session, lambda view: view.turns == 2)
-    assert planned.exists(), "and not any more after it"
-    stored = await ruled.home.hub.audit(session=session)
-    found = [one.event for one in stored if isinstance(one.event, Decided)]
-    assert [(one.verdict, one.rule) for one in found if one.tool == "Write"] == [
-        ("deny", "no edits in plan mode"),
-        ("allow", "edits"),
-    ]
-    await ruled.stop(session)
-    await ruled.turn(session, "look")
-    assert (await ruled.home.hub.session(session)).mode == "acceptEdits"
-
-    await ruled.control(session, "set_permission_mode", mode="plan")
-    await ruled.send(session, LEAVE, "done")
-    await ruled.home.answer(
-        await ruled.home.ask(session), wish.PlanAnswer(choice="manual"), by="ada"
-    )
-    await ruled.home.until(session, lambda view: view.turns == 4)
-    await ruled.kill(session)
-    await ruled.turn(session, "look")
-    assert (await ruled.home.hub.session(session)).mode == "default"
-
-
-async def test_a_rule_on_a_mode_holds_no_longer_once_a_person_tightened_it_in_mid_turn(
-    ruled: Table,
-) -> None:
+    """Tightened in mid-turn; a plan survives a kill, and is left for good once it is approved."""
     first, second = ruled.work / "first", ruled.work / "second"
     session = await ruled.new("hello", mode="acceptEdits")
     await ruled.send(session, write(first), reply(Gate("second"), write(second)), "a pity")
@@ -260,3 +216,36 @@ async def test_a_rule_on_a_mode_holds_no_longer_once_a_person_tightened_it_in_mi
     await ruled.home.answer(card, wish.DenyAnswer())
     await ruled.home.until(session, lambda view: view.turns == 2)
     assert not second.exists()
+
+    await ruled.control(session, "set_permission_mode", mode="plan")
+    await ruled.kill(session)
+    planned = ruled.work / "planned"
+    turn = (write(planned), LEAVE, write(planned), "done")
+    await ruled.send(session, *turn)
+    card = await ruled.home.ask(session)
+    assert (await ruled.home.hub.session(session)).mode == "plan"
+    assert not planned.exists(), "a rule denies it in plan mode"
+    await ruled.home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
+    await ruled.home.until(session, lambda view: view.turns == 3)
+    assert planned.exists(), "and not any more after it"
+    stored = await ruled.home.hub.audit(session=session)
+    found = [one.event for one in stored if isinstance(one.event, Decided)]
+    assert [(one.verdict, one.rule) for one in found if one.tool == "Write"] == [
+        ("allow", "edits"),
+        ("deny", None),
+        ("deny", "no edits in plan mode"),
+        ("allow", "edits"),
+    ]
+    await ruled.stop(session)
+    await ruled.turn(session, "look")
+    assert (await ruled.home.hub.session(session)).mode == "acceptEdits"
+
+    await ruled.control(session, "set_permission_mode", mode="plan")
+    await ruled.send(session, LEAVE, "done")
+    await ruled.home.answer(
+        await ruled.home.ask(session), wish.PlanAnswer(choice="manual"), by="ada"
+    )
+    await ruled.home.until(session, lambda view: view.turns == 5)
+    await ruled.kill(session)
+    await ruled.turn(session, "look")
+    assert (await ruled.home.hub.session(session)).mode == "default"

@@ -15,8 +15,7 @@ from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.clis import VERSIONS
-from support.hub_house import house
-from support.processes import Processes
+from support.hub_house import House
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -38,45 +37,44 @@ async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
     clis: dict[str, RealCli],
     model: ScriptedModel,
     tmp_path: Path,
-    processes: Processes,
+    home: House,
 ) -> None:
     (tmp_path / "home").mkdir()
     spec = spec_for(clis[version], model, tmp_path)
     script = play(ToolUse("Bash", {"command": "touch made.txt"}), Text("done"))
-    async with house(tmp_path, processes) as home:
-        session = await home.new(spec, json.dumps(script).encode())
-        card = await home.ask(session)
-        assert card.opened.tool == "Bash"
-        await home.answer(card, wish.AllowAnswer(), by="ada")
-        view = await home.until(session, lambda view: view.turns == 1)
-        assert (Path(spec.directory) / "made.txt").exists()
-        assert view.state is SessionState.IDLE
-        audit = [stored.event for stored in await home.hub.audit(session=session)]
-        assert any(isinstance(e, Decided) and e.by == "ada" and e.tool == "Bash" for e in audit)
+    session = await home.new(spec, json.dumps(script).encode())
+    card = await home.ask(session)
+    assert card.opened.tool == "Bash"
+    await home.answer(card, wish.AllowAnswer(), by="ada")
+    view = await home.until(session, lambda view: view.turns == 1)
+    assert (Path(spec.directory) / "made.txt").exists()
+    assert view.state is SessionState.IDLE
+    audit = [stored.event for stored in await home.hub.audit(session=session)]
+    assert any(isinstance(e, Decided) and e.by == "ada" and e.tool == "Bash" for e in audit)
 
-        # A control request of a person, and its answer.
-        request = Raw(b'{"subtype":"set_model","model":"opus"}')
-        await home.hub.submit(wish.Control(session=session, request=request))
+    # A control request of a person, and its answer.
+    request = Raw(b'{"subtype":"set_model","model":"opus"}')
+    await home.hub.submit(wish.Control(session=session, request=request))
 
-        # The CLI is stopped, and resumed by the next prompt: it knows what was said before.
-        await home.hub.submit(wish.StopSession(session=session))
-        await home.until(session, lambda view: view.state is SessionState.ENDED)
-        await home.hub.submit(
-            wish.SendPrompt(session=session, prompt="second", content=Raw(b'"again"'))
-        )
-        view = await home.until(session, lambda view: view.turns == 2)
-        assert len(model.turns[-1].messages) > 2
+    # The CLI is stopped, and resumed by the next prompt: it knows what was said before.
+    await home.hub.submit(wish.StopSession(session=session))
+    await home.until(session, lambda view: view.state is SessionState.ENDED)
+    await home.hub.submit(
+        wish.SendPrompt(session=session, prompt="second", content=Raw(b'"again"'))
+    )
+    view = await home.until(session, lambda view: view.turns == 2)
+    assert len(model.turns[-1].messages) > 2
 
-        fork = await home.hub.submit(wish.ForkSession(session=session, by="ada"))
-        await home.hub.submit(
-            wish.SendPrompt(session=fork.session, prompt="third", content=Raw(b'"and here"'))
-        )
-        forked = await home.until(fork.session, lambda view: view.turns == 1)
-        assert forked.cli_session != view.cli_session
+    fork = await home.hub.submit(wish.ForkSession(session=session, by="ada"))
+    await home.hub.submit(
+        wish.SendPrompt(session=fork.session, prompt="third", content=Raw(b'"and here"'))
+    )
+    forked = await home.until(fork.session, lambda view: view.turns == 1)
+    assert forked.cli_session != view.cli_session
 
-        events = [stored.event for stored in await home.hub.events(session)]
-        numbers: dict[str, list[int]] = {}
-        for event in events:
-            if isinstance(event, Said):
-                numbers.setdefault(event.run, []).append(event.number)
-        assert all(found == sorted(set(found)) for found in numbers.values())
+    events = [stored.event for stored in await home.hub.events(session)]
+    numbers: dict[str, list[int]] = {}
+    for event in events:
+        if isinstance(event, Said):
+            numbers.setdefault(event.run, []).append(event.number)
+    assert all(found == sorted(set(found)) for found in numbers.values())

@@ -26,6 +26,7 @@ from support.bounds import SECONDS
 from support.processes import Processes, running
 
 Restart = Callable[[], Awaitable[Hub]]
+NO_RULES = 'default = "cli"\n'
 
 
 async def until(hub: Hub, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
@@ -75,6 +76,34 @@ class House:
     async def answer(self, ask: AskView, answer: wish.Answer, by: str = "test") -> None:
         """Answer a question."""
         await self.hub.submit(wish.AnswerAsk(ask=ask.opened.ask, answer=answer, by=by))
+
+
+class PolicedHouse:
+    """A house, and the policy that holds in it."""
+
+    def __init__(self, home: House, policies: Policies) -> None:
+        self.home = home
+        self._policies = policies
+
+    async def rule(self, text: str) -> None:
+        """Have this policy hold from now on."""
+        (self.home.folder / "policy.toml").write_text(text)
+        await self._policies.refresh()
+        (state,) = self._policies.states
+        assert state.in_force == "file"
+        assert not state.flaws
+
+    async def clear(self) -> None:
+        """End what runs, and have no rule and no grant hold."""
+        running = [view.session for view in await self.home.hub.sessions() if view.run is not None]
+        for session in running:
+            await self.home.hub.submit(wish.StopSession(session=session))
+        for session in running:
+            await self.home.until(session, lambda view: view.run is None)
+        await self.rule(NO_RULES)
+        for grant in self._policies.grants:
+            await self._policies.revoke(grant.id)
+        await self.home.hub.workers.end_idle()  # those that wait for the next policy that is tried
 
 
 async def end_runner(runner: int) -> None:
