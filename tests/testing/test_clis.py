@@ -69,6 +69,24 @@ def test_the_environment_inherits_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert Path(env["TMPDIR"]).is_dir()
 
 
+def test_the_environment_keeps_what_tunes_the_engine_of_a_cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NODE_COMPILE_CACHE", "a folder")
+    monkeypatch.setenv("BUN_JSC_useDFGJIT", "1")
+    monkeypatch.setenv("BUN_JSC_largeHeapSize", "")
+    monkeypatch.setenv("BUN_OPTIONS", "--inspect")
+
+    env = isolated_env(tmp_path, "http://127.0.0.1:1", BUN_JSC_useJIT="0")
+
+    kept = {name: env[name] for name in env if name.startswith(("NODE_", "BUN_"))}
+    assert kept == {
+        "NODE_COMPILE_CACHE": "a folder",
+        "BUN_JSC_useDFGJIT": "1",
+        "BUN_JSC_useJIT": "0",
+    }
+
+
 @pytest.mark.parametrize("program", ["bash", "git", "node", "touch"])
 def test_the_environment_leads_to_the_programs_that_the_cli_calls(
     tmp_path: Path, program: str

@@ -60,12 +60,16 @@ def isolated_env(home: Path, base_url: str, **extra: str) -> dict[str, str]:
     """An environment built from nothing, in which the CLI talks to `base_url` and to no one else.
 
     `home` becomes HOME and the place of temporary files; `extra` is added last and wins. Of this
-    process's own variables only `NODE_COMPILE_CACHE` is passed on, if it is set: CLIs that are
-    scripts start faster with it.
+    process's own variables only those are passed on that tune the engine under a CLI:
+    `NODE_COMPILE_CACHE`, for CLIs that are scripts, and `BUN_JSC_…`, for those that are binaries.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
-    cache = os.environ.get("NODE_COMPILE_CACHE")
+    tuning = {
+        name: value
+        for name, value in os.environ.items()
+        if value and (name == "NODE_COMPILE_CACHE" or name.startswith("BUN_JSC_"))
+    }
     return {
         "HOME": str(home),
         "TMPDIR": str(temporary),
@@ -79,7 +83,7 @@ def isolated_env(home: Path, base_url: str, **extra: str) -> dict[str, str]:
         "DISABLE_TELEMETRY": "1",
         "DISABLE_AUTOUPDATER": "1",
         "IS_SANDBOX": "1",
-        **({"NODE_COMPILE_CACHE": cache} if cache else {}),
+        **tuning,
         **extra,
     }
 

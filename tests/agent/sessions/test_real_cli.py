@@ -14,6 +14,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from quarterdeck.agent.sessions import (
     SessionInfo,
+    SessionMessage,
     fork_session,
     list_sessions,
     list_subagents,
@@ -33,6 +34,9 @@ from support.waiting import until
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 _FLAGS = ("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+
+GOING_ON = ("2.1.62", "2.1.325")
+"""Those that are given what we have written: old and new differ in what they make of it."""
 
 
 class Machine:
@@ -98,6 +102,11 @@ def _two_reads_at_once(machine: Machine) -> str:
     return play(reply(*reads), reply("both read"))
 
 
+def _spoken(model: ScriptedModel) -> list[str]:
+    """The texts of the conversation that the model was sent last."""
+    return [text for message in model.turns[-1].messages for text in message.texts]
+
+
 def _agrees_with_the_official_sdk(machine: Machine, session_id: str) -> bool:
     ours = session_messages(session_id, config_dir=machine.config)
     theirs = official.get_session_messages(session_id)
@@ -119,8 +128,8 @@ def _agrees_with_the_official_sdk(machine: Machine, session_id: str) -> bool:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_session_that_a_real_cli_wrote_is_listed_and_read(
-    machine: Machine, version: str
+async def test_a_session_that_a_real_cli_wrote_is_read_and_goes_on_as_we_have_changed_it(
+    machine: Machine, model: ScriptedModel, version: str
 ) -> None:
     prompt = _two_reads_at_once(machine)
     session_id = await machine.run(version, prompt)
@@ -133,21 +142,20 @@ async def test_a_session_that_a_real_cli_wrote_is_listed_and_read(
         prompt if len(prompt) <= 200 else prompt[:200].rstrip() + "…",
         str(machine.work),
     )
-    said = b"\n".join(
-        bytes(message.message)
-        for message in session_messages(session_id, config_dir=machine.config)
-    )
+    messages = session_messages(session_id, config_dir=machine.config)
+    said = b"\n".join(bytes(message.message) for message in messages)
     assert all(text in said for text in (b"in a.txt", b"in b.txt", b"both read"))
     assert said.count(b'"tool_result"') == 2
     assert _agrees_with_the_official_sdk(machine, session_id)
+    if version in GOING_ON:
+        await goes_on_renamed_tagged_and_forked(machine, model, version, session_id, prompt)
+    if version == VERSIONS[-1]:
+        await a_fork_up_to_a_message_ends_there(machine, model, messages[-1], prompt)
 
 
-@pytest.mark.parametrize("version", ["2.1.62", "2.1.325"])
-async def test_a_real_cli_goes_on_with_what_we_have_renamed_tagged_and_forked(
-    machine: Machine, model: ScriptedModel, version: str
+async def goes_on_renamed_tagged_and_forked(
+    machine: Machine, model: ScriptedModel, version: str, session_id: str, first: str
 ) -> None:
-    first = _two_reads_at_once(machine)
-    session_id = await machine.run(version, first)
     before = session_messages(session_id, config_dir=machine.config)
     rename_session(session_id, "Größe 😀", config_dir=machine.config)
     tag_session(session_id, "red", config_dir=machine.config)
@@ -156,12 +164,11 @@ async def test_a_real_cli_goes_on_with_what_we_have_renamed_tagged_and_forked(
 
     for resumed in (session_id, fork):
         assert await machine.run(version, "and more", "--resume", resumed) == resumed
-        sent = model.turns[-1]
-        spoken = [text for message in sent.messages for text in message.texts]
+        spoken = _spoken(model)
         assert spoken[-1] == "and more"
         assert {first, "both read"} <= set(spoken)
         # 2.1.62 itself forgets one of two parallel calls, also in a session that nobody touched.
-        results = [b for m in sent.messages for b in m.blocks if b.type == "tool_result"]
+        results = [b for m in model.turns[-1].messages for b in m.blocks if b.type == "tool_result"]
         assert len(results) == (1 if version == "2.1.62" else 2)
         after = session_messages(resumed, config_dir=machine.config)
         assert [bytes(m.message) for m in after[:-2]] == [bytes(m.message) for m in before]
@@ -171,17 +178,18 @@ async def test_a_real_cli_goes_on_with_what_we_have_renamed_tagged_and_forked(
     assert machine.info(fork).summary == "Größe 😀 (fork)"
 
 
-async def test_a_fork_up_to_a_message_ends_there_for_the_real_cli_too(
-    machine: Machine, model: ScriptedModel
+async def a_fork_up_to_a_message_ends_there(
+    machine: Machine, model: ScriptedModel, answer: SessionMessage, first: str
 ) -> None:
-    session_id = await machine.run("2.1.325", "one")
-    await machine.run("2.1.325", "two", "--resume", session_id)
-    answer = session_messages(session_id, config_dir=machine.config)[1]
+    """`answer` ends the session's first turn; there has been a second one since."""
+    session_id = answer.session_id
+    *_, last = session_messages(session_id, config_dir=machine.config)
+    assert b"echo: and more" in bytes(last.message)
     fork = fork_session(session_id, up_to_message_id=answer.uuid, config_dir=machine.config)
-    await machine.run("2.1.325", "three", "--resume", fork)
-    spoken = [text for message in model.turns[-1].messages for text in message.texts]
-    assert {"one", "echo: one", "three"} <= set(spoken)
-    assert "two" not in spoken
+    await machine.run(VERSIONS[-1], "three", "--resume", fork)
+    spoken = _spoken(model)
+    assert {first, "both read", "three"} <= set(spoken)
+    assert "and more" not in spoken
 
 
 @pytest.mark.parametrize("version", ["2.1.37", "2.1.325"])
