@@ -13,6 +13,7 @@ from support.scenes import bash
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
 PLAN = "# How I would do it\n\nFirst I read the code.\n\nThen I change it.\n"
+SENTENCES = ("against the rules", "say nay, it is 1 2 3 4 5 e y s a g")
 TYPING = 40.0
 """Milliseconds between two letters: nobody types faster."""
 
@@ -50,39 +51,36 @@ async def screens(screen: Screen, name: str) -> None:
             await screen.shot(f"{name}{suffix}")
 
 
-@pytest.mark.parametrize("sentence", ["against the rules", "say nay, it is 1 2 3 4 5 e y s a g"])
-async def test_a_reason_that_is_typed_after_deny_answers_nothing_anywhere(
-    seat: ApiSeat, screen: Screen, sentence: str
-) -> None:
-    first, second = await two_wait(seat)
-    await screen.open(second)
-    await screen.card.get_by_role("button", name="Deny").click()
-    await screen.page.keyboard.type(sentence, delay=TYPING)
-    await expect(screen.card.get_by_label("Why not?")).to_have_value(sentence)
-    await screen.card.get_by_role("button", name="Deny, and let it go on").click()
-    await screen.hears("went on with two")  # and so the hub has heard all that the page said
-    assert sentence in seat.model.turns[-1].last_text
-    assert await still_open(seat) == [first]
-    assert [one["answer"] for one in answered(seat, second)] == ["deny"]
-    assert await no_grant(seat)
-    for session in (first, second):
-        await seat.stop(session)
-
-
-async def test_a_reason_that_is_typed_in_the_list_answers_nothing_anywhere(
+async def test_a_reason_that_is_typed_answers_nothing_anywhere(
     seat: ApiSeat, screen: Screen
 ) -> None:
     first, second = await two_wait(seat)
+
+    async def is_all_that_was_answered(reason: str, times: int) -> None:
+        assert reason in seat.model.turns[-1].last_text
+        assert await still_open(seat) == [first]
+        assert [one["answer"] for one in answered(seat, second)] == ["deny"] * times
+        assert await no_grant(seat)
+
     waits = screen.page.get_by_role("region", name="Waits for you")
     card = waits.locator(".ask").last
     await card.get_by_role("button", name="Deny").click()
-    await screen.page.keyboard.type("against the rules", delay=TYPING)
-    await expect(card.get_by_label("Why not?")).to_have_value("against the rules")
+    await screen.page.keyboard.type(SENTENCES[0], delay=TYPING)
+    await expect(card.get_by_label("Why not?")).to_have_value(SENTENCES[0])
     await card.get_by_role("button", name="Deny, and let it go on").click()
     await seat.turn_ended(second)
-    assert "against the rules" in seat.model.turns[-1].last_text
-    assert await still_open(seat) == [first]
-    assert await no_grant(seat)
+    await is_all_that_was_answered(SENTENCES[0], 1)
+
+    await screen.open(second)
+    for times, sentence in enumerate(SENTENCES, start=2):
+        await seat.send(second, bash("touch two"), f"went on, {times}")
+        await screen.card.get_by_role("button", name="Deny").click()
+        await screen.page.keyboard.type(sentence, delay=TYPING)
+        await expect(screen.card.get_by_label("Why not?")).to_have_value(sentence)
+        await screen.card.get_by_role("button", name="Deny, and let it go on").click()
+        await screen.hears(f"went on, {times}")  # so the hub has heard all that the page said
+        await is_all_that_was_answered(sentence, times)
+        await seat.turn_ended(second)
     for session in (first, second):
         await seat.stop(session)
 
@@ -149,32 +147,6 @@ async def test_text_that_is_typed_after_a_jump_answers_nothing(
         await seat.stop(session)
 
 
-async def test_always_wants_its_key_twice_and_says_so(seat: ApiSeat, screen: Screen) -> None:
-    session = await seat.create(bash("touch one"), "went on with one")
-    page = screen.page
-    await screen.open(session)
-    await expect(screen.card).to_contain_text("touch one")
-    await expect(page).to_have_title("(1) Quarterdeck")
-    await page.keyboard.press("g")
-    await screen.keys_act()
-    hint = screen.card.get_by_text("Press A again to allow always")
-    await page.keyboard.press("a")
-    await expect(hint).to_be_visible()
-    await screens(screen, "keys-again")
-    await screen.check_access()
-    await page.keyboard.press("Escape")
-    await expect(hint).to_have_count(0)
-    await screen.keys_act()
-    await page.keyboard.press("a")
-    await expect(hint).to_be_visible()
-    assert await still_open(seat) == [session]
-    await screen.keys_act()
-    await page.keyboard.press("a")
-    await screen.hears("went on with one")
-    assert [one["scope"] for one in answered(seat, session)] == ["always"]
-    await seat.stop(session)
-
-
 async def test_a_card_that_somebody_else_settles_hands_its_keys_to_no_other(
     seat: ApiSeat, screen: Screen
 ) -> None:
@@ -204,10 +176,10 @@ async def test_a_card_that_somebody_else_settles_hands_its_keys_to_no_other(
         await seat.stop(session)
 
 
-async def test_a_field_of_a_card_closes_by_escape_and_keeps_its_text(
+async def test_a_field_closes_by_escape_and_keeps_its_text_and_always_wants_its_key_twice(
     seat: ApiSeat, screen: Screen
 ) -> None:
-    session = await seat.create(bash("touch one"), "went on with one")
+    session = await seat.create(bash("touch one"), "never said")
     page = screen.page
     await screen.open(session)
     await screen.card.get_by_role("button", name="Edit").click()
@@ -232,4 +204,27 @@ async def test_a_field_of_a_card_closes_by_escape_and_keeps_its_text(
     await screen.composer.focus()
     await page.keyboard.press("Escape")
     await expect(screen.story.locator(".turn[data-failed]")).to_be_visible()
+    await seat.turn_ended(session)
+
+    await seat.send(session, bash("touch one"), "went on with one")
+    await expect(screen.card).to_contain_text("touch one")
+    await expect(page).to_have_title("(1) Quarterdeck")
+    await page.evaluate("document.activeElement.blur()")
+    await page.keyboard.press("g")
+    await screen.keys_act()
+    hint = screen.card.get_by_text("Press A again to allow always")
+    await page.keyboard.press("a")
+    await expect(hint).to_be_visible()
+    await screens(screen, "keys-again")
+    await screen.check_access()
+    await page.keyboard.press("Escape")
+    await expect(hint).to_have_count(0)
+    await screen.keys_act()
+    await page.keyboard.press("a")
+    await expect(hint).to_be_visible()
+    assert await still_open(seat) == [session]
+    await screen.keys_act()
+    await page.keyboard.press("a")
+    await screen.hears("went on with one")
+    assert [one["scope"] for one in answered(seat, session)] == ["always"]
     await seat.stop(session)

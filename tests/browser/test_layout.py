@@ -45,18 +45,21 @@ _TOO_WIDE = """() => {
 }"""
 """What is wider than the place that it is in, with what makes it so."""
 
+_EDGES = """found => found.map((one) => {
+  const box = one.getBoundingClientRect();
+  return [one.innerText, box.left, box.right];
+})"""
+
 
 async def is_within(page: Page, *buttons: Locator) -> None:
     """Every one of these is there, and between the left and the right edge of the window."""
     width = await page.evaluate("document.documentElement.clientWidth")
     for button in buttons:
         await expect(button.first).to_be_visible()
-        for one in await button.all():
-            box = await one.bounding_box()
-            assert box is not None
-            assert box["width"] > 0
-            assert box["x"] >= 0, (width, await one.inner_text(), box)
-            assert box["x"] + box["width"] <= width, (width, await one.inner_text(), box)
+        for text, left, right in await button.evaluate_all(_EDGES):
+            assert right > left, (width, text)
+            assert left >= 0, (width, text, left)
+            assert right <= width, (width, text, right)
 
 
 async def at_every_width(screen: Screen, *buttons: Locator, height: int = 800) -> None:

@@ -8,13 +8,16 @@ browser's keys open it, is tested in `tests/fronts/push`.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import anyio
 import pytest
-from playwright.async_api import CDPSession, expect
+from playwright.async_api import Browser, CDPSession, expect
 
 from support.api_client import ApiSeat, Json
 from support.bounds import SECONDS
-from support.browser import Screen
+from support.browser import WHOLE, Screen, chromium
+from support.processes import offspring
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
@@ -28,6 +31,15 @@ SHOWN = """async (body) => {
   }
 }"""
 """What is shown, as soon as a notification with this body is."""
+
+
+@pytest.fixture(scope="module")
+async def browser(shared: set[int]) -> AsyncIterator[Browser]:
+    """A browser that knows of push."""
+    before = offspring()
+    async with chromium(names=WHOLE) as opened:
+        shared |= {process.pid for process in offspring() - before}
+        yield opened
 
 
 async def registration(tools: CDPSession) -> str:
