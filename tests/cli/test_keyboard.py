@@ -14,7 +14,7 @@ from quarterdeck.testing import fake
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
 from quarterdeck.wire.requests import CanUseTool
-from support.command_line import Quarterdeck
+from support.command_line import Quarterdeck, Terminal
 
 pytestmark = pytest.mark.anyio
 
@@ -28,29 +28,57 @@ def question(text: str, *, several: bool = False) -> dict[str, object]:
 
 
 @pytest.mark.real_cli
-async def test_a_tool_is_allowed_once_and_then_always(quarterdeck: Quarterdeck) -> None:
-    write = [ToolUse("Write", {"file_path": f"{name}.txt", "content": "x\n"}) for name in "ab"]
-    here = quarterdeck.at_terminal(*RUN, play(TOUCH, *write, "fin"))
-    await here.expect("┌ Permission command: ")
-    await here.expect("│ command: touch made")
-    await here.expect("\n? ")
-    here.press("y\n")
-    await here.expect("┌ Permission file change: Write")
-    await here.expect("+x")
-    await here.expect("a  always: accept all edits of files for this session")
-    await here.expect("\n? ")
-    here.press("a\n")
-    await here.expect("fin")
-    assert await here.end() == 0
-    assert here.shown.count("┌ Permission") == 2
-    assert all((quarterdeck.work / name).exists() for name in ("made", "a.txt", "b.txt"))
-
-
-@pytest.mark.real_cli
-async def test_a_tool_is_denied_with_a_message_that_the_model_reads(
-    quarterdeck: Quarterdeck, model: ScriptedModel
+async def test_a_conversation_goes_on_until_the_person_leaves(
+    quarterdeck: Quarterdeck, model: ScriptedModel, tmp_path: Path
 ) -> None:
-    here = quarterdeck.at_terminal(*RUN, play(TOUCH, TOUCH, "fin"))
+    here = quarterdeck.at_terminal(*RUN, EDITOR=str(editor_in(tmp_path)))
+    await here.expect("> ")
+    here.press("hello\n")
+    await here.expect("echo: hello")
+    await here.expect("done · ")
+    await here.expect("> ")
+    here.press(play(reply("a long", Gate("held"))) + "\n")
+    await model.wait_at_gate("held")
+    await here.expect("a long")
+    here.interrupt()
+    await here.expect("interrupted · ")
+    await here.expect("> ")
+    here.press("two \\\n")
+    await here.expect("… ")
+    here.press("lines\n")
+    await here.expect("echo: two \nlines")
+    await here.expect("done · ")
+    await here.expect("> ")
+    for turn in (
+        a_tool_is_denied_with_a_message_that_the_model_reads,
+        the_input_can_be_changed_in_an_editor,
+        questions_are_answered_by_number_and_in_ones_own_words,
+        a_tool_is_allowed_once_and_then_always,
+    ):
+        await turn(here, quarterdeck.work, model)
+        await here.expect("done · ")
+        await here.expect("> ")
+    here.press("/exit\n")
+    assert await here.end() == 0
+
+
+def editor_in(folder: Path) -> Path:
+    """An editor that writes nonsense at first."""
+    editor = folder / "editor"
+    editor.write_text(
+        "#!/bin/sh\n"
+        f"if [ -e '{folder}/again' ]; then sed -i s/made/changed/ \"$1\"\n"
+        f"else touch '{folder}/again'; echo 'no JSON' > \"$1\"; fi\n"
+    )
+    editor.chmod(0o755)
+    return editor
+
+
+async def a_tool_is_denied_with_a_message_that_the_model_reads(
+    here: Terminal, work: Path, model: ScriptedModel
+) -> None:
+    here.press(play(TOUCH, TOUCH, "fin") + "\n")
+    await here.expect("┌ Permission")
     await here.expect("\n? ")
     here.press("what\n")
     await here.expect("one of the letters above")
@@ -60,51 +88,32 @@ async def test_a_tool_is_denied_with_a_message_that_the_model_reads(
     await here.expect("┌ Permission")
     await here.expect("\n? ")
     here.press("n not that either\n")
-    assert await here.end() == 0
+    await here.expect("fin")
     told = [request.last_text for request in model.turns]
     assert any("use another name" in text for text in told)
     assert any("not that either" in text for text in told)
-    assert not (quarterdeck.work / "made").exists()
+    assert not (work / "made").exists()
 
 
-@pytest.mark.real_cli
-async def test_the_turn_can_be_stopped_with_a_denial(quarterdeck: Quarterdeck) -> None:
-    here = quarterdeck.at_terminal(*RUN, play(TOUCH, "never said"))
-    await here.expect("\n? ")
-    here.press("s\n")
-    assert await here.end() == 1
-    assert "never said" not in here.shown.partition("? s")[2]
-    assert "interrupted · " in here.shown
-
-
-@pytest.mark.real_cli
-async def test_the_input_can_be_changed_in_an_editor(
-    quarterdeck: Quarterdeck, tmp_path: Path
+async def the_input_can_be_changed_in_an_editor(
+    here: Terminal, work: Path, model: ScriptedModel
 ) -> None:
-    editor = tmp_path / "editor"
-    editor.write_text(
-        "#!/bin/sh\n"
-        f'if [ -e {tmp_path}/again ]; then sed -i s/made/changed/ "$1"\n'
-        f'else touch {tmp_path}/again; echo "no JSON" > "$1"; fi\n'
-    )
-    editor.chmod(0o755)
-    here = quarterdeck.at_terminal(*RUN, play(TOUCH, "fin"), EDITOR=str(editor))
+    here.press(play(TOUCH, "fin") + "\n")
+    await here.expect("┌ Permission")
     await here.expect("\n? ")
     here.press("e\n")
     await here.expect("that is no JSON that a tool could take")
     here.press("e\n")
-    assert await here.end() == 0
-    assert (quarterdeck.work / "changed").exists()
-    assert not (quarterdeck.work / "made").exists()
+    await here.expect("fin")
+    assert (work / "changed").exists()
+    assert not (work / "made").exists()
 
 
-@pytest.mark.real_cli
-async def test_questions_are_answered_by_number_and_in_ones_own_words(
-    quarterdeck: Quarterdeck, model: ScriptedModel
+async def questions_are_answered_by_number_and_in_ones_own_words(
+    here: Terminal, work: Path, model: ScriptedModel
 ) -> None:
     questions = [question("Which one?"), question("Which ones?", several=True), question("Else?")]
-    prompt = play(ToolUse("AskUserQuestion", {"questions": questions}), "fin")
-    here = quarterdeck.at_terminal(*RUN, prompt)
+    here.press(play(ToolUse("AskUserQuestion", {"questions": questions}), "fin") + "\n")
     await here.expect("│ Which one?")
     await here.expect("│ 2  Blue  cold")
     await here.expect("\n? ")
@@ -119,10 +128,40 @@ async def test_questions_are_answered_by_number_and_in_ones_own_words(
     await here.expect("│ Else?")
     await here.expect("\n? ")
     here.press("something warm\n")
-    assert await here.end() == 0
+    await here.expect("fin")
     told = model.turns[-1].last_text
     for answer in ('"Which one?"="Blue"', '"Which ones?"="Red, Green"', "something warm"):
         assert answer.replace("Green", "Blue") in told
+
+
+async def a_tool_is_allowed_once_and_then_always(
+    here: Terminal, work: Path, model: ScriptedModel
+) -> None:
+    before = here.shown.count("┌ Permission")
+    write = [ToolUse("Write", {"file_path": f"{name}.txt", "content": "x\n"}) for name in "ab"]
+    here.press(play(TOUCH, *write, "fin") + "\n")
+    await here.expect("┌ Permission command: ")
+    await here.expect("│ command: touch made")
+    await here.expect("\n? ")
+    here.press("y\n")
+    await here.expect("┌ Permission file change: Write")
+    await here.expect("+x")
+    await here.expect("a  always: accept all edits of files for this session")
+    await here.expect("\n? ")
+    here.press("a\n")
+    await here.expect("fin")
+    assert here.shown.count("┌ Permission") == before + 2
+    assert all((work / name).exists() for name in ("made", "a.txt", "b.txt"))
+
+
+@pytest.mark.real_cli
+async def test_the_turn_can_be_stopped_with_a_denial(quarterdeck: Quarterdeck) -> None:
+    here = quarterdeck.at_terminal(*RUN, play(TOUCH, "never said"))
+    await here.expect("\n? ")
+    here.press("s\n")
+    assert await here.end() == 1
+    assert "never said" not in here.shown.partition("? s")[2]
+    assert "interrupted · " in here.shown
 
 
 @pytest.mark.real_cli
@@ -206,32 +245,6 @@ async def test_what_was_typed_before_the_question_does_not_answer_it(
     here.press("\x04")  # Ctrl-D: no answer is a no
     assert await here.end() == 0
     assert "\x1b[8m" not in here.raw
-
-
-@pytest.mark.real_cli
-async def test_a_conversation_goes_on_until_the_person_leaves(
-    quarterdeck: Quarterdeck, model: ScriptedModel
-) -> None:
-    here = quarterdeck.at_terminal(*RUN)
-    await here.expect("> ")
-    here.press("hello\n")
-    await here.expect("echo: hello")
-    await here.expect("done · ")
-    await here.expect("> ")
-    here.press(play(reply("a long", Gate("held"))) + "\n")
-    await model.wait_at_gate("held")
-    await here.expect("a long")
-    here.interrupt()
-    await here.expect("interrupted · ")
-    await here.expect("> ")
-    here.press("two \\\n")
-    await here.expect("… ")
-    here.press("lines\n")
-    await here.expect("echo: two \nlines")
-    await here.expect("done · ")
-    await here.expect("> ")
-    here.press("/exit\n")
-    assert await here.end() == 0
 
 
 async def test_no_color_means_no_colour(quarterdeck: Quarterdeck) -> None:

@@ -94,28 +94,24 @@ async def real_cli(
 
 
 @pytest.mark.real_cli
-@pytest.mark.parametrize(
-    ("version", "more"),
-    [("2.1.62", {}), ("2.1.120", {}), ("2.1.62", HYBRID), ("2.1.120", HYBRID)],
-    ids=["2.1.62", "2.1.120", "2.1.62-hybrid", "2.1.120-hybrid"],
-)
+@pytest.mark.parametrize("version", ["2.1.62", "2.1.120"])
 async def test_clis_at_the_root_keep_their_own_sessions_over_restarts_of_the_hub(
-    version: str,
-    more: dict[str, str],
-    clis: dict[str, RealCli],
-    model: ScriptedModel,
-    tmp_path: Path,
+    version: str, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
 ) -> None:
-    """Three CLIs and two restarts: who is given any session that is free would be found out."""
+    """Two CLIs that post what they say, two that do not, and two restarts.
+
+    Who is given any session that is free would be found out.
+    """
     journal = MemoryJournal()
-    names = ("a", "b", "c")
+    kinds: dict[str, dict[str, str]] = {"a": {}, "b": HYBRID, "c": HYBRID, "d": {}}
+    names = tuple(kinds)
     async with AsyncExitStack() as stack:
         hub = new_hub(journal)
         async with hub.running(), serve_endpoint(hub.dialled) as port:
             url = f"ws://127.0.0.1:{port}/"
             for name in names:
                 folder = tmp_path / name
-                cli = real_cli(clis[version], model, folder, url, **more)
+                cli = real_cli(clis[version], model, folder, url, **kinds[name])
                 await stack.enter_async_context(cli)
                 *_, session = await sessions_of(hub, names.index(name) + 1)
                 await prompt(hub, session, f"I am {name}")
