@@ -1,4 +1,4 @@
-"""A house for all tests here that need one: a hub with a policy, and a runner in a process."""
+"""Hubs for the tests here: one in memory for each test, and one with a runner for all of them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,26 @@ from pathlib import Path
 
 import pytest
 
+from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.policies import Policies
+from quarterdeck.journal.memory import MemoryJournal
 from support.hub_house import NO_RULES, House, PolicedHouse, house
+from support.hub_machines import TestMachines, hub_with
 from support.processes import Processes
+
+
+@pytest.fixture
+def journal() -> MemoryJournal:
+    """The journal of `deck`."""
+    return MemoryJournal()
+
+
+@pytest.fixture
+async def deck(journal: MemoryJournal) -> AsyncIterator[tuple[Hub, TestMachines]]:
+    """A hub with its journal in memory, and machines that the test plays itself."""
+    hub, machines = hub_with(journal)
+    async with hub.running():
+        yield hub, machines
 
 
 @pytest.fixture(scope="session")
