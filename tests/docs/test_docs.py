@@ -12,7 +12,6 @@ import re
 from pathlib import Path
 from typing import TypeVar
 
-import anyio
 import pytest
 
 import quarterdeck
@@ -100,7 +99,7 @@ def _since(name: str) -> int | None:
     mappings: dict[str, object] = {"settings": {}, "servers": {}}
     arguments = [(samples | mappings).get(parameter.name, "x") for parameter in required]
     with pytest.raises(_Asked) as asked:
-        anyio.run(method, *arguments)
+        method(*arguments).send(None)
     return asked.value.since
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import get_args
 
-import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -267,17 +266,16 @@ def test_what_was_folded_is_not_folded_again(happened: list[AnyEvent]) -> None:
         events.filter(lambda event: not isinstance(event, SessionDeleted)), min_size=1, max_size=25
     )
 )
-def test_a_journal_read_back_folds_to_the_view_that_it_keeps(happened: list[AnyEvent]) -> None:
-    async def main() -> None:
-        journal = MemoryJournal()
-        for start in range(0, len(happened), 3):
-            await journal.append("s1", happened[start : start + 3])
-        view = await journal.summary("s1")
-        assert view is not None
-        assert view == fold_all(None, await journal.read("s1"))
-        assert [card.opened.ask for card in await journal.open_asks()] == list(view.asks)
-
-    anyio.run(main)
+async def test_a_journal_read_back_folds_to_the_view_that_it_keeps(
+    happened: list[AnyEvent],
+) -> None:
+    journal = MemoryJournal()
+    for start in range(0, len(happened), 3):
+        await journal.append("s1", happened[start : start + 3])
+    view = await journal.summary("s1")
+    assert view is not None
+    assert view == fold_all(None, await journal.read("s1"))
+    assert [card.opened.ask for card in await journal.open_asks()] == list(view.asks)
 
 
 # --- the state -----------------------------------------------------------------------------------

@@ -36,24 +36,21 @@ async def test_bytes_pass_both_ways_and_chunks_are_given_as_they_were_cut() -> N
 
 
 @given(data=st.binary(max_size=200), chunk=st.integers(1, 50), limit=st.integers(1, 60))
-def test_any_chunking_and_any_limit_give_the_same_bytes(
+async def test_any_chunking_and_any_limit_give_the_same_bytes(
     data: bytes, chunk: int, limit: int
 ) -> None:
-    async def run() -> bytes:
-        link, peer = memory_pair(limit=limit)
-        result: list[bytes] = []
+    link, peer = memory_pair(limit=limit)
+    result: list[bytes] = []
 
-        async def read() -> None:
-            result.append((await received(link))[0])
+    async def read() -> None:
+        result.append((await received(link))[0])
 
-        with anyio.fail_after(SECONDS):
-            async with anyio.create_task_group() as group:
-                group.start_soon(read)
-                await peer.send(data, chunk=chunk)
-                peer.close()
-        return result[0]
-
-    assert anyio.run(run) == data
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as group:
+            group.start_soon(read)
+            await peer.send(data, chunk=chunk)
+            peer.close()
+    assert result == [data]
 
 
 async def test_each_side_waits_when_the_other_does_not_read() -> None:

@@ -488,38 +488,38 @@ def test_pauses_double_up_to_the_cap_with_jitter(number: int) -> None:
 
 @settings(max_examples=examples(50))
 @given(st.lists(st.one_of(st.binary(max_size=20), st.text(max_size=20)), max_size=10))
-def test_any_cut_into_frames_of_any_kind_gives_the_same_bytes(frames: list[bytes | str]) -> None:
-    async def run() -> bytes:
-        link = WebSocketLink(grace=0)
-        incoming: list[Message] = [{"type": "websocket.connect"}]
-        for frame in frames:
-            kind = "text" if isinstance(frame, str) else "bytes"
-            incoming.append({"type": "websocket.receive", kind: frame})
-        incoming.append({"type": "websocket.disconnect", "code": 1000})
+async def test_any_cut_into_frames_of_any_kind_gives_the_same_bytes(
+    frames: list[bytes | str],
+) -> None:
+    link = WebSocketLink(grace=0)
+    incoming: list[Message] = [{"type": "websocket.connect"}]
+    for frame in frames:
+        kind = "text" if isinstance(frame, str) else "bytes"
+        incoming.append({"type": "websocket.receive", kind: frame})
+    incoming.append({"type": "websocket.disconnect", "code": 1000})
 
-        async def receive() -> Message:
-            return incoming.pop(0)
+    async def receive() -> Message:
+        return incoming.pop(0)
 
-        async def send(message: dict[str, object]) -> None:
-            assert message == {"type": "websocket.accept"}
+    async def send(message: dict[str, object]) -> None:
+        assert message == {"type": "websocket.accept"}
 
-        headers = [(b"authorization", f"Bearer {TOKEN}".encode())]
-        scope = {"type": "websocket", "path": PATH, "headers": headers}
-        await CliEndpoint({PATH: Door(link, TOKEN)}.get)(scope, receive, send)
-        data = b""
-        while True:
-            try:
-                item = await link.receive()
-            except LinkClosed:
-                return data
-            if isinstance(item, Dropped):
-                assert item.close_code == 1000
-                continue
-            assert isinstance(item, bytes)
-            data += item
-
+    headers = [(b"authorization", f"Bearer {TOKEN}".encode())]
+    scope = {"type": "websocket", "path": PATH, "headers": headers}
+    await CliEndpoint({PATH: Door(link, TOKEN)}.get)(scope, receive, send)
+    data = b""
+    while True:
+        try:
+            item = await link.receive()
+        except LinkClosed:
+            break
+        if isinstance(item, Dropped):
+            assert item.close_code == 1000
+            continue
+        assert isinstance(item, bytes)
+        data += item
     whole = b"".join(frame.encode() if isinstance(frame, str) else frame for frame in frames)
-    assert anyio.run(run) == whole
+    assert data == whole
 
 
 # --- the hybrid way: events by POST ---

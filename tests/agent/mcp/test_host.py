@@ -278,12 +278,9 @@ async def test_garbage_is_answered_with_an_error(message: bytes, request_id: obj
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: f'{{"id":{text}'.encode()))
-def test_no_bytes_make_the_host_raise(message: bytes) -> None:
-    async def main() -> None:
-        async with hosting(echo) as host:
-            msgspec.json.decode(await host.handle("here", message))
-
-    anyio.run(main)
+async def test_no_bytes_make_the_host_raise(message: bytes) -> None:
+    async with hosting(echo) as host:
+        msgspec.json.decode(await host.handle("here", message))
 
 
 @pytest.mark.parametrize(
