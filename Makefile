@@ -88,7 +88,7 @@ endef
 
 test: setup clis deck $(CACHE)/.browser ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
-	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal)
+	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=)
 else
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')

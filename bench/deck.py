@@ -22,7 +22,6 @@ from msgspec import Raw
 from playwright.async_api import CDPSession, Page, async_playwright
 
 from bench import lines
-from quarterdeck.cli.deck.serve import Deck, Serving, running_deck
 from quarterdeck.domain.events import (
     AnyEvent,
     PromptQueued,
@@ -36,8 +35,9 @@ from quarterdeck.domain.events import (
 )
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Listen, Role, login_link
-from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.api import Deltas
 from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.service.service import Service, Serving, running_service
 
 EVENTS = 10_000
 SESSION = "long"
@@ -110,7 +110,7 @@ async def _run(folder: Path, rounds: int) -> None:
     finally:
         await journal.close()
     serving = Serving(listen=Listen(port=0), runner=False)
-    async with running_deck(data, serving) as deck, _browser(folder, deck) as page:
+    async with running_service(data, serving) as deck, _browser(folder, deck) as page:
         paints = [await _opened(page, deck) for _ in range(rounds)]
         frames = await page.evaluate(SCROLL, FRAMES)
         tools = await page.context.new_cdp_session(page)
@@ -140,7 +140,7 @@ def _percentile(values: list[float]) -> float:
     return sorted(values)[int(0.95 * (len(values) - 1))]
 
 
-async def _opened(page: Page, deck: Deck) -> float:
+async def _opened(page: Page, deck: Service) -> float:
     """Open the session in a fresh page; gives the milliseconds until it was painted."""
     await page.goto("about:blank")
     await page.goto(f"{deck.address}/s/{SESSION}")
@@ -165,7 +165,7 @@ class Streamed(msgspec.Struct, frozen=True):
     shift: float
 
 
-async def _streamed(page: Page, deck: Deck, tools: CDPSession) -> Streamed:
+async def _streamed(page: Page, deck: Service, tools: CDPSession) -> Streamed:
     """Have text stream in."""
     await _opened(page, deck)
     await page.wait_for_timeout(1000)
@@ -189,7 +189,7 @@ async def _streamed(page: Page, deck: Deck, tools: CDPSession) -> Streamed:
 
 
 @asynccontextmanager
-async def _browser(folder: Path, deck: Deck) -> AsyncIterator[Page]:
+async def _browser(folder: Path, deck: Service) -> AsyncIterator[Page]:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program is None:
         raise SystemExit("no Chromium: `make test` installs it")

@@ -24,13 +24,13 @@ from bench.client import Counting
 from bench.rounds import interleaved_async, percentile
 from bench.served import Served, quiet, served
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
-from quarterdeck.cli.deck.serve import SWITCH_SECONDS
 from quarterdeck.domain.events import Event, RunStarting, Said, SessionCreated
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.hub.texts import texts_of
+from quarterdeck.history.texts import texts_of
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.stored import Stored
+from quarterdeck.service.service import SWITCH_SECONDS
 
 APPENDED, WRITERS, GROUP = 100_000, 10, 250
 PACED, PACE_SECONDS = 5000, 2.0

@@ -17,9 +17,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from bench import lines
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.runner_frames import (
     PROTOCOL,
-    Have,
+    Ack,
     Header,
     Hello,
     Lines,
@@ -63,7 +63,7 @@ class Run:
                     case Write(number=number):
                         await self._send(Written(upto=number))
                         await self._answer(given[0])
-                    case Have():
+                    case Ack():
                         self.ready.set()
                     case _:
                         pass

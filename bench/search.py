@@ -19,7 +19,7 @@ from msgspec import Raw
 from bench import lines
 from quarterdeck.domain.events import PromptQueued, Said, SessionCreated
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.hub.texts import texts_of
+from quarterdeck.history.texts import texts_of
 from quarterdeck.journal.search import Search, TextKind
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.stored import Stored

@@ -20,9 +20,8 @@ import anyio
 import anyio.to_thread
 
 from bench.client import Client
-from quarterdeck.cli.deck.place import RUNNER, living_hub, own_token
-from quarterdeck.cli.deck.stop import end_runner
 from quarterdeck.runner import living_runner
+from quarterdeck.service.local_hub import RUNNER, end_runner, living_hub, own_token
 
 AGENT = Path(__file__).with_name("agent.py")
 START_SECONDS = 60.0

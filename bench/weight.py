@@ -24,9 +24,8 @@ from bench.journals import begin
 from bench.rounds import interleaved
 from bench.served import Served, own_bytes, prompt, quiet, resident_bytes, served, start, stop
 from bench.table import Bar, Kind, Measure, Peer, Sample
-from quarterdeck.cli.deck.place import RUNNER, living_hub
-from quarterdeck.cli.deck.stop import end_runner
 from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.service.local_hub import RUNNER, end_runner, living_hub
 
 ENDED, LIVE, FOLLOWERS = 1000, 30, 200
 MB, KB = 1e6, 1e3

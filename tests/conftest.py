@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.agents import MARKS
+from quarterdeck.runtime.agent_process import MARKS
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
 from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quarterdeck.wire.states import TABLE, Happening, State
+from quarterdeck.wire.states import TABLE, State, Transition
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "states.md"
 
@@ -29,7 +29,7 @@ def draw() -> str:
     lines += [f"    [*] --> {State.NEW.name}"]
     for state, row in TABLE.items():
         for after in State:
-            reasons = [h.value for h in Happening if row.get(h) is after and after is not state]
+            reasons = [h.value for h in Transition if row.get(h) is after and after is not state]
             if reasons:
                 lines.append(f"    {state.name} --> {after.name}: {' / '.join(reasons)}")
     lines += [f"    {State.CLOSED.name} --> [*]"]
@@ -39,7 +39,7 @@ def draw() -> str:
         *(
             f"| {state.value} | {happening.value} | {row[happening].value} |"
             for state, row in TABLE.items()
-            for happening in Happening
+            for happening in Transition
             if happening in row
         ),
     ]

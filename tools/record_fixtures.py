@@ -45,10 +45,10 @@ from quarterdeck import (
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk
 from quarterdeck.agent.service import Decide
 from quarterdeck.agent.start import start_link
+from quarterdeck.claude.flags import TESTED
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.cli.probe_commands import samples
 from quarterdeck.domain.errors import RequestRefused, UnsupportedError
-from quarterdeck.links.flags import TESTED
-from quarterdeck.links.launch import Spill
 from quarterdeck.links.recording import RecordingLink
 from quarterdeck.testing import (
     ApiError,
@@ -115,7 +115,7 @@ class Stage(msgspec.Struct, frozen=True):
                 listener = await stack.enter_async_context(listen())
                 link = await listener.launch(options)
             else:
-                spill = stack.enter_context(Spill())
+                spill = stack.enter_context(ArgumentFiles())
                 _, link = await start_link(options, spill, None)
             recorded = RecordingLink(link, self.file)
             agent = Agent(

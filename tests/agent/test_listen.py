@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from quarterdeck import LinkClosed, McpStdioServer, Options, UsageError, listen
-from quarterdeck.links import Launch
+from quarterdeck.claude import Launch
 from quarterdeck.testing import fake, fake_cli_command
 from support.bounds import SECONDS
 

@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 import pytest
 from playwright.async_api import Browser, Frame, expect
 
-from quarterdeck.hub.export import Form
-from quarterdeck.hub.importing import Importer
+from quarterdeck.history.export import Form
+from quarterdeck.history.imports import Importer
 from quarterdeck.journal.memory import MemoryJournal
 from support.exports import HOSTILE, STORY, answer, export, export_of, prompt
 from support.left_sessions import left_session

@@ -40,7 +40,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from quarterdeck.cli import main
-from quarterdeck.cli.deck.place import own_token
+from quarterdeck.service.local_hub import own_token
 
 *lines, home = sys.argv[1:]
 for line in lines:

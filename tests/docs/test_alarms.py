@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from quarterdeck.hub import crashes, guard, watchdog
-from quarterdeck.hub.watchdog import Patience
+from quarterdeck.hub.supervision import crashes, watchdog
+from quarterdeck.hub.supervision import supervisor as guard
+from quarterdeck.hub.supervision.watchdog import Timeouts
 from support.pages import page
 
 TEXT = page("docs/reference/alarms.md").text
@@ -22,10 +23,10 @@ def test_every_alarm_is_documented() -> None:
     }
     rows = {line.split("`")[1] for line in TEXT.splitlines() if line.startswith("| `")}
     assert alarms <= rows
-    assert rows == alarms | set(Patience.__struct_fields__)
+    assert rows == alarms | set(Timeouts.__struct_fields__)
 
 
 def test_every_time_has_its_default() -> None:
-    for name, value in zip(Patience.__struct_fields__, Patience.__struct_defaults__, strict=True):
+    for name, value in zip(Timeouts.__struct_fields__, Timeouts.__struct_defaults__, strict=True):
         shown = str(value).lower() if isinstance(value, bool) else f"{value:g}"
         assert f"| `{name}` | {shown} |" in TEXT

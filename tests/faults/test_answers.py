@@ -10,7 +10,7 @@ import httpx
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.events import AskAnswered, AskOpened
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
@@ -43,7 +43,7 @@ async def test_of_two_who_answer_at_once_exactly_one_wins_a_thousand_times(tmp_p
                     for name in ("ada", "bob")
                 ]
                 await hub.submit(
-                    wish.CreateSession(
+                    CreateSession(
                         spec=SessionSpec(directory="/work"),
                         session="mine",
                         prompt=Raw(b'"go"'),

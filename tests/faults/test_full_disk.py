@@ -8,7 +8,13 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import (
+    AllowAnswer,
+    AnswerAsk,
+    CreateSession,
+    SendPrompt,
+    StopSession,
+)
 from quarterdeck.domain.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, lives, wrote
@@ -32,7 +38,7 @@ async def test_what_a_full_disk_could_not_take_is_kept_by_the_runner_and_comes_l
 ) -> None:
     async with world(tmp_path, nursery, processes) as one:
         with anyio.fail_after(SECONDS):
-            create = wish.CreateSession(
+            create = CreateSession(
                 spec=one.spec(SESSION, 5),
                 session=SESSION,
                 prompt=Raw(b'"begin"'),
@@ -42,7 +48,7 @@ async def test_what_a_full_disk_could_not_take_is_kept_by_the_runner_and_comes_l
             while not (view := await one.view(SESSION)).pid:  # noqa: ASYNC110 (nothing announces it)
                 await anyio.sleep(0.01)
             await one.disk_full(True)
-            prompt = wish.SendPrompt(
+            prompt = SendPrompt(
                 session=SESSION,
                 prompt="00000000-0000-4000-8000-000000000001",
                 content=Raw(b'"more"'),
@@ -69,8 +75,8 @@ async def settle(one: World) -> None:
     """Answer what is asked until both prompts are done; then stop."""
     while (view := await one.view(SESSION)).turns < 2 or view.unsent:
         for ask in view.asks:
-            await one.submit(wish.AnswerAsk(ask=ask, answer=wish.AllowAnswer(), by="ada"))
+            await one.submit(AnswerAsk(ask=ask, answer=AllowAnswer(), by="ada"))
         await anyio.sleep(0.01)
-    await one.submit(wish.StopSession(session=SESSION, by="ada"))
+    await one.submit(StopSession(session=SESSION, by="ada"))
     while (await one.view(SESSION)).state is not SessionState.ENDED:  # noqa: ASYNC110 (as above)
         await anyio.sleep(0.01)

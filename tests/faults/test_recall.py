@@ -16,7 +16,7 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import CreateSession, SendPrompt
 from quarterdeck.domain.events import AnyEvent, PromptTaken, Recalled, RunEnded
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.views import SessionView
@@ -61,7 +61,7 @@ async def test_what_lay_unread_in_the_pipe_is_in_the_journal(
     hub_too: bool, tmp_path: Path, nursery: Nursery, processes: Processes
 ) -> None:
     async with world(tmp_path, nursery, processes) as one:
-        create = wish.CreateSession(spec=one.spec("s", SEED), session="s", by="test")
+        create = CreateSession(spec=one.spec("s", SEED), session="s", by="test")
         await one.submit(create)
         pid = (await until_state(one, "s", SessionState.IDLE)).pid
         assert pid is not None
@@ -69,9 +69,7 @@ async def test_what_lay_unread_in_the_pipe_is_in_the_journal(
         # The CLI stands still until its runner has written the prompt, and then the runner does:
         # so it has given the prompt away, and reads nothing of what comes of it.
         os.kill(pid, signal.SIGSTOP)
-        await one.submit(
-            wish.SendPrompt(session="s", prompt=PROMPT, content=Raw(b'"begin"'), by="test")
-        )
+        await one.submit(SendPrompt(session="s", prompt=PROMPT, content=Raw(b'"begin"'), by="test"))
         with anyio.fail_after(SECONDS):
             await until(lambda: unread(pid) > len(PROMPT))
         os.kill(one.runner.pid, signal.SIGSTOP)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
 from support.hub_house import NO_RULES, House, PolicedHouse, house
 from support.hub_machines import TestMachines, hub_with

@@ -11,14 +11,14 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.events import CliSession
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.machines import PROTOCOL, Hello, frame
+from quarterdeck.domain.runner_frames import PROTOCOL, Hello, frame
 from quarterdeck.domain.sessions import SessionState
-from quarterdeck.hub.dialled import DIALLED
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
 from support.bounds import SECONDS
@@ -72,13 +72,13 @@ async def test_a_cli_that_dialled_goes_on_where_its_machine_has_a_runner() -> No
         machines = {name: (await hub.session(name)).spec.machine for name in places}
         assert machines == {"near": None, "far": "workshop", "lost": DIALLED, "odd": DIALLED}
         for name in ("near", "far"):
-            await hub.submit(wish.ForkSession(session=name))
-            await hub.submit(wish.ResumeSession(session=name))
+            await hub.submit(ForkSession(session=name))
+            await hub.submit(ResumeSession(session=name))
             assert (await hub.session(name)).state is SessionState.STARTING
         for command in (
-            wish.ResumeSession(session="lost"),
-            wish.ForkSession(session="lost"),
-            wish.SendPrompt(session="lost", prompt="p", content=Raw(b'"go on"')),
+            ResumeSession(session="lost"),
+            ForkSession(session="lost"),
+            SendPrompt(session="lost", prompt="p", content=Raw(b'"go on"')),
         ):
             with pytest.raises(Conflict, match="token --cli --session lost") as caught:
                 await hub.submit(command)

@@ -8,7 +8,13 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import (
+    AllowAnswer,
+    AnswerAsk,
+    CreateSession,
+    Interrupt,
+    StopSession,
+)
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound
 from quarterdeck.domain.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
 from quarterdeck.domain.sessions import SessionSpec, SessionState
@@ -22,7 +28,7 @@ from support.hub_machines import TestMachines, TestRun, hub_with
 pytestmark = pytest.mark.anyio
 
 P1 = "00000000-0000-4000-8000-000000000001"
-CREATE = wish.CreateSession(
+CREATE = CreateSession(
     spec=SessionSpec(directory="/work"),
     session="mine",
     prompt=Raw(b'"hello"'),
@@ -95,7 +101,7 @@ async def test_an_answer_that_was_not_journalled_was_not_given(
     run = await working(hub, machines)
     await run.say(lines.asks_permission("q1"))
     (card,) = await hub.asks()
-    command = wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+    command = AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada")
     journal.full = True
     with pytest.raises(JournalError):
         await hub.submit(command)
@@ -115,7 +121,7 @@ async def test_an_answer_whose_giver_went_away_is_given_once(
     run = await working(hub, machines)
     await run.say(lines.asks_permission("q1"))
     (card,) = await hub.asks()
-    command = wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+    command = AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada")
     journal.held = anyio.Event()
     with anyio.move_on_after(0.05):
         await hub.submit(command)
@@ -163,7 +169,7 @@ async def test_a_full_disk_does_not_keep_anybody_from_stopping_an_agent(
     hub, machines = deck
     run = await working(hub, machines)
     journal.full = True
-    await hub.submit(wish.StopSession(session="mine", by="ada"))
+    await hub.submit(StopSession(session="mine", by="ada"))
     assert run.stops == [False]
 
 
@@ -190,7 +196,7 @@ async def test_a_cli_is_greeted_although_somebody_asked_it_for_something_before(
     await hub.submit(CREATE)
     (run,) = machines.runs
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(hub.submit, wish.Interrupt(session="mine", by="ada"))
+        tasks.start_soon(hub.submit, Interrupt(session="mine", by="ada"))
         await run.wait_for_write()
         (interrupt,) = run.read()
         await run.greet()
@@ -225,7 +231,7 @@ async def test_a_stale_card_is_answered_once_however_often_the_session_ends(
     await run.say(lines.asks_permission("q1"))
     (card,) = await hub.asks()
     await run.end()
-    command = wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+    command = AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada")
     await hub.submit(command)
     await machines.runs[1].greet()
     await machines.runs[1].end()
@@ -241,7 +247,7 @@ async def test_a_session_on_a_machine_that_nobody_knows_has_ended_and_says_why()
     async with hub.running():
         spec = SessionSpec(directory="/work", machine="nowhere")
         with pytest.raises(NotFound):
-            await hub.submit(wish.CreateSession(spec=spec, session="mine", by="ada"))
+            await hub.submit(CreateSession(spec=spec, session="mine", by="ada"))
         view = await hub.session("mine")
         assert view.state is SessionState.ENDED
         assert isinstance(view.ended, RunEnded)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import DeltaReader, merged
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import StreamEvent

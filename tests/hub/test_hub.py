@@ -10,7 +10,7 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain import commands
 from quarterdeck.domain.errors import Conflict, NotFound, RequestTimeout, UsageError
 from quarterdeck.domain.events import AskAnswered, Decided, Said, SaidBroken, Sent
 from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
@@ -33,7 +33,7 @@ def text(content: str) -> Raw:
 async def create(hub: Hub, prompt: str = "hello", **spec: Any) -> str:
     made = SessionSpec(directory="/work", **spec)
     outcome = await hub.submit(
-        wish.CreateSession(spec=made, prompt=text(prompt), prompt_id=P1, by="ada")
+        commands.CreateSession(spec=made, prompt=text(prompt), prompt_id=P1, by="ada")
     )
     return outcome.session
 
@@ -61,7 +61,7 @@ async def test_making_a_session_twice_by_the_same_id_makes_one(
     deck: tuple[Hub, TestMachines],
 ) -> None:
     hub, machines = deck
-    command = wish.CreateSession(spec=SPEC, session="mine", by="ada")
+    command = commands.CreateSession(spec=SPEC, session="mine", by="ada")
     assert not (await hub.submit(command)).repeated
     assert (await hub.submit(command)).repeated
     assert len(machines.runs) == 1
@@ -76,21 +76,21 @@ async def test_prompts_queue_while_a_turn_runs_and_can_be_changed_and_cancelled(
     await run.greet()
     await run.take_prompt()
     for name in (P2, P3):
-        await hub.submit(wish.SendPrompt(session=session, prompt=name, content=text(name)))
-    again = await hub.submit(wish.SendPrompt(session=session, prompt=P2, content=text("x")))
+        await hub.submit(commands.SendPrompt(session=session, prompt=name, content=text(name)))
+    again = await hub.submit(commands.SendPrompt(session=session, prompt=P2, content=text("x")))
     assert again.repeated
     assert run.read() == []
     assert [prompt.prompt for prompt in (await hub.session(session)).queued] == [P2, P3]
-    await hub.submit(wish.ChangePrompt(session=session, prompt=P3, content=text("changed")))
-    await hub.submit(wish.CancelPrompt(session=session, prompt=P2))
+    await hub.submit(commands.ChangePrompt(session=session, prompt=P3, content=text("changed")))
+    await hub.submit(commands.CancelPrompt(session=session, prompt=P2))
     await run.say(lines.result("r1"))
     (sent,) = run.read()
     assert sent["uuid"] == P3
     assert sent["message"]["content"] == "changed"
     with pytest.raises(Conflict, match="not in the queue"):
-        await hub.submit(wish.CancelPrompt(session=session, prompt=P3))
+        await hub.submit(commands.CancelPrompt(session=session, prompt=P3))
     with pytest.raises(NotFound):
-        await hub.submit(wish.CancelPrompt(session=session, prompt="p9"))
+        await hub.submit(commands.CancelPrompt(session=session, prompt="p9"))
 
 
 async def test_a_question_waits_is_answered_once_and_audited(
@@ -106,14 +106,16 @@ async def test_a_question_waits_is_answered_once_and_audited(
     assert card.opened.tool == "Bash"
     assert (await hub.session(session)).state is SessionState.WAITING
     ask = card.opened.ask
-    changed = wish.AllowAnswer(input=Raw(b'{"command":"ls"}'))
-    await hub.submit(wish.AnswerAsk(ask=ask, answer=changed, by="ada"))
+    changed = commands.AllowAnswer(input=Raw(b'{"command":"ls"}'))
+    await hub.submit(commands.AnswerAsk(ask=ask, answer=changed, by="ada"))
     (answer,) = run.read()
     assert answer["response"]["response"]["updatedInput"] == {"command": "ls"}
     with pytest.raises(Conflict, match="answered by ada"):
-        await hub.submit(wish.AnswerAsk(ask=ask, answer=wish.DenyAnswer(), by="bob"))
+        await hub.submit(commands.AnswerAsk(ask=ask, answer=commands.DenyAnswer(), by="bob"))
     with pytest.raises(NotFound):
-        await hub.submit(wish.AnswerAsk(ask=f"{session}.x", answer=wish.DenyAnswer(), by="bob"))
+        await hub.submit(
+            commands.AnswerAsk(ask=f"{session}.x", answer=commands.DenyAnswer(), by="bob")
+        )
     assert await hub.asks() == []
     audit = [stored.event for stored in await hub.audit()]
     assert [type(event) for event in audit] == [AskAnswered, Decided]
@@ -135,7 +137,7 @@ async def test_of_many_who_answer_at_once_exactly_one_wins(
 
         async def answer(name: str, ask: str, won: list[str]) -> None:
             with suppress(Conflict):
-                await hub.submit(wish.AnswerAsk(ask=ask, answer=wish.DenyAnswer(), by=name))
+                await hub.submit(commands.AnswerAsk(ask=ask, answer=commands.DenyAnswer(), by=name))
                 won.append(name)
 
         async with anyio.create_task_group() as tasks:
@@ -177,7 +179,9 @@ async def test_a_withdrawn_question_closes_its_card(deck: tuple[Hub, TestMachine
     await run.say(lines.cancels("q1"))
     assert await hub.asks() == []
     with pytest.raises(Conflict, match="withdrawn"):
-        await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=wish.DenyAnswer(), by="ada"))
+        await hub.submit(
+            commands.AnswerAsk(ask=card.opened.ask, answer=commands.DenyAnswer(), by="ada")
+        )
 
 
 async def test_a_stale_card_still_works_the_session_resumes_and_is_told(
@@ -193,7 +197,7 @@ async def test_a_stale_card_still_works_the_session_resumes_and_is_told(
     await run.end("It was killed.")
     assert (await hub.session(session)).state is SessionState.ENDED
     await hub.submit(
-        wish.AnswerAsk(ask=card.opened.ask, answer=wish.PlanAnswer(choice="auto"), by="ada")
+        commands.AnswerAsk(ask=card.opened.ask, answer=commands.PlanAnswer(choice="auto"), by="ada")
     )
     spec, origin = machines.started[-1]
     assert origin == Origin(cli_session=lines.SESSION)
@@ -222,8 +226,8 @@ async def test_a_plan_is_reviewed_in_place(
     await run.say(lines.asks_permission("q1", tool="ExitPlanMode", plan="1. think"))
     (card,) = await hub.asks()
     assert card.opened.plan == "1. think"
-    answer = wish.PlanAnswer(choice=choice, feedback="more")
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+    answer = commands.PlanAnswer(choice=choice, feedback="more")
+    await hub.submit(commands.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
     (sent,) = run.read()
     body = sent["response"]["response"]
     assert body["behavior"] == behavior
@@ -244,7 +248,7 @@ async def test_a_plan_may_be_done_in_a_fresh_conversation(
     await run.take_prompt()
     await run.say(lines.asks_permission("q1", tool="ExitPlanMode", plan="1. think"))
     (card,) = await hub.asks()
-    answer = wish.PlanAnswer(choice="fresh")
+    answer = commands.PlanAnswer(choice="fresh")
 
     async def cli() -> None:
         """Deny, interrupt, end_session: a CLI that goes when it is asked to."""
@@ -261,7 +265,7 @@ async def test_a_plan_may_be_done_in_a_fresh_conversation(
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cli)
-            await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+            await hub.submit(commands.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
     spec, origin = machines.started[1]
     assert origin == Origin()
     assert spec.mode == "acceptEdits"
@@ -284,7 +288,7 @@ async def test_control_requests_reach_the_cli_and_bring_its_answer(
 
     async def ask() -> None:
         request = Raw(b'{"subtype":"mcp_status"}')
-        outcome = await hub.submit(wish.Control(session=session, request=request))
+        outcome = await hub.submit(commands.Control(session=session, request=request))
         answers.append(bytes(outcome.answer))
 
     async with anyio.create_task_group() as tasks:
@@ -293,7 +297,9 @@ async def test_control_requests_reach_the_cli_and_bring_its_answer(
         (line,) = run.read()
         await run.say(lines.success_answer(line["request_id"], {"mcpServers": []}))
     assert json.loads(answers[0]) == {"mcpServers": []}
-    silent = wish.Control(session=session, request=Raw(b'{"subtype":"mcp_status"}'), timeout=0.05)
+    silent = commands.Control(
+        session=session, request=Raw(b'{"subtype":"mcp_status"}'), timeout=0.05
+    )
     with pytest.raises(RequestTimeout):
         await hub.submit(silent)
 
@@ -323,9 +329,9 @@ async def test_a_restarted_hub_goes_on_where_the_journal_ends(journal: MemoryJou
         await run.say(lines.asks_permission("q1"), lines.asks_permission("q2"))
         cards = await first.asks()
         await first.submit(
-            wish.AnswerAsk(ask=cards[0].opened.ask, answer=wish.DenyAnswer(), by="ada")
+            commands.AnswerAsk(ask=cards[0].opened.ask, answer=commands.DenyAnswer(), by="ada")
         )
-        await first.submit(wish.SendPrompt(session=session, prompt=P2, content=text("next")))
+        await first.submit(commands.SendPrompt(session=session, prompt=P2, content=text("next")))
     # A new hub, and a runner that has gone on without one.
     second, later = hub_with(journal)
     async with second.running():
@@ -336,7 +342,7 @@ async def test_a_restarted_hub_goes_on_where_the_journal_ends(journal: MemoryJou
         (card,) = await second.asks()
         assert card.opened.request_id == "q2"
         await second.submit(
-            wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada")
+            commands.AnswerAsk(ask=card.opened.ask, answer=commands.AllowAnswer(), by="ada")
         )
         await again.say(lines.result("r1"))
         sent = [json.loads(line) for line in again.written.values()]
@@ -355,10 +361,10 @@ async def test_an_ended_session_is_resumed_by_a_prompt(deck: tuple[Hub, TestMach
     await run.take_prompt()
     await run.say(lines.result("r"))
     await run.end("It exited.", clean=True, exit_code=0)
-    await hub.submit(wish.SendPrompt(session=session, prompt=P2, content=text("more")))
+    await hub.submit(commands.SendPrompt(session=session, prompt=P2, content=text("more")))
     assert machines.started[1][1] == Origin(cli_session=lines.SESSION)
     with pytest.raises(Conflict, match="process already"):
-        await hub.submit(wish.ResumeSession(session=session))
+        await hub.submit(commands.ResumeSession(session=session))
 
 
 async def test_a_conversation_has_one_owner(deck: tuple[Hub, TestMachines]) -> None:
@@ -368,8 +374,8 @@ async def test_a_conversation_has_one_owner(deck: tuple[Hub, TestMachines]) -> N
     await run.greet()
     await run.take_prompt()
     with pytest.raises(Conflict, match=session):
-        await hub.submit(wish.CreateSession(spec=SPEC, cli_session=lines.SESSION, by="ada"))
-    forked = await hub.submit(wish.ForkSession(session=session, name="branch", by="ada"))
+        await hub.submit(commands.CreateSession(spec=SPEC, cli_session=lines.SESSION, by="ada"))
+    forked = await hub.submit(commands.ForkSession(session=session, name="branch", by="ada"))
     assert machines.started[1][1] == Origin(cli_session=lines.SESSION, fork=True)
     assert (await hub.session(forked.session)).name == "branch"
     assert (await hub.session(forked.session)).parent == session
@@ -388,14 +394,14 @@ async def test_a_run_that_could_not_be_started_says_why(deck: tuple[Hub, TestMac
 async def test_a_session_is_renamed_archived_and_deleted(deck: tuple[Hub, TestMachines]) -> None:
     hub, machines = deck
     session = await create(hub)
-    await hub.submit(wish.RenameSession(session=session, name="blue", by="ada"))
-    await hub.submit(wish.ArchiveSession(session=session, by="ada"))
+    await hub.submit(commands.RenameSession(session=session, name="blue", by="ada"))
+    await hub.submit(commands.ArchiveSession(session=session, by="ada"))
     assert await hub.sessions() == []
     assert [view.name for view in await hub.sessions(archived=True)] == ["blue"]
     with pytest.raises(Conflict, match="stop it first"):
-        await hub.submit(wish.DeleteSession(session=session, by="ada"))
+        await hub.submit(commands.DeleteSession(session=session, by="ada"))
     await machines.runs[0].end()
-    await hub.submit(wish.DeleteSession(session=session, by="ada"))
+    await hub.submit(commands.DeleteSession(session=session, by="ada"))
     with pytest.raises(NotFound):
         await hub.session(session)
 
@@ -418,11 +424,11 @@ async def test_a_question_with_a_time_limit_is_denied_when_nobody_comes(
 async def test_nonsense_is_refused(deck: tuple[Hub, TestMachines]) -> None:
     hub, _ = deck
     with pytest.raises(NotFound):
-        await hub.submit(wish.StopSession(session="nobody"))
+        await hub.submit(commands.StopSession(session="nobody"))
     with pytest.raises(UsageError):
-        await hub.submit(wish.CreateSession(spec=SPEC, prompt=Raw(b"[]"), by="ada"))
+        await hub.submit(commands.CreateSession(spec=SPEC, prompt=Raw(b"[]"), by="ada"))
     with pytest.raises(UsageError, match="dot"):
-        await hub.submit(wish.CreateSession(spec=SPEC, session="a.b", by="ada"))
+        await hub.submit(commands.CreateSession(spec=SPEC, session="a.b", by="ada"))
     assert await hub.sessions() == []
 
 
@@ -436,8 +442,8 @@ async def test_a_plan_that_comes_back_too_soon_is_sent_back_by_itself(
     await run.take_prompt()
     await run.say(lines.asks_permission("q1", tool="ExitPlanMode", plan="1. think"))
     (card,) = await hub.asks()
-    revise = wish.PlanAnswer(choice="revise", feedback="more")
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=revise, by="ada"))
+    revise = commands.PlanAnswer(choice="revise", feedback="more")
+    await hub.submit(commands.AnswerAsk(ask=card.opened.ask, answer=revise, by="ada"))
     run.read()
     await run.say(lines.asks_permission("q2", tool="ExitPlanMode", plan="1. think"))
     assert await hub.asks() == []
@@ -483,7 +489,7 @@ async def test_a_prompt_whose_cli_died_before_it_took_it_runs_in_the_next_one(
     (first,) = run.read()
     assert first["uuid"] == P1
     await run.end("It was killed.")
-    await hub.submit(wish.ResumeSession(session=session, by="ada"))
+    await hub.submit(commands.ResumeSession(session=session, by="ada"))
     await machines.runs[1].greet()
     # Under another uuid: a CLI that has seen the first one would drop it without a word.
     uuid = await machines.runs[1].take_prompt()
@@ -509,7 +515,9 @@ async def test_a_line_that_is_no_clean_json_is_kept_and_understood(
     second, _ = hub_with(journal)
     async with second.running():
         (card,) = await second.asks()
-        await second.submit(wish.AnswerAsk(ask=card.opened.ask, answer=wish.DenyAnswer(), by="ada"))
+        await second.submit(
+            commands.AnswerAsk(ask=card.opened.ask, answer=commands.DenyAnswer(), by="ada")
+        )
         assert await second.asks() == []
     kinds = [stored.event for stored in await journal.read(session)]
     assert [event.text for event in kinds if isinstance(event, SaidBroken)] == [

@@ -12,7 +12,7 @@ import anyio.to_thread
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import SendPrompt
 from quarterdeck.domain.events import PromptSent, Recalled, RunEnded, Said
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
@@ -86,9 +86,7 @@ async def test_what_died_unread_with_the_runner_is_in_the_journal_after_all(
         assert b"echo unread" in text
         # The prompt was taken: it does not run again, and the conversation goes on.
         assert view.unsent == ()
-        await deck.hub.submit(
-            wish.SendPrompt(session=session, prompt="next", content=Raw(b'"go on"'))
-        )
+        await deck.hub.submit(SendPrompt(session=session, prompt="next", content=Raw(b'"go on"')))
         after = await deck.until(session, lambda view: view.turns == 1)
         assert after.cli_session == view.cli_session
         sent = [e.event for e in await deck.hub.events(session) if isinstance(e.event, PromptSent)]

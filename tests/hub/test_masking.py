@@ -9,11 +9,11 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import AllowAnswer, AnswerAsk, CreateSession
 from quarterdeck.domain.events import Said, SessionCreated
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http.masking import masked_json, masked_spec
-from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.sqlite import SqliteJournal
@@ -41,7 +41,7 @@ async def test_what_the_cli_says_is_kept_without_tokens_and_with_its_number(
     heard: list[Deltas] = []
     stop = hub.live(heard.append)
     prompt = Raw(json.dumps(f"use {TOKEN}").encode())
-    command = wish.CreateSession(spec=SessionSpec(directory="/work"), prompt=prompt, by="ada")
+    command = CreateSession(spec=SessionSpec(directory="/work"), prompt=prompt, by="ada")
     session = (await hub.submit(command)).session
     (run,) = machines.runs
     await run.greet()
@@ -62,7 +62,7 @@ async def test_what_the_cli_says_is_kept_without_tokens_and_with_its_number(
     # What runs is what the agent asked for, and what was allowed.
     run.read()
     (card,) = await hub.asks()
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=wish.AllowAnswer(), by="ada"))
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada"))
     (answer,) = run.read()
     assert TOKEN in json.dumps(answer)
     assert SECRET not in await told(hub, session)
@@ -72,9 +72,7 @@ async def test_text_that_came_in_pieces_is_masked_for_who_joins_later(
     deck: tuple[Hub, TestMachines],
 ) -> None:
     hub, machines = deck
-    command = wish.CreateSession(
-        spec=SessionSpec(directory="/work"), prompt=Raw(b'"hello"'), by="ada"
-    )
+    command = CreateSession(spec=SessionSpec(directory="/work"), prompt=Raw(b'"hello"'), by="ada")
     session = (await hub.submit(command)).session
     (run,) = machines.runs
     await run.greet()

@@ -7,7 +7,7 @@ import json
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import CreateSession, ResumeSession
 from quarterdeck.domain.events import AnyEvent, PromptTaken, Recalled, RunEnded
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
@@ -22,7 +22,7 @@ KILLED = RunEnd(number=99, reason="The runner was killed.", unheard=True, stderr
 
 
 async def create(hub: Hub) -> str:
-    command = wish.CreateSession(
+    command = CreateSession(
         spec=SessionSpec(directory="/work"), prompt=Raw(b'"hello"'), prompt_id=P1, by="ada"
     )
     return (await hub.submit(command)).session
@@ -80,7 +80,7 @@ async def test_a_prompt_that_is_in_the_transcript_is_not_run_again(
     assert view.unsent == ()
     assert view.cli_session == lines.SESSION, "the transcript tells which conversation it is"
     assert PromptTaken(prompt=P1) in await events(hub, session)
-    await hub.submit(wish.ResumeSession(session=session))
+    await hub.submit(ResumeSession(session=session))
     assert machines.started[-1][1].cli_session == lines.SESSION
     await machines.runs[-1].greet()
     assert machines.runs[-1].read() == []
@@ -95,7 +95,7 @@ async def test_a_prompt_that_is_not_in_the_transcript_runs_in_the_next_run(
     await run.greet()
     await run.owner.run_ended(run.run, KILLED)
     await transcript(run)
-    await hub.submit(wish.ResumeSession(session=session))
+    await hub.submit(ResumeSession(session=session))
     await machines.runs[-1].greet()
     (again,) = machines.runs[-1].read()
     assert again["message"]["content"] == "hello"
@@ -128,7 +128,7 @@ async def test_a_run_that_was_given_nothing_and_said_nothing_has_nothing_to_reca
     deck: tuple[Hub, TestMachines],
 ) -> None:
     hub, machines = deck
-    command = wish.CreateSession(spec=SessionSpec(directory="/work"), by="ada")
+    command = CreateSession(spec=SessionSpec(directory="/work"), by="ada")
     session = (await hub.submit(command)).session
     (run,) = machines.runs
     await run.greet()

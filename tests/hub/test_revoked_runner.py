@@ -13,10 +13,9 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from quarterdeck.cli.deck.serve import Deck, Serving, running_deck
 from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.events import LinkLost
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.runner_frames import (
     PROTOCOL,
     Header,
     Hello,
@@ -33,6 +32,7 @@ from quarterdeck.domain.machines import (
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.journal.views import SessionView
+from quarterdeck.service.service import Service, Serving, running_service
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -40,17 +40,17 @@ REVOKED = 4401
 
 
 @pytest.fixture
-async def deck(tmp_path: Path) -> AsyncIterator[Deck]:
+async def deck(tmp_path: Path) -> AsyncIterator[Service]:
     """The whole service, without a runner of its own."""
     serving = Serving(listen=Listen(port=0), runner=False)
-    async with running_deck(tmp_path / "data", serving) as running:
+    async with running_service(tmp_path / "data", serving) as running:
         yield running
 
 
 class Machine:
     """A runner in the hand of the test."""
 
-    def __init__(self, deck: Deck, name: str, token: str) -> None:
+    def __init__(self, deck: Service, name: str, token: str) -> None:
         self.name = name
         self.token = token
         self.url = "ws" + deck.address.removeprefix("http") + "/runner"
@@ -87,7 +87,7 @@ async def closed(socket: ClientConnection) -> int | None:
 
 
 @asynccontextmanager
-async def machine(deck: Deck, name: str, *runs: str) -> AsyncIterator[Machine]:
+async def machine(deck: Service, name: str, *runs: str) -> AsyncIterator[Machine]:
     """A machine that has said hello, and which runs it has."""
     token = deck.access.make_token(name, Role.RUNNER)
     one = Machine(deck, name, token)
@@ -99,12 +99,12 @@ async def machine(deck: Deck, name: str, *runs: str) -> AsyncIterator[Machine]:
         yield one
 
 
-async def new_session(deck: Deck, on: str) -> str:
+async def new_session(deck: Service, on: str) -> str:
     made = await deck.hub.submit(CreateSession(spec=SessionSpec(directory="/", machine=on)))
     return made.session
 
 
-async def connected(deck: Deck, name: str) -> bool:
+async def connected(deck: Service, name: str) -> bool:
     return {each.name: each.connected for each in await deck.hub.machines()}[name]
 
 
@@ -112,7 +112,9 @@ def is_lost(view: SessionView) -> bool:
     return view.link_lost is not None
 
 
-async def view_when(deck: Deck, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
+async def view_when(
+    deck: Service, session: str, holds: Callable[[SessionView], bool]
+) -> SessionView:
     with anyio.fail_after(SECONDS):
         while True:
             if holds(view := await deck.hub.session(session)):
@@ -120,7 +122,7 @@ async def view_when(deck: Deck, session: str, holds: Callable[[SessionView], boo
             await anyio.sleep(0.02)
 
 
-async def revoke_elsewhere(deck: Deck, grant: str) -> None:
+async def revoke_elsewhere(deck: Service, grant: str) -> None:
     """By another process, as `quarterdeck token revoke` does it."""
     environment = os.environ | {"QUARTERDECK_HOME": str(deck.home)}
     command = [sys.executable, "-m", "quarterdeck.cli", "token", "revoke", grant]
@@ -129,7 +131,7 @@ async def revoke_elsewhere(deck: Deck, grant: str) -> None:
 
 
 async def test_the_sockets_of_a_revoked_runner_are_closed_and_its_machine_is_away(
-    deck: Deck,
+    deck: Service,
 ) -> None:
     """LINK-5"""
     async with machine(deck, "box") as box, machine(deck, "other"):
@@ -155,7 +157,7 @@ async def test_the_sockets_of_a_revoked_runner_are_closed_and_its_machine_is_awa
 
 @pytest.mark.process
 async def test_new_work_is_not_sent_to_a_runner_whose_token_was_revoked_elsewhere(
-    deck: Deck,
+    deck: Service,
 ) -> None:
     """LINK-5"""
     async with machine(deck, "box") as box:
@@ -166,7 +168,7 @@ async def test_new_work_is_not_sent_to_a_runner_whose_token_was_revoked_elsewher
         assert box.socket.close_code == REVOKED
 
 
-async def test_lines_of_a_run_are_not_taken_from_a_revoked_runner(deck: Deck) -> None:
+async def test_lines_of_a_run_are_not_taken_from_a_revoked_runner(deck: Service) -> None:
     """LINK-5"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
@@ -182,7 +184,7 @@ async def test_lines_of_a_run_are_not_taken_from_a_revoked_runner(deck: Deck) ->
         assert (await view_when(deck, session, is_lost)).said == 0
 
 
-async def test_a_machine_that_has_a_new_token_finds_its_runs_again(deck: Deck) -> None:
+async def test_a_machine_that_has_a_new_token_finds_its_runs_again(deck: Service) -> None:
     """LINK-5"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
@@ -200,7 +202,7 @@ async def test_a_machine_that_has_a_new_token_finds_its_runs_again(deck: Deck) -
         assert found.run == start.run
 
 
-async def test_a_runner_refuses_runs_of_its_own_machine_only(deck: Deck) -> None:
+async def test_a_runner_refuses_runs_of_its_own_machine_only(deck: Service) -> None:
     """LINK-6"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")
@@ -219,14 +221,14 @@ async def test_a_runner_refuses_runs_of_its_own_machine_only(deck: Deck) -> None
             await view_when(deck, session, lambda view: view.run is None)
 
 
-async def test_a_refusal_of_a_run_that_nobody_waits_for_disturbs_nothing(deck: Deck) -> None:
+async def test_a_refusal_of_a_run_that_nobody_waits_for_disturbs_nothing(deck: Service) -> None:
     async with machine(deck, "box") as box:
         await box.socket.send(frame(Refused(run="long-gone", reason="it is over")))
         await new_session(deck, "box")
         assert isinstance(await box.hear(), Start)
 
 
-async def test_a_hello_with_runs_of_another_machine_changes_nothing_there(deck: Deck) -> None:
+async def test_a_hello_with_runs_of_another_machine_changes_nothing_there(deck: Service) -> None:
     """LINK-6"""
     async with machine(deck, "box") as box:
         session = await new_session(deck, "box")

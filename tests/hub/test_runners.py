@@ -7,7 +7,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from quarterdeck.domain.machines import PROTOCOL, Hello, Welcome, frame, read_hub_frame
+from quarterdeck.domain.runner_frames import PROTOCOL, Hello, Welcome, frame, read_hub_frame
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import BAD_FRAME

@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.runner_frames import (
     PROTOCOL,
+    Ack,
     Forget,
-    Have,
     Header,
     Hello,
     HubHeader,
@@ -206,13 +206,13 @@ async def test_what_cannot_be_journalled_is_not_acknowledged_and_the_runner_come
     first, second = Socket(), Socket()
     async with first.on(runners, "/runner/runs/run1"):
         first.say(Started(pid=2))
-        assert await first.hear() == Have(upto=3)
+        assert await first.hear() == Ack(upto=3)
         first.say(Lines(first=4), b"{}")
         assert await first.closed() == TRY_AGAIN
     owner.full = False
     async with second.on(runners, "/runner/runs/run1"):
         second.say(Started(pid=2))
-        assert await second.hear() == Have(upto=3)
+        assert await second.hear() == Ack(upto=3)
         second.say(Lines(first=4), b"{}")
         with anyio.fail_after(SECONDS):
             await until(lambda: ("said", "{}") in owner.told)
@@ -224,23 +224,23 @@ async def test_lines_are_acknowledged_several_at_once_and_soon(runners: Runners)
     run, again = Socket(), Socket()
     async with run.on(runners, "/runner/runs/run1"):
         run.say(Started(pid=2))
-        assert await run.hear() == Have(upto=0)
+        assert await run.hear() == Ack(upto=0)
         for number in (1, 2, 3):
             port.have(number)
-        assert await run.hear() == Have(upto=3)  # when some time has passed
+        assert await run.hear() == Ack(upto=3)  # when some time has passed
         port.have(4)
         port.have(4 + HAVE_LINES)
-        assert await run.hear() == Have(upto=4 + HAVE_LINES)
+        assert await run.hear() == Ack(upto=4 + HAVE_LINES)
         port.have(5 + HAVE_LINES)
         port.forget()
-        assert await run.hear() == Have(upto=5 + HAVE_LINES)
+        assert await run.hear() == Ack(upto=5 + HAVE_LINES)
     port = runners.attach("run2", "mine", "local", said=0)
     port.have(7)  # nobody is there to be told
     async with again.on(runners, "/runner/runs/run2"):
         again.say(Started(pid=2))
-        assert await again.hear() == Have(upto=7)
+        assert await again.hear() == Ack(upto=7)
         port.have(8)
-        assert await again.hear() == Have(upto=8)
+        assert await again.hear() == Ack(upto=8)
 
 
 async def test_lines_for_a_cli_go_once_and_again_only_when_they_were_not_written(
@@ -252,7 +252,7 @@ async def test_lines_for_a_cli_go_once_and_again_only_when_they_were_not_written
     first, second = Socket(), Socket()
     async with first.on(runners, "/runner/runs/run1"):
         first.say(Started(pid=2))
-        assert await first.hear() == Have(upto=0)
+        assert await first.hear() == Ack(upto=0)
         first.say(Written(upto=1))
         assert [await first.hear() for _ in range(2)] == [Write(number=2), Write(number=3)]
         first.say(Written(upto=2))
@@ -260,7 +260,7 @@ async def test_lines_for_a_cli_go_once_and_again_only_when_they_were_not_written
         assert await first.hear() == Write(number=4)
     async with second.on(runners, "/runner/runs/run1"):
         second.say(Started(pid=2))
-        assert await second.hear() == Have(upto=0)
+        assert await second.hear() == Ack(upto=0)
         second.say(Written(upto=3))
         assert await second.hear() == Write(number=4)
 
@@ -272,7 +272,7 @@ async def test_who_does_not_begin_as_a_run_does_takes_nobodys_place(
     run, stranger = Socket(), Socket()
     async with run.on(runners, "/runner/runs/run1"):
         run.say(Started(pid=2))
-        assert await run.hear() == Have(upto=0)
+        assert await run.hear() == Ack(upto=0)
         async with stranger.on(runners, "/runner/runs/run1"):
             stranger.say(Lines(first=1), b"no line of this run")
             assert await stranger.closed() == BAD_FRAME

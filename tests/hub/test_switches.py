@@ -11,13 +11,22 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import (
+    AllowAnswer,
+    AnswerAsk,
+    Control,
+    CreateSession,
+    ForkSession,
+    PlanAnswer,
+    ResumeSession,
+    Scope,
+)
 from quarterdeck.domain.errors import RequestError, UsageError
 from quarterdeck.domain.events import Decided, Event, Sent, SpecChanged, Switched
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.modes import allows_more, resumed_spec
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.permissions.modes import allows_more, resumed_spec
+from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
 from support import lines
 from support.bounds import SECONDS
@@ -34,7 +43,7 @@ async def begun(
     hub: Hub, machines: TestMachines, version: str = "2.1.325", **spec: Any
 ) -> tuple[str, TestRun]:
     """A session in the midst of its first turn."""
-    command = wish.CreateSession(
+    command = CreateSession(
         spec=SessionSpec(directory="/project", **spec), prompt=Raw(b'"go"'), by="ada"
     )
     session = (await hub.submit(command)).session
@@ -49,7 +58,7 @@ async def switch(
     hub: Hub, run: TestRun, *answers: bytes | str, by: str = "ada", **request: Any
 ) -> None:
     """Send a control request; the CLI says these lines, or answers with success or an error."""
-    command = wish.Control(session=run.session, request=Raw(lines.line(**request)), by=by)
+    command = Control(session=run.session, request=Raw(lines.line(**request)), by=by)
 
     async def answer() -> None:
         while not (asked := [one for one in run.read() if one["type"] == "control_request"]):
@@ -109,7 +118,7 @@ async def kept(hub: Hub, session: str, kind: type[Event]) -> list[Any]:
 async def resumed(hub: Hub, machines: TestMachines, run: TestRun) -> SessionSpec:
     """What the next process of the session is started with, after this one was killed."""
     await run.end(signal=9)
-    await hub.submit(wish.ResumeSession(session=run.session))
+    await hub.submit(ResumeSession(session=run.session))
     return machines.started[-1][0]
 
 
@@ -173,8 +182,8 @@ async def test_an_approved_plan_leaves_the_leave_to_skip_permissions_unless_call
         plan = lines.asks_permission(f"q{number}", "ExitPlanMode", plan="build it")
         await run.say(status("plan", f"s{number}"), plan)
         (card,) = await hub.asks()
-        answer = wish.PlanAnswer(choice=choice)
-        await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+        answer = PlanAnswer(choice=choice)
+        await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
         spec = (await hub.session(session)).spec
         assert (spec.mode, spec.skip_permissions) == (mode, skip)
 
@@ -225,8 +234,8 @@ async def test_the_mode_of_an_approved_plan_holds_in_the_next_run(
     session, run = await begun(hub, machines, mode="plan")
     await run.say(lines.asks_permission("q1", "ExitPlanMode", plan="build it"))
     (card,) = await hub.asks()
-    answer = wish.PlanAnswer(choice=choice)
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+    answer = PlanAnswer(choice=choice)
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
     assert (await kept(hub, session, SpecChanged))[-1].by == "ada"
     # The CLI first leaves plan mode, and then does what the answer says.
     await run.say(status("default", "s1"), status(mode, "s2"))
@@ -241,8 +250,8 @@ async def test_a_plan_that_is_sent_back_stays_in_plan_mode(
     session, run = await begun(hub, machines, mode="plan")
     await run.say(lines.asks_permission("q1", "ExitPlanMode", plan="build it"))
     (card,) = await hub.asks()
-    answer = wish.PlanAnswer(choice=choice, feedback="tests?")
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+    answer = PlanAnswer(choice=choice, feedback="tests?")
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
     assert await kept(hub, session, SpecChanged) == []
     assert (await resumed(hub, machines, run)).mode == "plan"
 
@@ -264,8 +273,8 @@ async def test_an_answer_for_longer_than_once_that_sets_the_mode_holds_in_the_ne
     }
     await run.say(lines.requests("q1", **request))
     (card,) = await hub.asks()
-    answer = wish.AllowAnswer(scope=wish.Scope(scope))
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="bob"))
+    answer = AllowAnswer(scope=Scope(scope))
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="bob"))
     assert (await resumed(hub, machines, run)).mode == mode
 
 
@@ -276,7 +285,7 @@ async def test_a_fork_begins_in_the_mode_and_model_of_its_parent(
     session, run = await begun(hub, machines, mode="acceptEdits", model="opus")
     await set_mode(hub, run, "default")
     await switch(hub, run, subtype="set_model", model="haiku")
-    fork = (await hub.submit(wish.ForkSession(session=session, by="bob"))).session
+    fork = (await hub.submit(ForkSession(session=session, by="bob"))).session
     spec = machines.started[-1][0]
     assert (spec.mode, spec.model) == ("default", "haiku")
     assert (await hub.session(fork)).spec.mode == "default"
@@ -319,7 +328,7 @@ async def test_a_tighter_mode_holds_also_when_the_cli_died_before_it_could_answe
         {"subtype": "set_permission_mode", "mode": "default"},
         {"subtype": "set_model", "model": "haiku"},
     ):
-        command = wish.Control(
+        command = Control(
             session=session, request=Raw(lines.line(**request)), by="ada", timeout=0.01
         )
         with pytest.raises(RequestError):
@@ -334,7 +343,7 @@ async def test_an_answer_that_comes_after_nobody_waits_for_it_still_counts(
 ) -> None:
     hub, machines = deck
     session, run = await begun(hub, machines)
-    command = wish.Control(
+    command = Control(
         session=session,
         request=Raw(b'{"subtype": "set_permission_mode", "mode": "acceptEdits"}'),
         by="ada",
@@ -353,7 +362,7 @@ async def test_a_hub_that_is_restarted_before_the_answer_knows_who_switched(
     hub, machines = hub_with(journal)
     async with hub.running():
         session, run = await begun(hub, machines)
-        command = wish.Control(
+        command = Control(
             session=session,
             request=Raw(b'{"subtype": "set_permission_mode", "mode": "plan"}'),
             by="ada",
@@ -394,8 +403,8 @@ async def test_a_late_approval_starts_in_its_mode_though_plan_mode_held_last(
     await run.say(status("plan"), lines.asks_permission("q1", "ExitPlanMode", plan="build it"))
     (card,) = await hub.asks()
     await run.end()
-    answer = wish.PlanAnswer(choice="auto")
-    await hub.submit(wish.AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+    answer = PlanAnswer(choice="auto")
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
     assert machines.started[-1][0].mode == "acceptEdits"
 
 
@@ -407,7 +416,7 @@ async def test_what_holds_now_is_told_by_whichever_way_the_version_tells_it(
     view = await hub.session(session)
     assert (view.mode, view.model) == ("default", "claude")
     await run.end()
-    await hub.submit(wish.ResumeSession(session=session))
+    await hub.submit(ResumeSession(session=session))
     run = machines.runs[-1]
     await run.owner.run_started(run.run, 43, "2.1.325", "/project")
     (greeting,) = run.read()
@@ -494,7 +503,7 @@ async def test_while_a_switch_is_under_way_the_mode_counts_that_allows_less(
 ) -> None:
     async with ruled(journal, tmp_path, EDITS) as (hub, machines):
         session, run = await begun(hub, machines, mode="acceptEdits")
-        command = wish.Control(
+        command = Control(
             session=session,
             request=Raw(b'{"subtype": "set_permission_mode", "mode": "default"}'),
             timeout=0.01,

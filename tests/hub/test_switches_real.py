@@ -12,7 +12,15 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import (
+    Control,
+    DenyAnswer,
+    ForkSession,
+    PlanAnswer,
+    ResumeSession,
+    SendPrompt,
+    StopSession,
+)
 from quarterdeck.domain.events import Decided
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.journal.views import SessionView
@@ -70,9 +78,9 @@ class Table:
         """Prompt; a session that has ended is resumed first."""
         view = await self.hub.session(session)
         if view.run is None:
-            await self.hub.submit(wish.ResumeSession(session=session))
+            await self.hub.submit(ResumeSession(session=session))
             await self.home.until(session, lambda view: view.state is SessionState.IDLE)
-        command = wish.SendPrompt(
+        command = SendPrompt(
             session=session, prompt=f"p{view.head}", content=msgspec.Raw(script(*replies))
         )
         await self.hub.submit(command)
@@ -85,10 +93,10 @@ class Table:
 
     async def control(self, session: str, subtype: str, **more: object) -> None:
         request = msgspec.Raw(msgspec.json.encode({"subtype": subtype, **more}))
-        await self.hub.submit(wish.Control(session=session, request=request, by="ada"))
+        await self.hub.submit(Control(session=session, request=request, by="ada"))
 
     async def stop(self, session: str) -> None:
-        await self.hub.submit(wish.StopSession(session=session))
+        await self.hub.submit(StopSession(session=session))
         await self.home.until(session, lambda view: view.run is None)
 
     async def kill(self, session: str) -> None:
@@ -111,7 +119,7 @@ class Table:
         await self.send(session, *replies)
         with anyio.fail_after(SECONDS):
             card = await self.home.ask(session)
-        await self.home.answer(card, wish.DenyAnswer())
+        await self.home.answer(card, DenyAnswer())
         await self.home.until(session, lambda view: view.turns > turns)
 
 
@@ -153,7 +161,7 @@ async def test_what_people_switched_holds_after_a_stop_and_in_a_fork(table: Tabl
     (table.work / ".claude").mkdir()
     settings = table.work / ".claude" / "settings.json"
     settings.write_text(json.dumps({"permissions": {"defaultMode": "acceptEdits"}}))
-    fork = (await table.home.hub.submit(wish.ForkSession(session=session))).session
+    fork = (await table.home.hub.submit(ForkSession(session=session))).session
     await table.stop(session)
     for each in (session, fork):
         made = table.work / f"made-{each}"
@@ -191,7 +199,7 @@ async def test_permissions_that_were_skipped_and_tightened_are_asked_for_in_this
         await table.send(session, enter, bash(f"touch {made}"), "a pity")
         view = await table.turned(session, turns, or_asked=True)
         for card in view.asks.values():
-            await table.home.answer(card, wish.DenyAnswer())
+            await table.home.answer(card, DenyAnswer())
         await table.turned(session, turns)
         await table.control(session, "set_permission_mode", mode="default")
         await table.stop(session)
@@ -213,7 +221,7 @@ async def test_rules_on_modes_hold_when_a_person_switches_in_mid_turn_and_after_
     with anyio.fail_after(SECONDS):
         card = await ruled.home.ask(session)
     assert card.opened.tool == "Write"
-    await ruled.home.answer(card, wish.DenyAnswer())
+    await ruled.home.answer(card, DenyAnswer())
     await ruled.home.until(session, lambda view: view.turns == 2)
     assert not second.exists()
 
@@ -225,7 +233,7 @@ async def test_rules_on_modes_hold_when_a_person_switches_in_mid_turn_and_after_
     card = await ruled.home.ask(session)
     assert (await ruled.home.hub.session(session)).mode == "plan"
     assert not planned.exists(), "a rule denies it in plan mode"
-    await ruled.home.answer(card, wish.PlanAnswer(choice="auto"), by="ada")
+    await ruled.home.answer(card, PlanAnswer(choice="auto"), by="ada")
     await ruled.home.until(session, lambda view: view.turns == 3)
     assert planned.exists(), "and not any more after it"
     stored = await ruled.home.hub.audit(session=session)
@@ -242,9 +250,7 @@ async def test_rules_on_modes_hold_when_a_person_switches_in_mid_turn_and_after_
 
     await ruled.control(session, "set_permission_mode", mode="plan")
     await ruled.send(session, LEAVE, "done")
-    await ruled.home.answer(
-        await ruled.home.ask(session), wish.PlanAnswer(choice="manual"), by="ada"
-    )
+    await ruled.home.answer(await ruled.home.ask(session), PlanAnswer(choice="manual"), by="ada")
     await ruled.home.until(session, lambda view: view.turns == 5)
     await ruled.kill(session)
     await ruled.turn(session, "look")

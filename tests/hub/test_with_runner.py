@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import AllowAnswer, Control, ForkSession, SendPrompt, StopSession
 from quarterdeck.domain.events import Decided, Said
 from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
@@ -45,7 +45,7 @@ async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
     session = await home.new(spec, json.dumps(script).encode())
     card = await home.ask(session)
     assert card.opened.tool == "Bash"
-    await home.answer(card, wish.AllowAnswer(), by="ada")
+    await home.answer(card, AllowAnswer(), by="ada")
     view = await home.until(session, lambda view: view.turns == 1)
     assert (Path(spec.directory) / "made.txt").exists()
     assert view.state is SessionState.IDLE
@@ -54,20 +54,18 @@ async def test_a_session_runs_asks_resumes_and_forks_on_every_version(
 
     # A control request of a person, and its answer.
     request = Raw(b'{"subtype":"set_model","model":"opus"}')
-    await home.hub.submit(wish.Control(session=session, request=request))
+    await home.hub.submit(Control(session=session, request=request))
 
     # The CLI is stopped, and resumed by the next prompt: it knows what was said before.
-    await home.hub.submit(wish.StopSession(session=session))
+    await home.hub.submit(StopSession(session=session))
     await home.until(session, lambda view: view.state is SessionState.ENDED)
-    await home.hub.submit(
-        wish.SendPrompt(session=session, prompt="second", content=Raw(b'"again"'))
-    )
+    await home.hub.submit(SendPrompt(session=session, prompt="second", content=Raw(b'"again"')))
     view = await home.until(session, lambda view: view.turns == 2)
     assert len(model.turns[-1].messages) > 2
 
-    fork = await home.hub.submit(wish.ForkSession(session=session, by="ada"))
+    fork = await home.hub.submit(ForkSession(session=session, by="ada"))
     await home.hub.submit(
-        wish.SendPrompt(session=fork.session, prompt="third", content=Raw(b'"and here"'))
+        SendPrompt(session=fork.session, prompt="third", content=Raw(b'"and here"'))
     )
     forked = await home.until(fork.session, lambda view: view.turns == 1)
     assert forked.cli_session != view.cli_session

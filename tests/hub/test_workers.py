@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import UsageError, WorkLimit
-from quarterdeck.hub import trials
+from quarterdeck.hub.permissions import trials
 from quarterdeck.hub.worker import MORE_SECONDS
 from quarterdeck.hub.workers import BATCH, REPLY_BYTES, WAITING, Workers
 from support.bounds import SECONDS

@@ -8,14 +8,14 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain import commands as wish
-from quarterdeck.domain.errands import ERRANDS, Folders, SeeFolders, TreeAction
+from quarterdeck.domain.commands import StopSession
 from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused, NotFound
 from quarterdeck.domain.events import WorktreeSettled
-from quarterdeck.domain.machines import Errand, Header, Hello, Reply
+from quarterdeck.domain.machine_requests import ERRANDS, Folders, SeeFolders, TreeAction
 from quarterdeck.domain.projects import Project
+from quarterdeck.domain.runner_frames import Header, Hello, MachineRequest, Reply
 from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.hub.errands import Errands
+from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.testing import fake
 from support.hub_house import house
 from support.processes import Processes
@@ -53,7 +53,7 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
         with pytest.raises(Conflict, match="stop it first"):
             await workshop.settle(session, TreeAction.DISCARD, by="ada")
 
-        await home.hub.submit(wish.StopSession(session=session))
+        await home.hub.submit(StopSession(session=session))
         await home.until(session, lambda view: view.state is SessionState.ENDED)
         done = await workshop.settle(session, TreeAction.MERGE, by="ada", message="Work")
         assert (repository / "made").read_text() == "work\n"
@@ -88,11 +88,11 @@ class Machine:
     def __init__(self, can: tuple[str, ...] = (ERRANDS,)) -> None:
         self.can = can
         self.asked: list[str] = []
-        self.errands = Errands(self.tell, self.hello)
+        self.errands = MachineRequests(self.tell, self.hello)
         self.told = anyio.Event()
 
     def tell(self, machine: str, header: Header, /, *lines: bytes) -> None:
-        assert isinstance(header, Errand)
+        assert isinstance(header, MachineRequest)
         self.asked.append(header.errand)
         self.told.set()
 

@@ -11,8 +11,9 @@ import msgspec
 import pytest
 
 from quarterdeck import links
-from quarterdeck.links import Launch, Redial, StopSteps, environment
-from quarterdeck.links.flags import FLAGS
+from quarterdeck.claude import Launch, environment
+from quarterdeck.claude.flags import FLAGS
+from quarterdeck.links import Redial, StopSteps
 from quarterdeck.links.websocket import codes
 from support.bounds import SECONDS
 

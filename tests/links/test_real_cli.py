@@ -13,13 +13,13 @@ import pytest
 
 from quarterdeck import Agent, Options, listen
 from quarterdeck.agent.listen import _LaunchedLink
+from quarterdeck.claude.environment import child_environment
+from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
-from quarterdeck.links.environment import child_environment
-from quarterdeck.links.launch import Launch, Spill, to_argv
-from quarterdeck.links.processes import living
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
+from quarterdeck.runtime.processes import living
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
@@ -270,7 +270,7 @@ async def test_options_reach_the_cli_also_when_they_are_empty_long_or_look_like_
     )
     env = child_environment(parent={}, env=isolated_env(tmp_path, model.url))
     (tmp_path / "-a folder").mkdir()
-    with anyio.fail_after(SECONDS), Spill() as spill:
+    with anyio.fail_after(SECONDS), ArgumentFiles() as spill:
         async with await SubprocessLink.start(
             clis[version].command, to_argv(launch, spill), cwd=tmp_path, env=env
         ) as link:

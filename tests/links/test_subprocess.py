@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import LaunchError, LinkClosed, UsageError
-from quarterdeck.links.processes import ProcessId, living, marked
 from quarterdeck.links.subprocess import HIGH_WATER, StopSteps, SubprocessLink
+from quarterdeck.runtime.processes import ProcessId, living, marked
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.process

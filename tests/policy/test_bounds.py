@@ -21,7 +21,7 @@ from quarterdeck.policy.rules import Hit
 from quarterdeck.policy.shell import Part
 from quarterdeck.policy.suggest import MOST_SUGGESTIONS, suggest
 from quarterdeck.policy.toml import DEPTH, LIMIT, Document, Flaw, read_toml
-from quarterdeck.policy.words import MOST_FLAWS
+from quarterdeck.policy.toml_values import MOST_FLAWS
 
 HERE = Context(cwd="/project", home="/home/ada")
 ALLOW_BASH = '[[rule]]\nname = "all"\nverdict = "allow"\ntool = "Bash"\n'

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import Placed, RuleSet
@@ -32,7 +32,7 @@ MADE = {
 """Commands that are too long to be written down."""
 
 
-class Group(Fact):
+class Group(Value):
     """Commands, and the rules that they are held against."""
 
     name: str

@@ -16,8 +16,8 @@ import pytest
 from quarterdeck import Agent, Query, listen
 from quarterdeck.agent.listen import TOKEN_VARIABLE
 from quarterdeck.agent.service import Decide
-from quarterdeck.links.environment import child_environment
-from quarterdeck.links.launch import to_argv
+from quarterdeck.claude.environment import child_environment
+from quarterdeck.claude.launch import to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.testing import Gate, play, reply
 from quarterdeck.wire.messages import Assistant

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from quarterdeck.domain.machines import PROTOCOL, HubHeader, RunnerHeader
+from quarterdeck.domain.runner_frames import PROTOCOL, HubHeader, RunnerHeader
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs/reference/runner-protocol.md").read_text()
@@ -16,8 +16,9 @@ RULE = r"(?:LINK|MACHINE|RUN|SPOOL|HOME|TREE)-\d+"
 def test_every_rule_of_the_page_names_a_test_and_every_id_in_a_test_is_a_rule() -> None:
     rules = re.findall(rf"^- \*\*({RULE})\*\*", PAGE, re.MULTILINE)
     assert len(rules) == len(set(rules))
-    # The runner's part is tested here, the hub's beside the hub.
-    files = [*HERE.glob("test_*.py"), *(HERE.parent / "hub").glob("test_*.py")]
+    # The runner's part is tested here and with worktrees, the hub's beside the hub.
+    folders = (HERE, HERE.parent / "worktrees", HERE.parent / "hub")
+    files = [file for folder in folders for file in folder.rglob("test_*.py")]
     tests = "".join(path.read_text() for path in sorted(files))
     named = {rule for text in re.findall(rf'"""({RULE}[^"]*)', tests) for rule in ids(text)}
     assert set(rules) - named == set()

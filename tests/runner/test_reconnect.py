@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck.domain.machines import Have, Start, Welcome, Write, frame
+from quarterdeck.domain.runner_frames import Ack, Start, Welcome, Write, frame
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import Runner
-from quarterdeck.runner.starting import HIGH_WATER
+from quarterdeck.runner.start import HIGH_WATER
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.relay import relay_to
@@ -260,7 +260,7 @@ GARBAGE: list[bytes | str] = [
     b'{"t":"write","number":1}\n\n',
     b'{"t":"write","number":1}\n{"a":1}\n{"b":2}',
     b'{"t":"have","upto":-1}',
-    frame(Have(upto=99)),
+    frame(Ack(upto=99)),
     frame(Welcome(hub="x", protocol=1)),
     '{"t":"have","upto":0}',
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck.domain.machines import Forget, Have, Write, frame
+from quarterdeck.domain.runner_frames import Ack, Forget, Write, frame
 from quarterdeck.domain.sessions import Origin
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
@@ -303,7 +303,7 @@ async def test_a_hub_that_has_more_than_was_said_is_not_believed(tmp_path: Path)
         await hub.until(lambda: hub.runs["one"].lines)
         run = hub.runs["one"]
         assert run.socket is not None
-        await run.socket.send(frame(Have(upto=17)))
+        await run.socket.send(frame(Ack(upto=17)))
         await hub.until(lambda: run.connections == 2)
         assert any("the hub has number 17" in why for _, why in hub.closes)
         assert runner.runs["one"].live

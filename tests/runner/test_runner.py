@@ -14,13 +14,13 @@ import pytest
 from msgspec.structs import replace as replaced
 
 from quarterdeck.domain.errors import Conflict, UsageError
-from quarterdeck.domain.machines import Ended
+from quarterdeck.domain.runner_frames import Ended
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.links.processes import marked
 from quarterdeck.runner import Bounds, Limits, Runner, living_runner
 from quarterdeck.runner.home import Home, RunFacts
 from quarterdeck.runner.machine import memory_available
 from quarterdeck.runner.spool import Spool
+from quarterdeck.runtime.processes import marked
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.processes import running as is_running

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.agent.sessions import project_folder_name, project_path
-from quarterdeck.domain.machines import Recall
+from quarterdeck.domain.runner_frames import Recall
 from quarterdeck.runner.home import RunFacts
 from quarterdeck.runner.transcripts import Unheard, config_dir
 from quarterdeck.testing import fake
+from quarterdeck.transcripts import project_folder_name, project_path
 from support.processes import Processes
 from support.runners import running, small, spec_of
 from support.scripted_hub import scripted_hub

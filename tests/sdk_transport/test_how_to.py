@@ -10,7 +10,7 @@ import anyio
 import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ResultMessage
 
-from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel

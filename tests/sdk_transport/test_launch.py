@@ -18,8 +18,8 @@ from claude_agent_sdk import (
 from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 from claude_agent_sdk.types import _configure_can_use_tool
 
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.links.launch import Spill
 from quarterdeck.sdk_transport.launch import argv_for, environment_for, launch_for
 
 
@@ -95,7 +95,7 @@ def _meaning(value: str) -> object:
 def test_the_flags_are_those_of_the_sdk_itself(case: str) -> None:
     options = ClaudeAgentOptions(**CASES[case], cli_path="claude")
     theirs = SubprocessCLITransport("", _configure_can_use_tool(options))._build_command()[1:]
-    with Spill() as spill:
+    with ArgumentFiles() as spill:
         assert _flags(argv_for(options, spill)) == _flags(theirs)
 
 
@@ -112,7 +112,7 @@ def test_every_option_of_the_sdk_is_a_case_or_known_to_be_no_flag() -> None:
 
 
 def test_a_long_system_prompt_goes_to_a_file() -> None:
-    with Spill() as spill:
+    with ArgumentFiles() as spill:
         argv = argv_for(ClaudeAgentOptions(system_prompt="x" * 200_000), spill)
         (path,) = [each.partition("=")[2] for each in argv if "--system-prompt-file=" in each]
         assert Path(path).read_text() == "x" * 200_000

@@ -34,7 +34,7 @@ from claude_agent_sdk import (
     tool,
 )
 
-from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
 from quarterdeck.sdk_transport import QuarterdeckTransport

@@ -20,15 +20,14 @@ import msgspec
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from quarterdeck.cli.deck.place import RUNNER
-from quarterdeck.cli.deck.serve import Deck, Serving, cli_secret, running_deck
-from quarterdeck.cli.deck.stop import end_runner
+from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.config import Settings
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http import Listen, Role
-from quarterdeck.hub.dialled import cli_token
-from quarterdeck.links.launch import Launch, to_argv
+from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
+from quarterdeck.service.local_hub import RUNNER, end_runner
+from quarterdeck.service.service import Service, Serving, cli_secret, running_service
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.bounds import SECONDS
@@ -141,7 +140,7 @@ class ApiSeat:
         cli: RealCli,
         way: str,
         model: ScriptedModel,
-        deck: Deck,
+        deck: Service,
         folder: Path,
         ada: Person,
         bob: Person,
@@ -159,7 +158,7 @@ class ApiSeat:
         self._asked: dict[str, int] = {}
 
     @property
-    def deck(self) -> Deck:
+    def deck(self) -> Service:
         """The service itself."""
         return self._deck
 
@@ -347,7 +346,7 @@ async def api_seat(
     be_at_home(cli, home, model, monkeypatch)
     serving = Serving(listen=Listen(port=0))
     async with contextlib.AsyncExitStack() as stack:
-        deck = await stack.enter_async_context(running_deck(data, serving))
+        deck = await stack.enter_async_context(running_service(data, serving))
         processes.started(await runner_pid(deck))
         stack.push_async_callback(stop_runner, data / RUNNER)
         stream = Stream()
@@ -379,7 +378,7 @@ def be_at_home(
     )
 
 
-async def runner_pid(deck: Deck) -> int:
+async def runner_pid(deck: Service) -> int:
     with anyio.fail_after(SECONDS):
         while not (there := await deck.hub.machines()):  # noqa: ASYNC110 (nobody tells of it)
             await anyio.sleep(0.02)
@@ -393,7 +392,7 @@ async def stop_runner(folder: Path) -> None:
         assert await anyio.to_thread.run_sync(end_runner, folder)
 
 
-def _http(deck: Deck, name: str) -> httpx.AsyncClient:
+def _http(deck: Service, name: str) -> httpx.AsyncClient:
     headers = {"authorization": f"Bearer {deck.access.make_token(name, Role.OWNER)}"}
     return httpx.AsyncClient(
         base_url=deck.address, headers=headers, timeout=SECONDS, trust_env=False
@@ -401,7 +400,7 @@ def _http(deck: Deck, name: str) -> httpx.AsyncClient:
 
 
 @contextlib.asynccontextmanager
-async def _following(deck: Deck, stream: Stream) -> AsyncIterator[None]:
+async def _following(deck: Service, stream: Stream) -> AsyncIterator[None]:
     token = deck.access.make_token("a screen", Role.VIEWER)
     url = "ws" + deck.address.removeprefix("http") + "/api/stream"
     headers = {"authorization": f"Bearer {token}"}

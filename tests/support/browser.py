@@ -26,8 +26,8 @@ from playwright.async_api import (
 )
 from playwright.async_api import Error as PlaywrightError
 
-from quarterdeck.cli.deck.serve import Deck
 from quarterdeck.fronts.http import Role, login_link
+from quarterdeck.service.service import Service
 from quarterdeck.testing import RealCli, ScriptedModel
 from support.api_client import ApiSeat, api_seat
 from support.bounds import SECONDS
@@ -73,7 +73,7 @@ expect.set_options(timeout=SECONDS * 1000)
 class Screen:
     """A page that shows the deck."""
 
-    def __init__(self, page: Page, deck: Deck) -> None:
+    def __init__(self, page: Page, deck: Service) -> None:
         self.page = page
         self.deck = deck
         self.complaints: list[str] = []
@@ -209,7 +209,7 @@ async def chromium(*args: str, names: tuple[str, ...] = LIGHT) -> AsyncIterator[
 
 @contextlib.asynccontextmanager
 async def browsing(
-    browser: Browser, deck: Deck, size: dict[str, int] | None = None
+    browser: Browser, deck: Service, size: dict[str, int] | None = None
 ) -> AsyncIterator[Screen]:
     """One page of this size, which knows nothing of what others in the same browser have done."""
     wanted = size or DESKTOP
@@ -240,7 +240,7 @@ class Desk:
         self._keys: dict[str, str] = {}
 
     @contextlib.asynccontextmanager
-    async def taken(self, deck: Deck, size: dict[str, int]) -> AsyncIterator[Screen]:
+    async def taken(self, deck: Service, size: dict[str, int]) -> AsyncIterator[Screen]:
         """The page, before this deck."""
         if self._page is None:
             context = await self._browser.new_context(reduced_motion="reduce")

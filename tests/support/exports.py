@@ -9,36 +9,36 @@ from typing import Any
 
 from msgspec import Raw
 
-from quarterdeck.domain import events as fact
+from quarterdeck.domain.events import Event, PromptQueued, Said, SessionCreated, TurnEnded
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.hub.export import Form, exported, html
+from quarterdeck.history.export import Form, exported, html
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.memory import MemoryJournal
 
 SESSION = "s1"
 
 
-def said(kind: str, content: object, **more: Any) -> fact.Said:
+def said(kind: str, content: object, **more: Any) -> Said:
     """A line of the CLI."""
     body = {"role": kind, "content": content, "type": "message", "id": "m", "model": "opus"}
     line = {"type": kind, "message": body, "session_id": "c", "uuid": "u", **more}
-    return fact.Said(run="r", number=1, line=Raw(json.dumps(line).encode()))
+    return Said(run="r", number=1, line=Raw(json.dumps(line).encode()))
 
 
-def answer(text: str) -> fact.Said:
+def answer(text: str) -> Said:
     """What the model said."""
     return said("assistant", [{"type": "text", "text": text}])
 
 
-def prompt(text: str, by: str = "ann") -> fact.PromptQueued:
+def prompt(text: str, by: str = "ann") -> PromptQueued:
     """What a person asked for."""
-    return fact.PromptQueued(prompt=text, content=Raw(json.dumps(text).encode()), by=by)
+    return PromptQueued(prompt=text, content=Raw(json.dumps(text).encode()), by=by)
 
 
-async def export(form: Form, *events: fact.Event) -> str:
+async def export(form: Form, *events: Event) -> str:
     """The file of a session with these events."""
     journal = MemoryJournal(clock=lambda: 1_760_000_000.0)
-    created = fact.SessionCreated(spec=SessionSpec(directory="/work", name="One"), by="ann")
+    created = SessionCreated(spec=SessionSpec(directory="/work", name="One"), by="ann")
     await journal.append(SESSION, [created, *events])
     return await export_of(journal, form, SESSION, page=2)
 
@@ -65,7 +65,7 @@ STORY = (
     said("assistant", [CALL]),
     said("user", [RESULT]),
     answer("**All** fine: `x`"),
-    fact.TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0.5),
+    TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0.5),
 )
 
 HOSTILE = [

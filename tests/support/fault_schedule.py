@@ -22,7 +22,7 @@ from msgspec import Raw
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain import commands as cmd
 from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.events import AnyEvent
 from quarterdeck.domain.sessions import SessionState
@@ -63,7 +63,7 @@ class Schedule:
         async with anyio.create_task_group() as self._hands:
             for n, name in enumerate(self.sessions):
                 spec = self.world.spec(name, self.seed * 10 + n)
-                create = wish.CreateSession(
+                create = cmd.CreateSession(
                     spec=spec, session=name, prompt=Raw(b'"begin"'), prompt_id=self._id(), by="test"
                 )
                 self._hands.start_soon(self._surely, create)
@@ -125,7 +125,7 @@ class Schedule:
         raise AssertionError(f"nobody did {command}: {why!r}")
 
     async def _prompt(self) -> None:
-        prompt = wish.SendPrompt(
+        prompt = cmd.SendPrompt(
             session=self.chance.choice(self.sessions),
             prompt=self._id(),
             content=Raw(b'"go on"'),
@@ -142,12 +142,15 @@ class Schedule:
 
     async def _both(self, ask: str) -> None:
         """Two people answer a question at once."""
-        answers: tuple[wish.Answer, wish.Answer] = (wish.AllowAnswer(), wish.DenyAnswer())
+        answers: tuple[cmd.Answer, cmd.Answer] = (
+            cmd.AllowAnswer(),
+            cmd.DenyAnswer(),
+        )
         async with anyio.create_task_group() as two:
             for by, answer in zip("ab", answers, strict=True):
-                two.start_soon(self._answer_one, wish.AnswerAsk(ask=ask, answer=answer, by=by))
+                two.start_soon(self._answer_one, cmd.AnswerAsk(ask=ask, answer=answer, by=by))
 
-    async def _answer_one(self, command: wish.AnswerAsk) -> None:
+    async def _answer_one(self, command: cmd.AnswerAsk) -> None:
         with suppress(HubGone, Refusal):
             await self.world.submit(command)
             self.wins[command.ask] = self.wins.get(command.ask, 0) + 1
@@ -155,14 +158,14 @@ class Schedule:
     async def _stop_or_resume(self) -> None:
         name = self.chance.choice(self.sessions)
         view = await self.world.view(name)
-        command: AnyCommand = wish.StopSession(session=name, by="test")
+        command: AnyCommand = cmd.StopSession(session=name, by="test")
         if view.run is None:
-            command = wish.ResumeSession(session=name, by="test")
+            command = cmd.ResumeSession(session=name, by="test")
         self._hands.start_soon(self._try, command)
 
     async def _interrupt(self) -> None:
         name = self.chance.choice(self.sessions)
-        self._hands.start_soon(self._try, wish.Interrupt(session=name, by="test"))
+        self._hands.start_soon(self._try, cmd.Interrupt(session=name, by="test"))
 
     async def _try(self, command: AnyCommand) -> None:
         with suppress(HubGone, Refusal):
@@ -242,7 +245,7 @@ class Schedule:
             with anyio.fail_after(SECONDS):
                 await self._until_none(self._unrest, why)
                 for name in self.sessions:
-                    await self._surely(wish.StopSession(session=name, by="test"))
+                    await self._surely(cmd.StopSession(session=name, by="test"))
                 await self._until_none(self._running, why)
         except TimeoutError:
             return [f"it did not come to rest: {sentence}" for sentence in why]

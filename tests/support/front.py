@@ -16,10 +16,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
-from quarterdeck.fronts.http.push import Pushing
+from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
-from quarterdeck.hub.past import Past
-from quarterdeck.hub.worktrees import Workshop
+from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.worktrees import WorktreeService
 from support.bounds import SECONDS
 from support.small_deck import SmallDeck
 
@@ -33,7 +33,7 @@ class Front(Struct):
     access: Access
     url: str
     endpoint: StreamEndpoint
-    past: Past
+    past: HistoryService
 
     def streams(self) -> int:
         """How many clients the stream has."""
@@ -118,13 +118,15 @@ async def front(
     cli: ASGIApp | None = None,
     static: Path | None = None,
     deck: SmallDeck | None = None,
-    workshop: Workshop | None = None,
+    workshop: WorktreeService | None = None,
     push: Pushing | None = None,
 ) -> AsyncIterator[Front]:
     """Run a front while the block runs."""
     deck = deck or SmallDeck()
     access = Access(folder, places=places)
-    past = await Past.open(deck, deck.journal, folder / "search.db", config_dir=folder / "claude")
+    past = await HistoryService.open(
+        deck, deck.journal, folder / "search.db", config_dir=folder / "claude"
+    )
     app = make_app(
         deck,
         access,

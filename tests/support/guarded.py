@@ -10,10 +10,10 @@ from typing import Any
 import anyio
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.events import Alarmed, Event
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.watchdog import Patience
+from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.subprocess import StopSteps
@@ -28,7 +28,7 @@ from support.scripted_hub import TOKEN
 MACHINE = "a-machine"
 NOON = 1_800_000_000.0
 STEPS = StopSteps(input=0.3, term=0.3, kill=5.0, orphans=0.2, silent=0.3, drain=0.2)
-PATIENCE = Patience(after_tool=600, result=900, answer=60, exit=60)
+PATIENCE = Timeouts(after_tool=600, result=900, answer=60, exit=60)
 
 
 class Clock:
@@ -64,9 +64,7 @@ class Guarded:
         given = spec_of(self.folder / "work", script)
         kept = {name: getattr(given, name) for name in ("directory", "claude")}
         made = type(given)(**kept, machine=MACHINE, **spec)
-        command = wish.CreateSession(
-            spec=made, prompt=Raw(b'"hello"'), cli_session=resumes, by="test"
-        )
+        command = CreateSession(spec=made, prompt=Raw(b'"hello"'), cli_session=resumes, by="test")
         return (await self.hub.submit(command)).session
 
     async def pass_time(self, seconds: float) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 import anyio
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import Answer, AnswerAsk, CreateSession, StopSession
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
@@ -61,7 +61,7 @@ class House:
 
     async def new(self, spec: SessionSpec, prompt: bytes = b'"hello"') -> str:
         """Make a session with a prompt."""
-        command = wish.CreateSession(spec=spec, prompt=Raw(prompt), by="test")
+        command = CreateSession(spec=spec, prompt=Raw(prompt), by="test")
         return (await self.hub.submit(command)).session
 
     async def until(self, session: str, holds: Callable[[SessionView], bool]) -> SessionView:
@@ -73,9 +73,9 @@ class House:
         view = await self.until(session, lambda view: bool(view.asks))
         return next(iter(view.asks.values()))
 
-    async def answer(self, ask: AskView, answer: wish.Answer, by: str = "test") -> None:
+    async def answer(self, ask: AskView, answer: Answer, by: str = "test") -> None:
         """Answer a question."""
-        await self.hub.submit(wish.AnswerAsk(ask=ask.opened.ask, answer=answer, by=by))
+        await self.hub.submit(AnswerAsk(ask=ask.opened.ask, answer=answer, by=by))
 
 
 class PolicedHouse:
@@ -97,7 +97,7 @@ class PolicedHouse:
         """End what runs, and have no rule and no grant hold."""
         running = [view.session for view in await self.home.hub.sessions() if view.run is not None]
         for session in running:
-            await self.home.hub.submit(wish.StopSession(session=session))
+            await self.home.hub.submit(StopSession(session=session))
         for session in running:
             await self.home.until(session, lambda view: view.run is None)
         await self.rule(NO_RULES)

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 FILE = Path(__file__).parents[1] / "policy" / "parity.toml"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "policy.md"
@@ -49,7 +49,7 @@ MORE: dict[str, dict[str, object]] = {
 """What else a call needs to be one."""
 
 
-class Row(Fact):
+class Row(Value):
     """One line of the table."""
 
     group: str

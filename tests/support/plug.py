@@ -15,9 +15,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from quarterdeck.cli.deck.place import RUNNER
-from quarterdeck.cli.deck.serve import Deck, Serving, running_deck
 from quarterdeck.fronts.http import Listen, Role
+from quarterdeck.service.local_hub import RUNNER
+from quarterdeck.service.service import Service, Serving, running_service
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.api_client import Json, be_at_home, runner_pid, stop_runner
@@ -36,10 +36,10 @@ class Plug:
         self._port = 0
         self._service = contextlib.AsyncExitStack()
         self._token = ""
-        self._deck: Deck | None = None
+        self._deck: Service | None = None
 
     @property
-    def deck(self) -> Deck:
+    def deck(self) -> Service:
         """The service, by the address that a browser has."""
         assert self._deck is not None
         return replace(self._deck, address=f"http://127.0.0.1:{self.relay.port}")
@@ -47,7 +47,9 @@ class Plug:
     async def start(self) -> None:
         """Start the hub, where it was before."""
         serving = Serving(listen=Listen(port=self._port))
-        deck = await self._service.enter_async_context(running_deck(self._folder / "data", serving))
+        deck = await self._service.enter_async_context(
+            running_service(self._folder / "data", serving)
+        )
         self._port = self.relay.target = int(deck.address.rpartition(":")[2])
         self._token = self._token or deck.access.make_token("ada", Role.OWNER)
         self._deck = deck

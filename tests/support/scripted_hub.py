@@ -16,16 +16,16 @@ import msgspec
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from quarterdeck.domain.errands import AnyErrand
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.machine_requests import AnyErrand
+from quarterdeck.domain.runner_frames import (
     PROTOCOL,
+    Ack,
     Ended,
-    Errand,
     Gap,
-    Have,
     Header,
     Hello,
     Lines,
+    MachineRequest,
     Recall,
     Refused,
     Reply,
@@ -159,7 +159,7 @@ class ScriptedHub:
         assert self.machine is not None
         id_ = f"errand-{len(self.replies)}"
         line = errand if isinstance(errand, bytes) else msgspec.json.encode(errand)
-        await self.machine.send(frame(Errand(errand=id_), [line]))
+        await self.machine.send(frame(MachineRequest(errand=id_), [line]))
         await self.until(lambda: id_ in self.replies)
         return self.replies[id_]
 
@@ -240,7 +240,7 @@ class ScriptedHub:
         run.socket = socket
         next_number = run.upto + 1
         run.greeted = False
-        await socket.send(frame(Have(upto=run.upto)))
+        await socket.send(frame(Ack(upto=run.upto)))
         try:
             while True:
                 header, lines = await self._receive(socket)
@@ -281,13 +281,13 @@ class ScriptedHub:
 
     async def _acknowledge(self, run: HubRun, socket: ServerConnection) -> None:
         if self.acknowledging:
-            await socket.send(frame(Have(upto=run.upto)))
+            await socket.send(frame(Ack(upto=run.upto)))
 
     async def acknowledge_all(self) -> None:
         """What was held back."""
         for run in self.runs.values():
             if run.socket is not None:
-                await run.socket.send(frame(Have(upto=run.upto)))
+                await run.socket.send(frame(Ack(upto=run.upto)))
 
     def _check_number(self, name: str, first: int, expected: int) -> None:
         if first != expected:

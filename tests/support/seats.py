@@ -16,8 +16,8 @@ import msgspec
 from quarterdeck import Agent, Hook, Options, ToolServer, listen
 from quarterdeck.agent.service import Decide, Elicit
 from quarterdeck.agent.start import start_link
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.links.base import Link
-from quarterdeck.links.launch import Spill
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.wire.versions import Version
 from support.meddling import Meddler
@@ -125,7 +125,7 @@ class Seat:
         elif meddler is None:
             yield None
         else:
-            with Spill() as spill:
+            with ArgumentFiles() as spill:
                 _, process = await start_link(options, spill, self.stderr.append)
                 yield meddler.over(process)
 

@@ -12,10 +12,10 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
-from quarterdeck.cli.deck.place import living_hub, own_token
-from quarterdeck.cli.deck.policy_client import PolicyClient
+from quarterdeck.cli.hub.policy_client import PolicyClient
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.runner import living_runner
+from quarterdeck.service.local_hub import living_hub, own_token
 from support.bounds import SECONDS
 from support.command_line import Done, Quarterdeck
 from support.processes import Processes

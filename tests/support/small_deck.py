@@ -12,16 +12,16 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
-from quarterdeck.domain import events as fact
+from quarterdeck.domain import commands as cmd
+from quarterdeck.domain import events as ev
 from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT
-from quarterdeck.hub.deck import Deltas, MachineView
-from quarterdeck.hub.desk import PolicyDesk
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.api import Deltas, MachineView
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.usage import usage_report
 from quarterdeck.hub.workers import Workers
 from quarterdeck.journal.base import Follower, Stored
@@ -37,7 +37,7 @@ class SmallDeck:
         self.journal = MemoryJournal()
         self.workers = Workers()
         """Whoever tries a policy here closes them."""
-        self.policy = PolicyDesk(self.journal, Policies(), workers=self.workers)
+        self.policy = PolicyService(self.journal, Policies(), workers=self.workers)
         self.submitted: list[AnyCommand] = []
         self.fails: Exception | None = None
         """What the next command ends in."""
@@ -52,7 +52,7 @@ class SmallDeck:
         """A session that runs."""
         given = {"directory": "/tmp", "name": name} | spec
         made = msgspec.json.decode(msgspec.json.encode(given), type=SessionSpec)
-        outcome = await self.submit(wish.CreateSession(spec=made, by="test"))
+        outcome = await self.submit(cmd.CreateSession(spec=made, by="test"))
         return outcome.session
 
     async def say(self, session: str, *texts: str) -> list[Stored]:
@@ -60,7 +60,7 @@ class SmallDeck:
         view = await self.session(session)
         self._texts.pop(session, None)
         said = [
-            fact.Said(
+            ev.Said(
                 run=view.run or "run",
                 number=view.said + number,
                 line=Raw(msgspec.json.encode({"type": "assistant", "text": text})),
@@ -73,11 +73,11 @@ class SmallDeck:
         """The session's CLI asks something."""
         view = await self.session(session)
         ask = f"{session}.{new_id()}"
-        opened = fact.AskOpened(
+        opened = ev.AskOpened(
             ask=ask,
             run=view.run or "run",
             request_id="r1",
-            ask_kind=fact.AskKind.TOOL,
+            ask_kind=ev.AskKind.TOOL,
             tool="Bash",
             title=title,
             request=Raw(b'{"subtype":"can_use_tool"}'),
@@ -101,27 +101,27 @@ class SmallDeck:
             error, self.fails = self.fails, None
             raise error
         match command:
-            case wish.CreateSession():
+            case cmd.CreateSession():
                 return await self._create(command)
-            case wish.AnswerAsk():
+            case cmd.AnswerAsk():
                 return await self._answer(command)
-            case wish.DeleteSession(session=session, by=by):
+            case cmd.DeleteSession(session=session, by=by):
                 await self.session(session)
                 await self.journal.delete(session, by=by)
                 return Outcome(session=session)
-            case wish.ForkSession(session=session, name=name, by=by):
+            case cmd.ForkSession(session=session, name=name, by=by):
                 view = await self.session(session)
                 spec = msgspec.structs.replace(view.spec, name=name)
-                created = wish.CreateSession(spec=spec, by=by)
+                created = cmd.CreateSession(spec=spec, by=by)
                 return await self._create(created, parent=session)
             case _:
                 view = await self.session(command.session)
                 await self.journal.append(command.session, self._events(command, view))
-                answer = Raw(b'{"ok":true}') if isinstance(command, wish.Control) else ABSENT
-                prompt = command.prompt if isinstance(command, wish.SendPrompt) else None
+                answer = Raw(b'{"ok":true}') if isinstance(command, cmd.Control) else ABSENT
+                prompt = command.prompt if isinstance(command, cmd.SendPrompt) else None
                 return Outcome(session=command.session, prompt=prompt, answer=answer)
 
-    async def _create(self, command: wish.CreateSession, parent: str | None = None) -> Outcome:
+    async def _create(self, command: cmd.CreateSession, parent: str | None = None) -> Outcome:
         session = command.session or new_id()
         if await self.journal.summary(session) is not None:
             return Outcome(session=session, repeated=True)
@@ -129,65 +129,63 @@ class SmallDeck:
         await self.journal.append(
             session,
             [
-                fact.SessionCreated(spec=command.spec, by=command.by, parent=parent),
-                fact.RunStarting(run=run, machine="here"),
-                fact.RunStarted(run=run, pid=1),
+                ev.SessionCreated(spec=command.spec, by=command.by, parent=parent),
+                ev.RunStarting(run=run, machine="here"),
+                ev.RunStarted(run=run, pid=1),
             ],
         )
         return Outcome(session=session)
 
-    async def _answer(self, command: wish.AnswerAsk) -> Outcome:
+    async def _answer(self, command: cmd.AnswerAsk) -> Outcome:
         record = await self.journal.find_ask(command.ask)
         if record is None:
             raise NotFound("question", command.ask)
         if record.settled is not None:
             raise Conflict("already_answered", "it was answered before")
         session = record.ask.session
-        answered = fact.AskAnswered(
+        answered = ev.AskAnswered(
             ask=command.ask,
             by=command.by,
             answer=Raw(msgspec.json.encode(command.answer)),
-            allowed=isinstance(command.answer, wish.AllowAnswer),
+            allowed=isinstance(command.answer, cmd.AllowAnswer),
         )
         await self.journal.append(session, [answered])
         return Outcome(session=session, ask=command.ask)
 
-    def _events(self, command: AnyCommand, view: SessionView) -> list[fact.Event]:
+    def _events(self, command: AnyCommand, view: SessionView) -> list[ev.Event]:
         match command:
-            case wish.RenameSession(name=name, by=by):
-                return [fact.SessionRenamed(name=name, by=by)]
-            case wish.ArchiveSession(archived=archived, by=by):
-                return [fact.SessionArchived(archived=archived, by=by)]
-            case wish.ChangeSession(auto_approve=approve, ask_timeout=timeout, by=by):
+            case cmd.RenameSession(name=name, by=by):
+                return [ev.SessionRenamed(name=name, by=by)]
+            case cmd.ArchiveSession(archived=archived, by=by):
+                return [ev.SessionArchived(archived=archived, by=by)]
+            case cmd.ChangeSession(auto_approve=approve, ask_timeout=timeout, by=by):
                 spec = view.spec
                 if approve is not None:
                     spec = msgspec.structs.replace(spec, auto_approve=approve)
                 if timeout is not None:
                     spec = msgspec.structs.replace(spec, ask_timeout=timeout)
-                return [fact.SpecChanged(spec=spec, by=by)]
-            case wish.StopSession():
+                return [ev.SpecChanged(spec=spec, by=by)]
+            case cmd.StopSession():
                 if view.run is None:
                     raise Conflict("not_running", "the session has no process")
-                return [fact.RunEnded(run=view.run, reason="stopped", clean=True)]
-            case wish.ResumeSession():
+                return [ev.RunEnded(run=view.run, reason="stopped", clean=True)]
+            case cmd.ResumeSession():
                 if view.run is not None:
                     raise Conflict("running", "the session runs")
-                return [fact.RunStarting(run=new_id(), machine="here")]
-            case wish.Interrupt() | wish.Control():
-                return [fact.Noted(level="info", text="told the CLI")]
-            case wish.SendPrompt(prompt=prompt, content=content, by=by):
+                return [ev.RunStarting(run=new_id(), machine="here")]
+            case cmd.Interrupt() | cmd.Control():
+                return [ev.Noted(level="info", text="told the CLI")]
+            case cmd.SendPrompt(prompt=prompt, content=content, by=by):
                 if prompt in view.prompts:
                     return []
-                return [fact.PromptQueued(prompt=prompt, content=content, by=by)]
-            case wish.ChangePrompt(prompt=prompt, content=content, by=by):
+                return [ev.PromptQueued(prompt=prompt, content=content, by=by)]
+            case cmd.ChangePrompt(prompt=prompt, content=content, by=by):
                 self._queued(view, prompt)
-                return [fact.PromptChanged(prompt=prompt, content=content, by=by)]
-            case wish.CancelPrompt(prompt=prompt, by=by):
+                return [ev.PromptChanged(prompt=prompt, content=content, by=by)]
+            case cmd.CancelPrompt(prompt=prompt, by=by):
                 self._queued(view, prompt)
-                return [fact.PromptCancelled(prompt=prompt, by=by)]
-            case (
-                wish.CreateSession() | wish.ForkSession() | wish.DeleteSession() | wish.AnswerAsk()
-            ):
+                return [ev.PromptCancelled(prompt=prompt, by=by)]
+            case cmd.CreateSession() | cmd.ForkSession() | cmd.DeleteSession() | cmd.AnswerAsk():
                 raise AssertionError("it is done elsewhere")
             case _:
                 assert_never(command)

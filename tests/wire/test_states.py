@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.wire.states import TABLE, Happening, State, follow
+from quarterdeck.wire.states import TABLE, State, Transition, follow
 
 PROJECT = Path(__file__).parents[2]
 
@@ -24,12 +24,12 @@ def test_every_state_can_be_reached_and_every_open_one_can_be_left() -> None:
         found = {after for state in found for after in TABLE[state].values()} - reached
     assert reached == set(State)
     for state in set(State) - {State.CLOSED}:
-        assert TABLE[state][Happening.LINK_CLOSED] is State.CLOSED
+        assert TABLE[state][Transition.LINK_CLOSED] is State.CLOSED
 
 
 def test_nothing_follows_closed() -> None:
-    for happening in Happening:
-        if happening in {Happening.INITIALIZE, Happening.PROMPT}:
+    for happening in Transition:
+        if happening in {Transition.INITIALIZE, Transition.PROMPT}:
             with pytest.raises(UsageError, match="closed"):
                 follow(State.CLOSED, happening)
         else:
@@ -38,18 +38,18 @@ def test_nothing_follows_closed() -> None:
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
 def test_a_prompt_is_taken_in_every_open_state(state: State) -> None:
-    follow(state, Happening.PROMPT)
+    follow(state, Transition.PROMPT)
 
 
 def test_what_the_cli_does_is_never_refused() -> None:
     for state in State:
-        for happening in set(Happening) - {Happening.INITIALIZE, Happening.PROMPT}:
+        for happening in set(Transition) - {Transition.INITIALIZE, Transition.PROMPT}:
             follow(state, happening)
 
 
 def test_a_second_initialize_before_the_first_is_answered_is_a_mistake() -> None:
     with pytest.raises(UsageError, match="initialis"):
-        follow(State.INITIALIZING, Happening.INITIALIZE)
+        follow(State.INITIALIZING, Transition.INITIALIZE)
 
 
 def test_the_docs_show_the_table_as_it_is() -> None:

@@ -1,6 +1,6 @@
 """The library: drive one agent directly.
 
-The names are loaded when they are first used: a runner reads transcripts with `agent.sessions`, and
+The names are loaded when they are first used: a runner reads transcripts with `transcripts`, and
 need not wait for all else. Two parts are loaded by nothing but their own names, because what they
 stand on takes longest: tools of one's own (`quarterdeck.agent.mcp`) and CLIs that dial
 (`quarterdeck.agent.listen`).

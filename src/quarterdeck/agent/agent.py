@@ -36,6 +36,7 @@ from quarterdeck.agent.start import (
     start_link,
     version_of,
 )
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import (
     LinkClosed,
     QuarterdeckError,
@@ -45,7 +46,6 @@ from quarterdeck.domain.errors import (
     UsageError,
 )
 from quarterdeck.links.base import Dropped, Link, Resumed
-from quarterdeck.links.launch import Spill
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import (
     Command,
@@ -168,7 +168,7 @@ class Agent(Controls):
     async def _start(self) -> None:
         version, link = self._given_version, self._given_link
         if link is None:
-            spill = self._stack.enter_context(Spill())
+            spill = self._stack.enter_context(ArgumentFiles())
             version, link = await start_link(self.options, spill, self._stderr)
         elif version is None:
             version = version_of(link)

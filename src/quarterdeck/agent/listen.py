@@ -23,14 +23,14 @@ from anyio.abc import TaskGroup
 
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
+from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
-from quarterdeck.links.beside import tasks_beside
-from quarterdeck.links.launch import Launch, Spill, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.runtime.tasks import tasks_beside
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.versions import Version
@@ -104,7 +104,7 @@ class Listener:
         `stderr` gets each line that the process writes there. An `Agent` over this link knows the
         CLI's version from the start.
         """
-        spill = Spill()
+        spill = ArgumentFiles()
         dialling = msgspec.structs.replace(
             options,
             sdk_url=self.url,
@@ -150,7 +150,7 @@ class _LaunchedLink:
         self,
         link: WebSocketLink,
         process: SubprocessLink,
-        spill: Spill,
+        spill: ArgumentFiles,
         version: Version | None,
     ) -> None:
         self.version = version

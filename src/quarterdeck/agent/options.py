@@ -1,6 +1,6 @@
 """What an agent is started with.
 
-`Options` is everything that the CLI takes as a flag (`links.launch.Launch`) and what goes another
+`Options` is everything that the CLI takes as a flag (`claude.launch.Launch`) and what goes another
 way: the folder and environment of its process, and what travels in `initialize`. It is plain data;
 functions (decisions, hooks, tools) are given to the `Agent` itself.
 """
@@ -12,8 +12,8 @@ from typing import Self, TypeAlias
 
 import msgspec
 
+from quarterdeck.claude.launch import AnyPath, Launch
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.links.launch import AnyPath, Launch
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.wire.info import (
     AgentDefinition,

@@ -10,13 +10,13 @@ from typing import Protocol, runtime_checkable
 from anyio import to_thread
 
 from quarterdeck.agent.options import Options
+from quarterdeck.claude.environment import child_environment
+from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv
+from quarterdeck.claude.locate import cli_version, find_claude
+from quarterdeck.claude.settings import with_inbox_refused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.links.base import Link
-from quarterdeck.links.environment import child_environment
-from quarterdeck.links.launch import Spill, require_support, to_argv
-from quarterdeck.links.locate import cli_version, find_claude
-from quarterdeck.links.settings import with_inbox_refused
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.hooks import HookMatcher
@@ -25,7 +25,7 @@ from quarterdeck.wire.versions import Version
 
 
 async def start_link(
-    options: Options, spill: Spill, stderr: Callable[[str], None] | None
+    options: Options, spill: ArgumentFiles, stderr: Callable[[str], None] | None
 ) -> tuple[Version | None, SubprocessLink]:
     """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if it cannot be.
 

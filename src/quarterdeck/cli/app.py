@@ -17,9 +17,8 @@ import typer
 from typer.main import get_command
 
 from quarterdeck import __version__
-from quarterdeck.cli.agents import FREE, refuse_agents
-from quarterdeck.cli.deck.commands import register
-from quarterdeck.cli.deck.options import Config
+from quarterdeck.cli.commands.hub import register
+from quarterdeck.cli.hub.options import Config
 from quarterdeck.cli.options import (
     Allow,
     AppendSystemPrompt,
@@ -37,6 +36,7 @@ from quarterdeck.cli.options import (
     SystemPrompt,
 )
 from quarterdeck.cli.plain_values import take_plain_values
+from quarterdeck.runtime.agent_process import FREE, refuse_agents
 
 P = ParamSpec("P")
 

@@ -6,12 +6,12 @@ import os
 import sys
 from pathlib import Path
 
-from quarterdeck.cli.configuration import Configuration, config_path
-from quarterdeck.cli.deck.output import print_json, print_line
 from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.text import plain
 from quarterdeck.config.show import as_toml, as_values
 from quarterdeck.domain.errors import ConfigError, UsageError
+from quarterdeck.service.config_file import Configuration, config_path
 
 
 def run_show(config: Path | None, *, json_output: bool) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from quarterdeck.cli.agents import AgentRefused
 from quarterdeck.domain.errors import (
     LaunchError,
     LinkError,
@@ -12,6 +11,7 @@ from quarterdeck.domain.errors import (
     RequestError,
     UsageError,
 )
+from quarterdeck.runtime.agent_process import AgentRefused
 
 
 class Exit(IntEnum):

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quarterdeck.claude.environment import API_BILLING, child_environment, explain_environment
+from quarterdeck.claude.flags import TESTED
+from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.links.environment import API_BILLING, child_environment, explain_environment
-from quarterdeck.links.flags import TESTED
-from quarterdeck.links.locate import cli_version, find_claude
 from quarterdeck.wire.versions import (
     Version,
     answers_unknown_subtypes,

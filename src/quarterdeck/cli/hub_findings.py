@@ -17,19 +17,19 @@ from pathlib import Path
 
 from quarterdeck import __version__
 from quarterdeck.cli.config import problems_of
-from quarterdeck.cli.configuration import Configuration
-from quarterdeck.cli.deck.place import RUNNER, HubState, living_hub
-from quarterdeck.cli.deck.target import Target, connect
 from quarterdeck.cli.findings import Finding, Level
+from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.fronts.http import built_deck
-from quarterdeck.fronts.http.home import data_home
-from quarterdeck.hub.deck import MachineView
-from quarterdeck.hub.policies import GLOBAL
+from quarterdeck.hub.api import MachineView
+from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.presets import preset
 from quarterdeck.runner.home import living_runner
+from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.service.config_file import Configuration
+from quarterdeck.service.local_hub import RUNNER, HubState, living_hub
 
 MIB = 1024 * 1024
 LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB

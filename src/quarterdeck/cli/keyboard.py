@@ -27,10 +27,10 @@ from rich.text import Text
 
 from quarterdeck.agent.asks import AnyAsk, Decision, Deny, PlanAsk, QuestionsAsk, ToolAsk
 from quarterdeck.cli import diffs, render
+from quarterdeck.cli.permission_text import in_words
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.terminal import Area, Keys
 from quarterdeck.cli.text import count, marked_lines, plain
-from quarterdeck.cli.words import in_words
 from quarterdeck.domain.marks import marked
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members

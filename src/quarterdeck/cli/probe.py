@@ -26,6 +26,8 @@ from quarterdeck.agent.asks import AnyAsk, Decision, PlanAsk, QuestionsAsk, Tool
 from quarterdeck.agent.hooks import Hook
 from quarterdeck.agent.mcp import ToolServer, tool
 from quarterdeck.agent.options import Options
+from quarterdeck.claude.launch import ArgumentFiles, to_argv
+from quarterdeck.claude.locate import cli_version
 from quarterdeck.cli.probe_commands import NOT_TRIED, samples
 from quarterdeck.domain.errors import (
     QuarterdeckError,
@@ -33,8 +35,6 @@ from quarterdeck.domain.errors import (
     RequestTimeout,
     UnsupportedError,
 )
-from quarterdeck.links.launch import Spill, to_argv
-from quarterdeck.links.locate import cli_version
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.testing.clis import isolated_env
 from quarterdeck.testing.model import ScriptedModel
@@ -98,7 +98,7 @@ async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> 
             probing = _Probing(model, work, tell)
             options = Options(allow_dangerously_skip_permissions=False)
             said = await anyio.to_thread.run_sync(cli_version, command)
-            with Spill() as spill:
+            with ArgumentFiles() as spill:
                 link = await SubprocessLink.start(
                     command,
                     to_argv(options, spill),

@@ -20,6 +20,7 @@ from quarterdeck.agent.agent import Agent
 from quarterdeck.agent.asks import AnyAsk, Decision
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.background import Background
 from quarterdeck.cli.exits import Exit, OutputClosed
@@ -31,7 +32,6 @@ from quarterdeck.cli.terminal import Keys, keyboard_there
 from quarterdeck.cli.text import plain
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.links.base import Link
-from quarterdeck.links.launch import Spill
 from quarterdeck.links.recording import RecordingLink
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.outbound import Prompt
@@ -92,7 +92,7 @@ class _Run:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._signals, tasks.cancel_scope)
             try:
-                with Spill() as spill:
+                with ArgumentFiles() as spill:
                     version, link = await start_link(self._options, spill, None)
                     self._link = link
                     try:

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quarterdeck.cli.config import check_chosen
-from quarterdeck.cli.deck.output import print_line
 from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.output import print_line
 from quarterdeck.domain.errors import LaunchError, UsageError
-from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.http.home import data_home
+from quarterdeck.domain.structs import Value
+from quarterdeck.runtime.data_dir import data_home
 
 SYSTEMD, LAUNCHD = "systemd", "launchd"
 UNIT, LABEL = "quarterdeck.service", "dev.quarterdeck.hub"
@@ -30,7 +30,7 @@ _PASSED = ("PATH", "LANG", "QUARTERDECK_CLAUDE", "CLAUDE_CONFIG_DIR", "SSL_CERT_
 which `claude` and git are. No variable that may hold a secret: a unit is readable."""
 
 
-class Unit(Fact):
+class Unit(Value):
     """What the manager is to start."""
 
     manager: str

@@ -1,6 +1,6 @@
 """`quarterdeck sessions`: the sessions on disk, listed, shown, and changed.
 
-Owns how they are printed; `agent.sessions` does the rest. No CLI runs for any of this.
+Owns how they are printed; `transcripts` does the rest. No CLI runs for any of this.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from pathlib import Path
 import msgspec
 from rich.text import Text
 
-from quarterdeck.agent.sessions import (
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.tee import write_all
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.transcripts import (
     SessionInfo,
     SessionMessage,
     delete_session,
@@ -22,11 +27,6 @@ from quarterdeck.agent.sessions import (
     session_messages,
     tag_session,
 )
-from quarterdeck.cli import console as consoles
-from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.tee import write_all
-from quarterdeck.domain.errors import UsageError
 from quarterdeck.wire.content import decode_user_body
 from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.tools import one_line

@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from quarterdeck.config.settings import Settings
 from quarterdeck.config.shape import ANY_NAME, Setting, all_settings
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 HIDDEN = "…"
 
 
-class Change(Fact):
+class Change(Value):
     """One setting that is different. `at_start`: it is taken over at the next start only."""
 
     name: str

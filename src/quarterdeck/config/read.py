@@ -31,7 +31,7 @@ from quarterdeck.config.shape import (
     wanted,
 )
 from quarterdeck.domain.errors import ConfigError, UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 PREFIX = "QUARTERDECK_"
 LARGEST = 1024 * 1024
@@ -50,7 +50,7 @@ Checks = Sequence[tuple[str, Callable[[Settings], object]]]
 _S = TypeVar("_S", bound=Struct)
 
 
-class Loaded(Fact):
+class Loaded(Value):
     """Settings, and for each that is not at its default where it comes from."""
 
     settings: Settings

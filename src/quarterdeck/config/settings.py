@@ -13,7 +13,7 @@ from msgspec import Meta, field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.projects import Amount, Count, PlacePath, Project
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 AT_START = {"at_start": True}
 SECRET = {"secret": True}
@@ -23,7 +23,7 @@ Seconds = Annotated[float, Meta(gt=0, extra={"endless": True})]
 """It may be `inf`: then there is no end to the patience."""
 
 
-class Section(Fact, forbid_unknown_fields=True):
+class Section(Value, forbid_unknown_fields=True):
     """The base of all sections."""
 
 

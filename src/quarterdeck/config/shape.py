@@ -13,7 +13,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct, inspect
 
 from quarterdeck.config.settings import Settings
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 TableKind = Literal["one", "named", "many"]
 """A table, a table of named tables, or an array of tables."""
@@ -22,14 +22,14 @@ ANY_NAME = "NAME"
 """Stands for a name that people give, in the path of a setting."""
 
 
-class Table(Fact):
+class Table(Value):
     """A table in the file: the struct of it, or of each in it."""
 
     kind: TableKind
     struct: type[Struct]
 
 
-class Setting(Fact):
+class Setting(Value):
     """One thing that can be set. `path` has `NAME` where people give a name."""
 
     path: tuple[str, ...]

@@ -13,10 +13,10 @@ from typing import Literal
 from msgspec import Raw
 
 from quarterdeck.domain.sessions import Budget, SessionSpec
-from quarterdeck.domain.structs import ABSENT, Fact
+from quarterdeck.domain.structs import ABSENT, Value
 
 
-class Command(Fact, tag_field="command", forbid_unknown_fields=True):
+class Command(Value, tag_field="command", forbid_unknown_fields=True):
     """The base of all commands. A misspelt member is refused: it may have been a restriction."""
 
     by: str = ""
@@ -140,7 +140,7 @@ class Scope(StrEnum):
     ALWAYS = "always"
 
 
-class AnswerBase(Fact, tag_field="answer", forbid_unknown_fields=True):
+class AnswerBase(Value, tag_field="answer", forbid_unknown_fields=True):
     """The base of all answers."""
 
 
@@ -221,7 +221,7 @@ AnyCommand = (
 )
 
 
-class Outcome(Fact):
+class Outcome(Value):
     """What came of a command: the session and, where there is one, the prompt, or an answer."""
 
     session: str

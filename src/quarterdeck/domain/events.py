@@ -14,10 +14,10 @@ from enum import StrEnum
 from msgspec import Raw
 
 from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
-class Event(Fact, tag_field="kind"):
+class Event(Value, tag_field="kind"):
     """The base of all events. When it happened and its number are the journal's."""
 
 
@@ -236,7 +236,7 @@ class PromptTaken(Event, tag="prompt.taken"):
     prompt: str
 
 
-class ModelTokens(Fact):
+class ModelTokens(Value):
     """What a turn used of one model."""
 
     model: str

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.sessions import Budget, SessionSpec
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 HERE = "local"
 """What the hub's own machine is called when nobody gave it another name."""
@@ -29,7 +29,7 @@ PlacePath = Annotated[str, Meta(min_length=1, extra={"path": True})]
 """A path; in a configuration file it may begin with `~`, or be relative to that file."""
 
 
-class ProjectBudget(Fact, forbid_unknown_fields=True):
+class ProjectBudget(Value, forbid_unknown_fields=True):
     """What may be spent in a project: in each run, each session, and in all of them together."""
 
     run_usd: Amount | None = None
@@ -50,7 +50,7 @@ class ProjectBudget(Fact, forbid_unknown_fields=True):
         )
 
 
-class Project(Fact, forbid_unknown_fields=True):
+class Project(Value, forbid_unknown_fields=True):
     """A directory, and what holds for its sessions where they say nothing themselves.
 
     That nothing is asked (`skip_permissions`) is no default, here neither.

@@ -11,7 +11,7 @@ from enum import StrEnum
 from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
 class SessionState(StrEnum):
@@ -28,7 +28,7 @@ class SessionState(StrEnum):
     ENDED = "ended"
 
 
-class Budget(Fact, forbid_unknown_fields=True):
+class Budget(Value, forbid_unknown_fields=True):
     """How much may be spent, in US dollars and in tokens. What is left out has no limit."""
 
     run_usd: float | None = None
@@ -44,7 +44,7 @@ class Budget(Fact, forbid_unknown_fields=True):
                 raise UsageError(f"budget: {name}: a number above 0 is wanted")
 
 
-class SessionSpec(Fact, forbid_unknown_fields=True):
+class SessionSpec(Value, forbid_unknown_fields=True):
     """How a session's CLI is started. What is left out is left to the CLI and its settings."""
 
     directory: str = ""
@@ -100,7 +100,7 @@ class SessionSpec(Fact, forbid_unknown_fields=True):
             raise UsageError("plan_cooldown: a number above 0 is wanted")
 
 
-class Origin(Fact):
+class Origin(Value):
     """Where a run takes its conversation from. All empty: it begins a new one.
 
     `cli_session` is the CLI's own session id; `fork` goes on in a copy of it, and `at` in a copy up

@@ -22,5 +22,5 @@ class NamedFields(StructMeta):
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
-class Fact(Struct, frozen=True, omit_defaults=True, metaclass=NamedFields):
+class Value(Struct, frozen=True, omit_defaults=True, metaclass=NamedFields):
     """A frozen struct whose fields are keyword-only; defaults are left out when it is encoded."""

@@ -28,15 +28,15 @@ from quarterdeck.domain.events import (
 )
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.hub.answers import Reply
-from quarterdeck.hub.dialled import DIALLED
-from quarterdeck.hub.guard import Guard
+from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.live import Live
-from quarterdeck.hub.modes import resumed_spec
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.permissions.answers import Reply
+from quarterdeck.hub.permissions.context import PolicyContext
+from quarterdeck.hub.permissions.modes import resumed_spec
+from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.run import Run
-from quarterdeck.hub.seat import Seat
+from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.journal.base import Journal, Stored
 from quarterdeck.journal.views import SessionView, fold
 from quarterdeck.policy.grants import Grant, narrowest
@@ -89,12 +89,12 @@ class SessionCore:
         machines: Machines,
         live: Live,
         view: SessionView | None = None,
-        guard: Guard | None = None,
+        supervisor: Supervisor | None = None,
         policies: Policies | None = None,
     ) -> None:
         self.id = id_
         self._policies = policies or Policies()
-        self._guard = guard or Guard()
+        self._supervisor = supervisor or Supervisor()
         self._journal = journal
         self._machines = machines
         self._live = live
@@ -124,8 +124,8 @@ class SessionCore:
         return self._run is not None
 
     @property
-    def _seat(self) -> Seat:
-        return Seat(self._policies, lambda: self.view)
+    def _policy_context(self) -> PolicyContext:
+        return PolicyContext(self._policies, lambda: self.view)
 
     # --- from the journal ----------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class SessionCore:
         """Before something is done: what is in memory may not be what the journal has."""
         if self._stale:
             await self._reload()
-            await self._guard.load(self._journal)
+            await self._supervisor.load(self._journal)
 
     async def _reload(self) -> None:
         """Forget what is in memory for what is in the journal.
@@ -162,10 +162,15 @@ class SessionCore:
             events = await self._events_after(view.run_began - 1)
             adopted = view.machine == DIALLED
             self._run = Run(
-                self.id, view.run, view.spec, view.version, adopted=adopted, seat=self._seat
+                self.id,
+                view.run,
+                view.spec,
+                view.version,
+                adopted=adopted,
+                policy_context=self._policy_context,
             )
             self._run.restore(events)
-            self._run.watch.touch(self._guard.now)
+            self._run.watch.touch(self._supervisor.now)
             if self._port is None or held != view.run:
                 self._port, self._run_held = self._hold(view, self._run, events), view.run
             for _, event in events:
@@ -208,7 +213,7 @@ class SessionCore:
         rules = reply.grants
         if not rules and isinstance(request, CanUseTool):
             given = request.input if reply.edit is None else reply.edit.input
-            rules = narrowest(opened.tool, given, self._seat.context(None))
+            rules = narrowest(opened.tool, given, self._policy_context.context(None))
         grant = Grant(
             id=new_id(),
             rules=rules,
@@ -245,7 +250,7 @@ class SessionCore:
 
     def _fold(self, stored: Sequence[Stored]) -> None:
         for one in stored:
-            self._guard.note(self._view, one)
+            self._supervisor.note(self._view, one)
             self._view = fold(self._view, one)
             if self._run is not None and isinstance(one.event, SpecChanged):
                 self._run.change(one.event.spec)
@@ -266,7 +271,7 @@ class SessionCore:
             skip_permissions=spec.skip_permissions,
         )
         await self._append([*events, starting])
-        self._run = Run(self.id, run, spec, seat=self._seat)
+        self._run = Run(self.id, run, spec, policy_context=self._policy_context)
         self._run_held = run
         try:
             self._port = self._machines.start(run, self.id, spec, origin)
@@ -291,10 +296,10 @@ class SessionCore:
     async def _send_next(self) -> None:
         """Send the oldest queued prompt, if the CLI is ready for it."""
         run = self._run
-        if run is None or not run.idle or self.view.afresh or self._guard.held(self.view, run):
+        if run is None or not run.idle or self.view.afresh or self._supervisor.held(self.view, run):
             return
         following = next((one for one in self.view.unsent if one.run != run.run), None)
         if following is not None:
             again = following.run is not None
             await self._append(run.prompt(following.prompt, following.content, again=again))
-            run.watch.touch(self._guard.now)
+            run.watch.touch(self._supervisor.now)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.api import Deltas
 from quarterdeck.wire.messages import StreamEvent
 from quarterdeck.wire.stream import ContentBlockDelta, MessageStart, TextDelta, ThinkingDelta
 

@@ -18,35 +18,35 @@ import anyio
 import anyio.lowlevel
 from msgspec.structs import replace
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain import commands as cmd
 from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
 from quarterdeck.domain.events import Event, PromptQueued, RunStarting, SessionCreated
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.hub.budgets import Limits
+from quarterdeck.hub.api import Deltas, MachineView
 from quarterdeck.hub.core import check_machine
-from quarterdeck.hub.deadlines import overdue
-from quarterdeck.hub.deck import Deltas, MachineView
-from quarterdeck.hub.desk import PolicyDesk
-from quarterdeck.hub.dialled import DIALLED, Dialled
-from quarterdeck.hub.elsewhere import Elsewhere
-from quarterdeck.hub.guard import Guard
-from quarterdeck.hub.kept import content_of
+from quarterdeck.hub.inbound_clis import DIALLED, InboundClis
+from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.live import Live
-from quarterdeck.hub.modes import resumed_spec
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.permissions.deadlines import overdue
+from quarterdeck.hub.permissions.modes import resumed_spec
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.ports import Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session
+from quarterdeck.hub.supervision.budgets import Limits
+from quarterdeck.hub.supervision.supervisor import Supervisor
+from quarterdeck.hub.supervision.watchdog import Timeouts
+from quarterdeck.hub.transcript_in_use import TranscriptInUse
 from quarterdeck.hub.usage import usage_report
-from quarterdeck.hub.watchdog import Patience
 from quarterdeck.hub.workers import Workers
 from quarterdeck.hub.worktrees import Worktrees
 from quarterdeck.journal.base import Follower, Journal, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
-from quarterdeck.links.beside import tasks_beside
+from quarterdeck.runtime.tasks import tasks_beside
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class _Everywhere:
     """Machines of every kind, by what a session says of its own."""
 
     def __init__(
-        self, runners: Runners, dialled: Dialled, run_env: Callable[[str], Mapping[str, str]]
+        self, runners: Runners, dialled: InboundClis, run_env: Callable[[str], Mapping[str, str]]
     ) -> None:
         self._runners = runners
         self._dialled = dialled
@@ -91,15 +91,15 @@ class Hub:
         machines: Machines | None = None,
         run_env: Callable[[str], Mapping[str, str]] = lambda _: {},
         limits: Limits | None = None,
-        patience: Patience | None = None,
+        patience: Timeouts | None = None,
         now: Callable[[], float] = time.time,
         policies: Policies | None = None,
-        elsewhere: Elsewhere | None = None,
+        elsewhere: TranscriptInUse | None = None,
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self._elsewhere = elsewhere
         self.runners = Runners(self._sessions_get, check_runner)
-        self.dialled = Dialled(
+        self.dialled = InboundClis(
             cli_secret or os.urandom(32), self._sessions_get, self._adopt, self._said_at_root
         )
         self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
@@ -109,14 +109,14 @@ class Hub:
         self.policies = policies or Policies()
         self.policies.far = self.runners.private_on
         self.workers = Workers()
-        self.policy = PolicyDesk(journal, self.policies, workers=self.workers)
-        self._guard = Guard(limits, patience, now=now)
+        self.policy = PolicyService(journal, self.policies, workers=self.workers)
+        self._supervisor = Supervisor(limits, patience, now=now)
         self.workshop = Worktrees(self.runners.errands, self._find)
 
-    def change(self, *, limits: Limits | None = None, patience: Patience | None = None) -> None:
+    def change(self, *, limits: Limits | None = None, patience: Timeouts | None = None) -> None:
         """Have other limits, or more or less patience, from now on."""
-        self._guard.limits = limits or self._guard.limits
-        self._guard.patience = patience or self._guard.patience
+        self._supervisor.limits = limits or self._supervisor.limits
+        self._supervisor.patience = patience or self._supervisor.patience
 
     def _sessions_get(self, session: str) -> Session | None:
         return self._sessions.get(session)
@@ -125,11 +125,11 @@ class Hub:
     async def running(self) -> AsyncIterator[None]:
         """Take up what the journal says is running, and keep the clock, while the block runs."""
         after: str | None = None
-        await self._guard.load(self._journal)
+        await self._supervisor.load(self._journal)
         while page := await self._journal.summaries(after=after, limit=500, archived=None):
             after = page[-1].session
             for view in page:
-                if view.run is not None or self._guard.restarts(view):
+                if view.run is not None or self._supervisor.restarts(view):
                     session = self._sessions[view.session] = self._make(view.session, view)
                     await session.restore()
         try:
@@ -145,13 +145,13 @@ class Hub:
     async def submit(self, command: AnyCommand) -> Outcome:
         """Do what a command asks for."""
         match command:
-            case wish.CreateSession():
+            case cmd.CreateSession():
                 return await self._create(command)
-            case wish.ForkSession():
+            case cmd.ForkSession():
                 return await self._fork(command)
-            case wish.DeleteSession():
+            case cmd.DeleteSession():
                 return await self._delete(command)
-            case wish.AnswerAsk(ask=ask):
+            case cmd.AnswerAsk(ask=ask):
                 session = await self._find(ask.partition(".")[0], ask)
                 await session.check_answerer(command)
                 return await session.answer(command)
@@ -159,32 +159,32 @@ class Hub:
                 pass
         session = await self._find(command.session)
         match command:
-            case wish.RenameSession():
+            case cmd.RenameSession():
                 return await session.rename(command)
-            case wish.ArchiveSession():
+            case cmd.ArchiveSession():
                 return await session.archive(command)
-            case wish.ChangeSession():
+            case cmd.ChangeSession():
                 return await session.change(command)
-            case wish.StopSession():
+            case cmd.StopSession():
                 return await session.stop(command.by)
-            case wish.ResumeSession():
+            case cmd.ResumeSession():
                 await self._check_owner(session)
                 return await session.resume()
-            case wish.Interrupt():
+            case cmd.Interrupt():
                 return await session.interrupt()
-            case wish.Control():
+            case cmd.Control():
                 return await session.control(command)
-            case wish.SendPrompt():
+            case cmd.SendPrompt():
                 await self._check_owner(session)
                 return await session.prompt(command)
-            case wish.ChangePrompt():
+            case cmd.ChangePrompt():
                 return await session.change_prompt(command)
-            case wish.CancelPrompt():
+            case cmd.CancelPrompt():
                 return await session.cancel_prompt(command)
             case _:
                 assert_never(command)
 
-    async def _create(self, command: wish.CreateSession) -> Outcome:
+    async def _create(self, command: cmd.CreateSession) -> Outcome:
         id_ = command.session or new_id()
         if "." in id_:
             raise UsageError("session: an id has no dot")
@@ -225,7 +225,7 @@ class Hub:
         created = SessionCreated(spec=spec, by="cli")
         await session.adopt(created, RunStarting(run=new_id(), machine=DIALLED, at_root=at_root))
 
-    async def _fork(self, command: wish.ForkSession) -> Outcome:
+    async def _fork(self, command: cmd.ForkSession) -> Outcome:
         parent = (await self._find(command.session)).view
         if parent.cli_session is None:
             raise Conflict("nothing_said", "there is nothing to fork: no turn has begun yet")
@@ -237,7 +237,7 @@ class Hub:
         await self._begin(id_, created, [], origin)
         if command.name:
             await self._sessions[id_].rename(
-                wish.RenameSession(session=id_, name=command.name, by=command.by)
+                cmd.RenameSession(session=id_, name=command.name, by=command.by)
             )
         return Outcome(session=id_)
 
@@ -255,7 +255,7 @@ class Hub:
             del self._sessions[id_]
             raise
 
-    async def _delete(self, command: wish.DeleteSession) -> Outcome:
+    async def _delete(self, command: cmd.DeleteSession) -> Outcome:
         session = await self._find(command.session)
         if session.running:
             raise Conflict("running", "the session has a process; stop it first")
@@ -332,7 +332,7 @@ class Hub:
 
     def _make(self, id_: str, view: SessionView | None) -> Session:
         return Session(
-            id_, self._journal, self._machines, self._live, view, self._guard, self.policies
+            id_, self._journal, self._machines, self._live, view, self._supervisor, self.policies
         )
 
     async def _find(self, id_: str, ask: str | None = None) -> Session:
@@ -377,7 +377,7 @@ class Hub:
             except OSError as error:  # what holds, holds on
                 log.error("the policies cannot be looked at: %s", error)
 
-    async def _answer_late(self, session: Session, answer: wish.AnswerAsk) -> None:
+    async def _answer_late(self, session: Session, answer: cmd.AnswerAsk) -> None:
         try:
             await session.answer(answer)
         except QuarterdeckError as error:

@@ -26,16 +26,16 @@ from quarterdeck.domain.events import (
     Said,
 )
 from quarterdeck.domain.sessions import Origin
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.core import SessionCore
-from quarterdeck.hub.deck import Deltas
 from quarterdeck.hub.deltas import merged
-from quarterdeck.hub.guard import Guard, Orders
-from quarterdeck.hub.kept import uuid_of
+from quarterdeck.hub.lines import uuid_of
 from quarterdeck.hub.live import Live
-from quarterdeck.hub.policies import Policies
+from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.ports import Machines, RunEnd
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.supervision.supervisor import Actions, Supervisor
 from quarterdeck.hub.waiters import Waiters
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.views import SessionView
@@ -48,7 +48,7 @@ GREETING_SECONDS = 90.0
 """How long a CLI may take to answer `initialize` before it is ended."""
 
 
-class _Unheard(Fact):
+class _Unheard(Value):
     """A run that has ended, and whose transcript is being read. Its machine keeps the end."""
 
     run: str
@@ -65,10 +65,10 @@ class SessionLife(SessionCore):
         machines: Machines,
         live: Live,
         view: SessionView | None = None,
-        guard: Guard | None = None,
+        supervisor: Supervisor | None = None,
         policies: Policies | None = None,
     ) -> None:
-        super().__init__(id_, journal, machines, live, view, guard, policies)
+        super().__init__(id_, journal, machines, live, view, supervisor, policies)
         self._waiters = Waiters()
         self._greet_by: float | None = None
         self._unheard: _Unheard | None = None
@@ -79,18 +79,18 @@ class SessionLife(SessionCore):
             run, port = self._run, self._port
             if not self.known:
                 return
-            freed = self._guard.freed(self.view, run)
-            await self._obey(freed)
+            freed = self._supervisor.freed(self.view, run)
+            await self._apply(freed)
             if run is None or port is None:
-                if self._guard.restart_due(self.view):
+                if self._supervisor.restart_due(self.view):
                     with suppress(Conflict):  # not now; the clock ticks on
                         await self._start(Origin(cli_session=self.view.cli_session))
                 return
-            if events := run.tick(self._guard.now):
+            if events := run.tick(self._supervisor.now):
                 await self._append(events)
                 await self._send_next()
-            await self._obey(self._guard.heard(self.view, run, again=True))
-            await self._obey(self._guard.ticked(self.view, run))
+            await self._apply(self._supervisor.heard(self.view, run, again=True))
+            await self._apply(self._supervisor.ticked(self.view, run))
             if freed:
                 await self._send_next()
             if run.greeted or self._greet_by is None or time.monotonic() < self._greet_by:
@@ -132,7 +132,7 @@ class SessionLife(SessionCore):
             events: list[Event] = []
             deltas: list[Deltas] = []
             endings: list[tuple[str, Ending]] = []
-            now = self._guard.now
+            now = self._supervisor.now
             for number, line in enumerate(lines, first):
                 if (pieces := mine.hear_piece(number, line, now)) is not None:
                     deltas += pieces
@@ -151,11 +151,11 @@ class SessionLife(SessionCore):
             if self._port is not None:
                 self._port.have(mine.said)
             self._waiters.settle(endings)
-            await self._obey(self._guard.turned(self.view, mine, events))
-            await self._obey(self._guard.heard(self.view, mine))
+            await self._apply(self._supervisor.turned(self.view, mine, events))
+            await self._apply(self._supervisor.heard(self.view, mine))
             await self._send_next()
 
-    async def _obey(self, orders: Orders) -> None:
+    async def _apply(self, orders: Actions) -> None:
         """Do what the guard wants done: journal it first."""
         if orders.events or orders.says:
             await self._append(orders.events)
@@ -224,7 +224,7 @@ class SessionLife(SessionCore):
             stderr=ending.stderr,
             fault=ending.fault,
         )
-        events += self._guard.ended(self.view, run, ended)
+        events += self._supervisor.ended(self.view, run, ended)
         port, afresh = self._port, self.view.afresh
         self._run = self._unheard = None
         try:
@@ -246,7 +246,7 @@ class SessionLife(SessionCore):
                 port.have(ending.number)
             port.forget()
         self._waiters.settle(endings)
-        if after := self._guard.after_end(self.view):
+        if after := self._supervisor.after_end(self.view):
             await self._append(after)
 
     # --- its link ------------------------------------------------------------------------------

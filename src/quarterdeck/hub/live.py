@@ -11,7 +11,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from quarterdeck.domain.secrets import without_tokens
-from quarterdeck.hub.deck import Deltas
+from quarterdeck.hub.api import Deltas
 
 Listener = Callable[[Deltas], None]
 

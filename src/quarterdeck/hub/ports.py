@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
-class RunEnd(Fact):
+class RunEnd(Value):
     """How a process ended. `number` is that of its last word, if it has one.
 
     `unheard`: it may have said more, and its machine can read that in the CLI's transcript.

@@ -43,21 +43,21 @@ from quarterdeck.domain.events import (
     TurnEnded,
 )
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.domain.structs import Fact
-from quarterdeck.hub.answers import Reply, reply_to
-from quarterdeck.hub.cards import PLAN, Cards
-from quarterdeck.hub.deck import Deltas
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import DeltaReader
-from quarterdeck.hub.edits import Edit, edited_call
-from quarterdeck.hub.judge import Judge, as_hook
-from quarterdeck.hub.kept import is_greeting, kept, mended
+from quarterdeck.hub.lines import is_greeting, kept, mended
 from quarterdeck.hub.lost_turns import LostTurn
-from quarterdeck.hub.meter import Meter
-from quarterdeck.hub.seat import Seat
-from quarterdeck.hub.standing import Standing
+from quarterdeck.hub.permissions.answers import Reply, reply_to
+from quarterdeck.hub.permissions.context import PolicyContext
+from quarterdeck.hub.permissions.edits import Edit, edited_call
+from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
+from quarterdeck.hub.permissions.open_asks import PLAN, OpenAsks
+from quarterdeck.hub.status import StatusTracker
+from quarterdeck.hub.supervision.meter import Meter
+from quarterdeck.hub.supervision.watchdog import Watch
 from quarterdeck.hub.switches import Switches
 from quarterdeck.hub.turns import NO_RESULT, Turns
-from quarterdeck.hub.watchdog import Watch
 from quarterdeck.policy.decide import Behavior, Verdict
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
@@ -95,7 +95,7 @@ PLAN_MS = 3000
 """For so long a plan's card waits for the plan's text."""
 
 
-class Heard(Fact):
+class LineResult(Value):
     """What a line of the CLI means."""
 
     events: tuple[Event, ...] = ()
@@ -116,7 +116,7 @@ class Run:
         version: str | None = None,
         *,
         adopted: bool = False,
-        seat: Seat | None = None,
+        policy_context: PolicyContext | None = None,
     ) -> None:
         self.session = session
         self.run = run
@@ -130,8 +130,8 @@ class Run:
             bypass_allowed=spec.skip_permissions,
             resumable=True,
         )
-        self._cards = Cards(session, run)
-        self._standing = Standing()
+        self._open_asks = OpenAsks(session, run)
+        self._status = StatusTracker()
         self._switches = Switches(spec)
         self._turns = Turns(run)
         self._reader = DeltaReader(session)
@@ -140,7 +140,7 @@ class Run:
         self._adopted = adopted
         self._repeats = adopted
         self._lost_turn = LostTurn()
-        self._judge = Judge(spec, seat)
+        self._gate = PermissionGate(spec, policy_context)
         self.meter = Meter()
         self.watch = Watch()
         self.at_root = False
@@ -186,7 +186,7 @@ class Run:
     def change(self, spec: SessionSpec) -> None:
         """What holds for the session has changed."""
         self._spec = spec
-        self._judge.change(spec)
+        self._gate.change(spec)
 
     # --- from the journal ----------------------------------------------------------------------
 
@@ -210,7 +210,7 @@ class Run:
                     self._switches.restore_sent(bytes(line), event.by)
                 case RunStarting(run=self.run, mode=mode, skip_permissions=leave):
                     self.at_root = event.at_root
-                    self._judge.leave = leave
+                    self._gate.leave = leave
                     self._switches = Switches(
                         msgspec.structs.replace(self._spec, mode=mode, skip_permissions=leave)
                     )
@@ -220,15 +220,15 @@ class Run:
                     self._adopted = False
                 case AskOpened(run=self.run):
                     cards[event.ask] = event
-                    self._cards.restore(event)
-                    self._judge.settled(event.tool_use_id)
+                    self._open_asks.restore(event)
+                    self._gate.settled(event.tool_use_id)
                     self.watch.asked(event)
                 case Decided(tool_use_id=tool_use_id):
-                    self._judge.settled(tool_use_id)
+                    self._gate.settled(tool_use_id)
                 case AskAnswered(ask=ask_id, answer=answer, allowed=allowed):
                     if (card := cards.get(ask_id)) is not None and self._is_held(card):
                         self._recall_answer(card, answer)
-                    self._judge.answered(answer, at)
+                    self._gate.answered(answer, at)
                     self.watch.answered(ask_id, at, allowed=allowed)
                 case Metered(run=self.run):
                     self.meter.restore(event)
@@ -237,7 +237,7 @@ class Run:
                 case TurnEnded(outcome=outcome) if outcome == NO_RESULT:
                     self._peer.turn_lost()  # no line says so
                 case StateChanged() | CliSession() | RateLimited():
-                    self._standing.restore(event)
+                    self._status.restore(event)
                 case Recalled(run=self.run, line=line):
                     for heard in self._peer.receive_data(bytes(line) + b"\n"):
                         if isinstance(heard, Message):
@@ -245,9 +245,9 @@ class Run:
                 case _:
                     pass
         self._peer.data_to_send()
-        self._cards.keep_only(each.request_id for each in self._peer.unanswered)
+        self._open_asks.keep_only(each.request_id for each in self._peer.unanswered)
         for ask in self._peer.asks:
-            if isinstance(ask.request, CanUseTool) and not self._cards.has(ask.request_id):
+            if isinstance(ask.request, CanUseTool) and not self._open_asks.has(ask.request_id):
                 self._planless[ask.request_id] = (0, ask.request, ask.request_json)
 
     def _recall_answer(self, opened: AskOpened, answer: Raw) -> None:
@@ -256,7 +256,7 @@ class Run:
             given: Answer = msgspec.json.decode(answer, type=Answer)
             call = edited_call(opened, given)
             edit = None if call is None else Edit(input=call.input, verdict=DECIDED_BEFORE)
-            self._judge.held_answered(opened, self.reply_to(opened, given, edit).body)
+            self._gate.held_answered(opened, self.reply_to(opened, given, edit).body)
 
     def _recall(self, line: bytes, at: int) -> None:
         """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
@@ -264,17 +264,17 @@ class Run:
             match event:
                 case Asked(request=ControlRequest(request=CanUseTool() as request)):
                     mode = self._switches.mode_of_call(request.tool_use_id)
-                    self._judge.asked(request, mode, at)
+                    self._gate.asked(request, mode, at)
                 case Asked(request=ControlRequest(request=HookCallback() as request)):
                     mode = self._switches.mode_in_hook(request.hook_input)
-                    self._judge.watched(request.hook_input, mode, at, self.version)
+                    self._gate.watched(request.hook_input, mode, at, self.version)
                 case RequestEnded():
                     self._introduced_by(event)
                 case Message():
                     self._switches.hear(event, self._spec)
-                    self._cards.hear(event)
-                    self._standing.hear(event)
-                    self._judge.results(event, self._mode)
+                    self._open_asks.hear(event)
+                    self._status.hear(event)
+                    self._gate.results(event, self._mode)
                     self.watch.hear(event, at)
                     self.meter.hear(event)
                 case _:
@@ -296,15 +296,15 @@ class Run:
         self.watch.lives(at)
         return deltas
 
-    def hear(self, number: int, line: bytes, at: int) -> Heard:
+    def hear(self, number: int, line: bytes, at: int) -> LineResult:
         """Take a line of the CLI, at a time in ms. One that came before is nothing."""
         if number <= self.said:
-            return Heard()
+            return LineResult()
         self._now = at
         self.said = number
         line, flaw = mended(line)
         if self._is_old_piece(line):
-            return Heard()
+            return LineResult()
         peer_events = self._peer.receive_data(line + b"\n")
         message = peer_events[0] if peer_events else None
         if not isinstance(message, Message):
@@ -313,10 +313,10 @@ class Run:
         if isinstance(message, StreamEvent):
             self._lost_turn.settled()
             self.meter.hear(message)
-            return Heard(deltas=self._reader.read(message))
+            return LineResult(deltas=self._reader.read(message))
         events: list[Event] = [kept(self.run, number, line, message, flaw)]
         endings: list[tuple[str, Ending]] = []
-        self._cards.hear(message)
+        self._open_asks.hear(message)
         self._lost_turn.hear(message)
         events += self._switched(self._switches.hear(message, self._spec))
         for event in peer_events:
@@ -328,15 +328,15 @@ class Run:
                 if event.subtype == GetPlan().subtype:
                     events += self._open_plans(at, _plan_in(event.ending))
             elif not isinstance(event, Message):
-                events += self._mean(event)
+                events += self._translate(event)
         if isinstance(message, Init):
             events += self._introduced(message)
-        events += self._judge.results(message, self._mode)
-        events += self._standing.hear(message)
+        events += self._gate.results(message, self._mode)
+        events += self._status.hear(message)
         self.meter.hear(message)
         if isinstance(message, Result):
             self.stopped_at = 0
-        return Heard(
+        return LineResult(
             events=(*events, *self._changes(message)),
             endings=tuple(endings),
             whole=isinstance(message, Assistant | Result),
@@ -352,12 +352,12 @@ class Run:
             return False
         return isinstance(codec.from_cli(line), StreamEvent)
 
-    def _heard_before(self, number: int, line: bytes, flaw: str | None) -> Heard:
+    def _heard_before(self, number: int, line: bytes, flaw: str | None) -> LineResult:
         """The same message by its uuid: repeated after a dial, or (numbered) really said twice."""
         message = codec.from_cli(line)
         if self._repeats or isinstance(message, StreamEvent):
-            return Heard()
-        return Heard(events=(kept(self.run, number, line, message, flaw),))
+            return LineResult()
+        return LineResult(events=(kept(self.run, number, line, message, flaw),))
 
     def recall(self, lines: Iterable[bytes]) -> list[Event]:
         """Take messages that nobody heard, from the CLI's transcript. A known one is nothing."""
@@ -378,16 +378,16 @@ class Run:
     def tick(self, now: int) -> list[Event]:
         """What time brings, in ms: a plan without its text, the end of a limit."""
         events = self._open_plans(now - PLAN_MS, None)
-        until = self._standing.limited_until
+        until = self._status.limited_until
         if until is not None and until <= now:
-            self._standing.limit_over()
+            self._status.limit_over()
             events += self._changes(None)
         if self._lost_turn.is_over(now):
             self._lost_turn.settled()
             text = "the end of the turn was lost while the CLI was away; it is idle now"
             events.append(Noted(level="warning", text=text))
             for event in self._peer.turn_lost():
-                events += self._mean(event)
+                events += self._translate(event)
             events += self._changes(None)
         return events
 
@@ -412,7 +412,7 @@ class Run:
                     lost = not complete
                     self._lost_turn.link_resumed(lost=lost, busy=self._peer.turns.busy)
                 case _ if not isinstance(event, Message):
-                    events += self._mean(event)
+                    events += self._translate(event)
         return [LinkFound(run=self.run, lost=lost), *events, *self._changes(None)]
 
     def ended(self, reason: str) -> tuple[list[Event], list[tuple[str, Ending]]]:
@@ -424,7 +424,7 @@ class Run:
                 case RequestEnded(request_id=request_id, ending=ending):
                     endings.append((request_id, ending))
                 case Withdrawn(request_id=request_id, reason=why):
-                    events += self._cards.withdrawn(request_id, why)
+                    events += self._open_asks.withdrawn(request_id, why)
                 case _:
                     pass
         return [*events, *self._changes(None)], endings
@@ -465,14 +465,14 @@ class Run:
         if not self._peer.answer(opened.request_id, body):
             raise Conflict("not_open", "the question is not open any more")
         if held:
-            self._judge.held_answered(opened, reply.body)
-        self._judge.answered(answer, at)
+            self._gate.held_answered(opened, reply.body)
+        self._gate.answered(answer, at)
         self.watch.settled(opened.request_id, opened.tool, at, allowed=reply.allowed)
-        return [*self._cards.answered(opened, reply, by, answer), *self._changes(None)]
+        return [*self._open_asks.answered(opened, reply, by, answer), *self._changes(None)]
 
     def original(self, opened: AskOpened) -> AskOpened:
         """A card as it was opened, before the journal masked what is in it."""
-        return self._cards.original(opened)
+        return self._open_asks.original(opened)
 
     def _is_held(self, opened: AskOpened) -> bool:
         """Whether a hook of the CLI waits for the answer, and not a permission request."""
@@ -494,7 +494,7 @@ class Run:
         call = edited_call(opened, answer)
         if call is None:
             return None
-        return self._judge.edited(call, self._mode, at, from_hook=self._is_held(opened))
+        return self._gate.edited(call, self._mode, at, from_hook=self._is_held(opened))
 
     def reply_to(self, opened: AskOpened, answer: Answer, edit: Edit | None = None) -> Reply:
         """What the CLI of this version takes for a person's answer."""
@@ -517,7 +517,7 @@ class Run:
 
     # --- inside --------------------------------------------------------------------------------
 
-    def _mean(self, event: PeerEvent) -> list[Event]:
+    def _translate(self, event: PeerEvent) -> list[Event]:
         match event:
             case Asked(request=message):
                 match message.request:
@@ -529,7 +529,7 @@ class Run:
                         return self._watched(message.request_id, request)
                     case Elicitation() as request:
                         json = message.request_json
-                        return [self._cards.elicitation(message.request_id, request, json)]
+                        return [self._open_asks.elicitation(message.request_id, request, json)]
                     case request:
                         self._peer.refuse(
                             message.request_id, f"the hub does not do {type(request).__name__}"
@@ -537,7 +537,7 @@ class Run:
                         return []
             case Withdrawn(request_id=request_id, reason=reason):
                 self._planless.pop(request_id, None)
-                return self._cards.withdrawn(request_id, reason)
+                return self._open_asks.withdrawn(request_id, reason)
             case WireTaken() | WireEnded():
                 return self._turns.mean(event, self.meter.tool_calls)
             case _:
@@ -545,18 +545,22 @@ class Run:
 
     def _asked(self, request_id: str, request: CanUseTool, json: Raw) -> list[Event]:
         mode = self._switches.mode_of_call(request.tool_use_id)
-        judgement = self._judge.asked(request, mode, self._now)
+        judgement = self._gate.asked(request, mode, self._now)
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
             allowed = isinstance(judgement.body, AllowResult)
             self.watch.settled(request_id, request.tool_name, self._now, allowed=allowed)
             return [*judgement.events]
-        if request.tool_name == PLAN and not self._cards.plan_of(request) and self._may_ask_plan:
+        if (
+            request.tool_name == PLAN
+            and not self._open_asks.plan_of(request)
+            and self._may_ask_plan
+        ):
             self._planless[request_id] = (self._now, request, json)
             self._peer.request(GetPlan())
             return []
-        card = self._cards.tool(request_id, judgement.shown(request), json=json)
-        return [judgement.dressed(card)]
+        card = self._open_asks.tool(request_id, judgement.shown(request), json=json)
+        return [judgement.with_policy(card)]
 
     @property
     def _may_ask_plan(self) -> bool:
@@ -568,15 +572,15 @@ class Run:
         cards: list[Event] = []
         for id_ in due:
             _, request, json = self._planless.pop(id_)
-            cards.append(self._cards.tool(id_, request, json=json, plan=plan))
+            cards.append(self._open_asks.tool(id_, request, json=json, plan=plan))
         return cards
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
         mode = self._switches.mode_in_hook(request.hook_input)
-        judgement = self._judge.watched(request.hook_input, mode, self._now, self.version)
+        judgement = self._gate.watched(request.hook_input, mode, self._now, self.version)
         if judgement.held is not None:
-            return [judgement.dressed(self._cards.tool(request_id, judgement.held))]
+            return [judgement.with_policy(self._open_asks.tool(request_id, judgement.held))]
         self._peer.answer(request_id, judgement.body or SyncOutput())
         return [*judgement.events]
 
@@ -610,7 +614,7 @@ class Run:
 
     def _changes(self, message: Message | None) -> list[Event]:
         """What has changed about the session as a whole."""
-        return self._standing.changes(self._peer, message)
+        return self._status.changes(self._peer, message)
 
 
 def _plan_in(ending: Ending) -> str | None:

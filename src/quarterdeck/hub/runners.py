@@ -1,8 +1,8 @@
 """The runners' end at the hub: their sockets, and the ports of the runs that they hold.
 
-An ASGI app that runners dial (`domain.machines` has the words). Owns which machines are there, what
-has been asked of them, and what is on its way to each run; it looks into no line. Above it stand
-the sessions, through `RunPort` and `RunOwner`.
+An ASGI app that runners dial with the frames of `domain.runner_frames`. Owns which machines are
+connected, what was requested of them, and what is on its way to each run; it looks into no line.
+Above it are the sessions, through `RunPort` and `RunOwner`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import msgspec
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.runner_frames import (
     PROTOCOL,
+    Ack,
     Ended,
     Forget,
     Gap,
-    Have,
     Header,
     Hello,
     Lines,
@@ -43,8 +43,8 @@ from quarterdeck.domain.machines import (
     read_runner_frame,
 )
 from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.hub.deck import MachineView
-from quarterdeck.hub.errands import Errands
+from quarterdeck.hub.api import MachineView
+from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.policy.private import Private
@@ -144,7 +144,7 @@ class _Port:
             self._telling = None
         if self.wire is not None and self.upto > self._told:
             self._told = self.upto
-            self.wire.put(Have(upto=self.upto))
+            self.wire.put(Ack(upto=self.upto))
 
     def stop(self, *, force: bool = False) -> None:
         self.stopping = Stop(run=self.run, force=force)
@@ -164,7 +164,7 @@ class _Port:
         self.wire = wire
         self._synced = False
         self._told = self.upto
-        wire.put(Have(upto=self.upto))
+        wire.put(Ack(upto=self.upto))
 
     def written(self, upto: int) -> None:
         """Everything up to this number is with the CLI; the rest follows, once."""
@@ -201,7 +201,7 @@ class Runners:
         self._ports: dict[str, _Port] = {}
         self._starting: dict[str, tuple[str, Start]] = {}
         self._hub = new_id()
-        self.errands = Errands(self.tell, self._hello_of)
+        self.errands = MachineRequests(self.tell, self._hello_of)
 
     # --- for the sessions ----------------------------------------------------------------------
 

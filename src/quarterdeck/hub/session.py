@@ -16,7 +16,7 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain import commands as cmd
 from quarterdeck.domain.commands import Outcome
 from quarterdeck.domain.errors import (
     Conflict,
@@ -44,13 +44,13 @@ from quarterdeck.domain.events import (
     Switched,
 )
 from quarterdeck.domain.sessions import Origin
-from quarterdeck.hub.answers import late_prompt
-from quarterdeck.hub.deadlines import check_answerer
-from quarterdeck.hub.edits import Edit, check_edit, edited_call
-from quarterdeck.hub.judge import Judge
-from quarterdeck.hub.kept import content_of
 from quarterdeck.hub.lifetime import SessionLife
-from quarterdeck.hub.modes import (
+from quarterdeck.hub.lines import content_of
+from quarterdeck.hub.permissions.answers import late_prompt
+from quarterdeck.hub.permissions.deadlines import check_answerer
+from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
+from quarterdeck.hub.permissions.gate import PermissionGate
+from quarterdeck.hub.permissions.modes import (
     ACCEPT_EDITS,
     DEFAULT,
     chosen_mode,
@@ -87,17 +87,19 @@ class Session(SessionLife):
             new = [] if self.known else [created]
             await self._append([*new, starting])
             run = self._run_held = starting.run
-            self._run = Run(self.id, run, self.view.spec, adopted=True, seat=self._seat)
+            self._run = Run(
+                self.id, run, self.view.spec, adopted=True, policy_context=self._policy_context
+            )
             self._run.at_root = starting.at_root
             self._port = self._machines.attach(run, self.id, starting.machine, said=0)
 
-    async def rename(self, command: wish.RenameSession) -> Outcome:
+    async def rename(self, command: cmd.RenameSession) -> Outcome:
         """Give the session another name."""
         async with self._in_order():
             await self._append([SessionRenamed(name=command.name, by=command.by)])
         return Outcome(session=self.id)
 
-    async def archive(self, command: wish.ArchiveSession) -> Outcome:
+    async def archive(self, command: cmd.ArchiveSession) -> Outcome:
         """Put the session away, or take it out again."""
         async with self._in_order():
             if self.view.archived == command.archived:
@@ -105,7 +107,7 @@ class Session(SessionLife):
             await self._append([SessionArchived(archived=command.archived, by=command.by)])
         return Outcome(session=self.id)
 
-    async def change(self, command: wish.ChangeSession) -> Outcome:
+    async def change(self, command: cmd.ChangeSession) -> Outcome:
         """Change what holds for the session from now on."""
         async with self._in_order():
             spec = self.view.spec
@@ -118,19 +120,19 @@ class Session(SessionLife):
             await self._append([SpecChanged(spec=spec, by=command.by)])
             if self._run is not None:
                 self._run.change(spec)
-                await self._obey(self._guard.heard(self.view, self._run, again=True))
-            await self._obey(self._guard.freed(self.view, self._run))
+                await self._apply(self._supervisor.heard(self.view, self._run, again=True))
+            await self._apply(self._supervisor.freed(self.view, self._run))
             await self._send_next()
         return Outcome(session=self.id)
 
-    async def prompt(self, command: wish.SendPrompt) -> Outcome:
+    async def prompt(self, command: cmd.SendPrompt) -> Outcome:
         """Queue a prompt, and send it as soon as no turn runs. An ended session is resumed."""
         async with self._in_order():
             view = self.view
             if command.prompt in view.prompts:
                 return Outcome(session=self.id, prompt=command.prompt, repeated=True)
             content = content_of(command.content)
-            self._guard.admit(view, self._run)
+            self._supervisor.admit(view, self._run)
             queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
             if self._run is None:
                 await self._start(Origin(cli_session=view.cli_session), queued)
@@ -139,7 +141,7 @@ class Session(SessionLife):
                 await self._send_next()
         return Outcome(session=self.id, prompt=command.prompt)
 
-    async def change_prompt(self, command: wish.ChangePrompt) -> Outcome:
+    async def change_prompt(self, command: cmd.ChangePrompt) -> Outcome:
         """Change a prompt that has not been sent yet."""
         async with self._in_order():
             self._check_queued(command.prompt)
@@ -149,7 +151,7 @@ class Session(SessionLife):
             )
         return Outcome(session=self.id, prompt=command.prompt)
 
-    async def cancel_prompt(self, command: wish.CancelPrompt) -> Outcome:
+    async def cancel_prompt(self, command: cmd.CancelPrompt) -> Outcome:
         """Take back a prompt that has not been sent yet."""
         async with self._in_order():
             self._check_queued(command.prompt)
@@ -190,19 +192,19 @@ class Session(SessionLife):
         await self._request(Interrupt(), 30.0)
         return Outcome(session=self.id)
 
-    async def control(self, command: wish.Control) -> Outcome:
+    async def control(self, command: cmd.Control) -> Outcome:
         """Send a control request, and wait for its answer."""
         request = decode_command(command.request)
         answer = await self._request(request, command.timeout, by=command.by)
         return Outcome(session=self.id, answer=answer)
 
-    async def answer(self, command: wish.AnswerAsk) -> Outcome:
+    async def answer(self, command: cmd.AnswerAsk) -> Outcome:
         """Answer a question: the first answer wins."""
         async with self._in_order():
             card = self.view.asks.get(command.ask)
             if card is None or self._run is None:
                 return await self._answer_late(command)
-            now = self._guard.now
+            now = self._supervisor.now
             opened = self._run.original(card.opened)
             edit = self._run.edited(opened, command.answer, now)
             if edit is not None:
@@ -220,14 +222,14 @@ class Session(SessionLife):
             await self.stop(command.by)
         return Outcome(session=self.id, ask=command.ask)
 
-    async def check_answerer(self, command: wish.AnswerAsk) -> None:
+    async def check_answerer(self, command: cmd.AnswerAsk) -> None:
         """Raise `Forbidden` unless whoever answers is one of those whom the question is for."""
         if (card := self.view.asks.get(command.ask)) is not None:
             check_answerer(card.opened, command)
         elif (record := await self._journal.find_ask(command.ask)) is not None:
             check_answerer(record.ask.opened, command)
 
-    async def _answer_late(self, command: wish.AnswerAsk) -> Outcome:
+    async def _answer_late(self, command: cmd.AnswerAsk) -> Outcome:
         """A question that is not open: somebody was first, or its process is gone.
 
         In the second case the answer still counts: the session resumes and is told it as a prompt.
@@ -252,10 +254,10 @@ class Session(SessionLife):
             ask=opened.ask,
             by=command.by,
             answer=Raw(msgspec.json.encode(command.answer)),
-            allowed=not isinstance(command.answer, wish.DenyAnswer | wish.SkipAnswer),
+            allowed=not isinstance(command.answer, cmd.DenyAnswer | cmd.SkipAnswer),
         )
         match command.answer:
-            case wish.PlanAnswer(choice="fresh") if opened.plan:
+            case cmd.PlanAnswer(choice="fresh") if opened.plan:
                 changed, queued = self._to_implement(opened.plan, command.by)
                 await self._start(Origin(), answered, changed, queued)
             case _:
@@ -266,23 +268,23 @@ class Session(SessionLife):
                 await self._start(origin, answered, *switches, queued)
         return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
 
-    def _edited_late(self, opened: AskOpened, command: wish.AnswerAsk) -> Edit | None:
+    def _edited_late(self, opened: AskOpened, command: cmd.AnswerAsk) -> Edit | None:
         """The other input that a late answer tells the session of. Raises `Forbidden`."""
         call = edited_call(opened, command.answer)
         if call is None:
             return None
         spec = resumed_spec(self.view.spec, self.view.mode)
         mode = chosen_mode(spec) or DEFAULT
-        edit = Judge(spec, self._seat).edited(call, mode, self._guard.now)
+        edit = PermissionGate(spec, self._policy_context).edited(call, mode, self._supervisor.now)
         check_edit(edit.verdict, command)
         return edit
 
-    def _in_mode_of(self, answer: wish.Answer, by: str) -> list[Event]:
+    def _in_mode_of(self, answer: cmd.Answer, by: str) -> list[Event]:
         """What puts the session into the mode in which an approved plan is to be carried out."""
         match answer:
-            case wish.PlanAnswer(choice="auto" | "fresh"):
+            case cmd.PlanAnswer(choice="auto" | "fresh"):
                 mode = ACCEPT_EDITS
-            case wish.PlanAnswer(choice="manual"):
+            case cmd.PlanAnswer(choice="manual"):
                 mode = DEFAULT
             case _:
                 return []

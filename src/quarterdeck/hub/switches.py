@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.events import Event, SpecChanged, Switched
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.domain.structs import Fact
-from quarterdeck.hub.modes import DEFAULT, allows_more, chosen_mode, with_mode
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.permissions.modes import DEFAULT, allows_more, chosen_mode, with_mode
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
@@ -47,7 +47,7 @@ MOST_CALLS = 4096
 """Calls whose own mode is remembered."""
 
 
-class _Wanted(Fact):
+class _Wanted(Value):
     """A switch that the CLI has not answered yet."""
 
     command: SetPermissionMode | SetModel | ApplyFlagSettings

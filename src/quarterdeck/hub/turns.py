@@ -9,7 +9,7 @@ from __future__ import annotations
 from uuid import uuid4
 
 from quarterdeck.domain.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
-from quarterdeck.hub.kept import is_uuid
+from quarterdeck.hub.lines import is_uuid
 from quarterdeck.wire.result import ModelUsage
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import Turn

@@ -13,12 +13,17 @@ import resource
 import struct
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple
 
 from quarterdeck.domain.errors import UsageError
 
 HEADER = struct.Struct("!Q")
 """The length of a pickle, before it."""
+
+PRELOADED = ("quarterdeck.hub.permissions.trials", "quarterdeck.history.export.html")
+"""Where the functions of calls are. They are loaded by name in the worker process only: the hub
+reads this module, and does not need them."""
 
 MORE_SECONDS = 3
 """Of processor time beyond a call's limit, until the kernel ends the process. By then the hub has
@@ -59,9 +64,8 @@ def main() -> None:
     os.dup2(2, 1)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)
-    # Here and not above: whoever starts a process reads this module too.
-    from quarterdeck.hub import trials  # noqa: F401
-    from quarterdeck.hub.export import html  # noqa: F401
+    for name in PRELOADED:
+        import_module(name)
 
     fed: list[object] = []
     _write(out, pickle.dumps(Reply()))

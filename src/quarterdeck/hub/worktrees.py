@@ -12,7 +12,9 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.errands import (
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.events import Event, WorktreeSettled
+from quarterdeck.domain.machine_requests import (
     Changes,
     Folders,
     SeeChanges,
@@ -21,18 +23,16 @@ from quarterdeck.domain.errands import (
     SettleTree,
     TreeAction,
 )
-from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import Event, WorktreeSettled
 from quarterdeck.domain.projects import HERE, Project, merged, resolved
 from quarterdeck.domain.sessions import Budget, SessionSpec
-from quarterdeck.hub.dialled import DIALLED
-from quarterdeck.hub.errands import Errands
+from quarterdeck.hub.inbound_clis import DIALLED
+from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.journal.views import SessionView
 
 TEXT_LIMIT = 1024 * 1024
 
 
-class Workshop(Protocol):
+class WorktreeService(Protocol):
     """What a front may ask about the places where sessions work."""
 
     @property
@@ -75,7 +75,7 @@ class Worker(Protocol):
 class Worktrees:
     """The workshop of a hub."""
 
-    def __init__(self, errands: Errands, find: Callable[[str], Awaitable[Worker]]) -> None:
+    def __init__(self, errands: MachineRequests, find: Callable[[str], Awaitable[Worker]]) -> None:
         self._errands = errands
         self._find = find
         self._projects: dict[str, Project] = {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from quarterdeck.journal.memory import MemoryJournal
     from quarterdeck.journal.sqlite import SqliteJournal
-    from quarterdeck.journal.stored import Passage, Stored
+    from quarterdeck.journal.stored import RawEvents, Stored
     from quarterdeck.journal.views import (
         AskView,
         PromptStage,
@@ -40,9 +40,9 @@ __all__ = [
     "Log",
     "MemoryJournal",
     "Overview",
-    "Passage",
     "PromptStage",
     "PromptView",
+    "RawEvents",
     "SessionView",
     "SqliteJournal",
     "Stored",
@@ -56,7 +56,7 @@ __getattr__ = load_later(
         "base": ("AskRecord", "Follower", "Journal", "Log", "Overview"),
         "memory": ("MemoryJournal",),
         "sqlite": ("SqliteJournal",),
-        "stored": ("Passage", "Stored"),
+        "stored": ("RawEvents", "Stored"),
         "views": ("AskView", "PromptStage", "PromptView", "SessionView", "fold", "fold_all"),
     },
 )

@@ -31,7 +31,7 @@ from quarterdeck.domain.events import (
     RunStopping,
     TurnEnded,
 )
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 HEALTHY_MS = 60_000
 """A CLI that was up for so long and then crashed begins a new row of crashes."""
@@ -40,7 +40,7 @@ _MOST_TOKENS = 2**62
 """What a file can count; nobody gets there by honest means."""
 
 
-class AlarmView(Fact):
+class AlarmView(Value):
     """An alarm that rings."""
 
     text: str
@@ -48,7 +48,7 @@ class AlarmView(Fact):
     at: int
 
 
-class Account(Fact):
+class Account(Value):
     """What a session has used, and what is wrong with it."""
 
     usd: float = 0.0
@@ -82,7 +82,7 @@ class Account(Fact):
     """How often the CLI has crashed in a row without having stayed up."""
 
 
-class Portion(Fact):
+class Portion(Value):
     """What an event adds to what was used of a model. May be less than nothing: a correction."""
 
     model: str

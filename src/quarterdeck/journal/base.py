@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, Self
 
 from quarterdeck.domain.events import Event
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.chain import Link
-from quarterdeck.journal.stored import Passage, Stored
+from quarterdeck.journal.stored import RawEvents, Stored
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
 
@@ -30,7 +30,7 @@ __all__ = [
     "Journal",
     "Log",
     "Overview",
-    "Passage",
+    "RawEvents",
     "Stored",
     "Usage",
 ]
@@ -58,14 +58,14 @@ class Follower(Protocol):
     def behind(self) -> bool:
         """Whether there are events to be given at once."""
 
-    async def next_text(self) -> list[Stored] | Passage:
+    async def next_text(self) -> list[Stored] | RawEvents:
         """As above, for whoever passes events on; and none of them at the end.
 
         What has to be read from the journal may come as text: nobody decodes it then.
         """
 
 
-class AskRecord(Fact):
+class AskRecord(Value):
     """A question that was once open, and what settled it, if anything has."""
 
     ask: AskView
@@ -90,7 +90,7 @@ class Log(Protocol):
         A page may have fewer events than `limit`, if they are large. An empty one is the end.
         """
 
-    async def passage(self, session: str, *, after: int = 0) -> Passage | None:
+    async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
         """The events of a session that follow the number `after`, as text; a frame of them.
 
         None when there are none, or the first is one that has to be read.

@@ -18,14 +18,14 @@ from hashlib import sha256
 import msgspec
 
 from quarterdeck.domain.events import AskAnswered, Decided, Event, SessionDeleted
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.stored import Stored
 
 MOST_FLAWS = 20
 """So many flaws are told one by one. After a change in the middle, one is all there is."""
 
 
-class Link(Fact):
+class Link(Value):
     """An entry's place in the chain. `entry` is None where there is none (any more)."""
 
     position: int
@@ -38,7 +38,7 @@ class Link(Fact):
     """The session was deleted: its entries may be gone."""
 
 
-class Head(Fact):
+class Head(Value):
     """How far the chain goes. Two journals with one head have the same audit log up to there."""
 
     position: int
@@ -49,7 +49,7 @@ class Head(Fact):
         return f"{self.position}:{self.seal}"
 
 
-class ChainFlaw(Fact):
+class ChainFlaw(Value):
     """Something that was changed after it was written."""
 
     position: int
@@ -57,7 +57,7 @@ class ChainFlaw(Fact):
     text: str
 
 
-class Checked(Fact, omit_defaults=False):
+class Checked(Value, omit_defaults=False):
     """What a check came to. Good: no flaws."""
 
     entries: int

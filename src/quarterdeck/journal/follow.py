@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.journal.base import Follower
-from quarterdeck.journal.stored import Passage, Stored, check_session
+from quarterdeck.journal.stored import RawEvents, Stored, check_session
 from quarterdeck.journal.tail import Tail
 
 BATCH_EVENTS = 500
@@ -22,7 +22,7 @@ BATCH_EVENTS = 500
 ReadSession = Callable[[str, int, int], Awaitable[list[Stored]]]
 """A page of a session: its id, after which number, how many."""
 
-ReadText = Callable[[str, int], Awaitable[Passage | None]]
+ReadText = Callable[[str, int], Awaitable[RawEvents | None]]
 """A passage of a session: its id, after which number."""
 
 ReadAll = Callable[[int, int], Awaitable[list[Stored]]]
@@ -112,7 +112,7 @@ class SessionsFollower:
         """Whether it can go on at once."""
         return bool(self._those_behind())
 
-    async def next_text(self) -> list[Stored] | Passage:
+    async def next_text(self) -> list[Stored] | RawEvents:
         """The same; what the tail has no more is text, as far as it can be."""
         with contextlib.suppress(StopAsyncIteration):
             behind = await self._news()

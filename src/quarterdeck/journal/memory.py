@@ -19,7 +19,7 @@ from quarterdeck.journal.chain import Link, digest_of, genesis, is_chained, seal
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.stored import (
     Encoded,
-    Passage,
+    RawEvents,
     Stored,
     check_page,
     check_session,
@@ -83,7 +83,7 @@ class MemoryJournal:
         start = bisect_right(known.events, after, key=lambda stored: stored.seq)
         return page(islice(known.events, start, None), limit, stored_size)
 
-    async def passage(self, session: str, *, after: int = 0) -> Passage | None:
+    async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
         """A session's events as text."""
         stored = await self.read(session, after=after)
         return passage(session, ((each.seq, each.position, each.at, each.json) for each in stored))
@@ -246,7 +246,7 @@ class MemoryJournal:
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self.read(session, after=after, limit=limit)
 
-    async def _passage(self, session: str, after: int) -> Passage | None:
+    async def _passage(self, session: str, after: int) -> RawEvents | None:
         return await self.passage(session, after=after)
 
     async def _page_of_all(self, after: int, limit: int) -> list[Stored]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.views import SessionView
 
 DAY = 86_400_000
 
 
-class Retention(Fact):
+class Retention(Value):
     """What is kept. Without a limit everything is."""
 
     days: float | None = None
@@ -38,7 +38,7 @@ class Retention(Fact):
         return self.days is None and self.bytes is None
 
 
-class Leaving(Fact, omit_defaults=False):
+class Leaving(Value, omit_defaults=False):
     """A session that goes, and why."""
 
     session: str
@@ -49,7 +49,7 @@ class Leaving(Fact, omit_defaults=False):
     reason: str
 
 
-class Plan(Fact, omit_defaults=False):
+class Plan(Value, omit_defaults=False):
     """What goes, in the order in which it does, and how much there is of everything."""
 
     leaving: tuple[Leaving, ...]

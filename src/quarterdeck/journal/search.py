@@ -15,7 +15,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.stored import Stored
 
 LONGEST_QUERY = 1000
@@ -35,7 +35,7 @@ class TextKind(StrEnum):
     TOOL = "tool"
 
 
-class Text(Fact):
+class Text(Value):
     """A text of an event that people may look for."""
 
     kind: TextKind
@@ -50,7 +50,7 @@ Extract = Callable[[Stored], tuple[Text, ...]]
 """The texts of an event. It must not raise: there is nobody to tell."""
 
 
-class Search(Fact):
+class Search(Value):
     """What is looked for. What is left out is not asked about."""
 
     words: str
@@ -68,7 +68,7 @@ class Search(Fact):
     limit: int = 20
 
 
-class Snippet(Fact, omit_defaults=False):
+class Snippet(Value, omit_defaults=False):
     """A piece of the text around the matches. Plain text: nothing in it is markup.
 
     `ranges` are the matches, as pairs of first and last-plus-one, counted in characters (code
@@ -79,7 +79,7 @@ class Snippet(Fact, omit_defaults=False):
     ranges: tuple[tuple[int, int], ...]
 
 
-class Hit(Fact, omit_defaults=False):
+class Hit(Value, omit_defaults=False):
     """A text that was found, with where it is: event `seq` of its session."""
 
     session: str
@@ -94,7 +94,7 @@ class Hit(Fact, omit_defaults=False):
     directory: str
 
 
-class Hits(Fact, omit_defaults=False):
+class Hits(Value, omit_defaults=False):
     """A page of what was found, newest first. `next` is the `before` of the following page."""
 
     hits: tuple[Hit, ...]

@@ -19,7 +19,7 @@ from msgspec import Raw
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.domain.events import AnyEvent, Event, SessionCreated, SpecChanged
 from quarterdeck.domain.secrets import without_tokens_in
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 PAGE_BYTES = 4 * 1024 * 1024
 """No page is made much larger than this: one line of a CLI may have 10 MB, and a page 1,000."""
@@ -46,7 +46,7 @@ WITH_A_SPEC = tuple(
 """How the events begin that are in no passage: a spec has secrets in it."""
 
 
-class Stored(Fact, kw_only=False, gc=False):
+class Stored(Value, kw_only=False, gc=False):
     """An event in its place.
 
     There are more of these than of anything else: they are made without names in one place, which
@@ -65,7 +65,7 @@ class Stored(Fact, kw_only=False, gc=False):
     """The event as it is stored: one line of UTF-8, which can be passed on as it is."""
 
 
-class Passage(Fact):
+class RawEvents(Value):
     """Events of a session that follow each other, as text that can be passed on as it is."""
 
     session: str
@@ -75,7 +75,7 @@ class Passage(Fact):
     """An array, in which each is as `envelope` makes it. None of them has a spec."""
 
 
-class Encoded(Fact):
+class Encoded(Value):
     """Events that are fit to be stored, and each as a line."""
 
     events: list[AnyEvent]
@@ -170,7 +170,7 @@ def _envelope(session: str) -> bytes:
     return b'{"session":%b,"seq":%%d,"position":%%d,"at":%%d,"event":%%b}' % name
 
 
-def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> Passage | None:
+def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEvents | None:
     """The first of a session's events: number, position, time, and bytes of each.
 
     None when there are none, when the first has a spec, or one cannot be read: whoever decodes them
@@ -188,7 +188,7 @@ def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> Passag
         last = row[0]
     text = b"[%b]" % b",".join(parts)
     return (
-        Passage(session=session, last=last, text=text.decode()) if parts and sound(text) else None
+        RawEvents(session=session, last=last, text=text.decode()) if parts and sound(text) else None
     )
 
 

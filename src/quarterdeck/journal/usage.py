@@ -16,7 +16,7 @@ from enum import StrEnum
 from msgspec.structs import astuple
 
 from quarterdeck.domain.events import Metered, RateLimited, TurnEnded
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.accounts import Portion, main_model, portions
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
@@ -35,7 +35,7 @@ class UsageBy(StrEnum):
     SESSION = "session"
 
 
-class Used(Fact, omit_defaults=False):
+class Used(Value, omit_defaults=False):
     """What was used. The fields are the columns of an engine's table, in this order."""
 
     cost_usd: float = 0.0
@@ -60,14 +60,14 @@ class Used(Fact, omit_defaults=False):
         return self.input + self.output + self.cache_read + self.cache_write
 
 
-class UsageRow(Fact):
+class UsageRow(Value):
     """What was used on one day, by one model …; `key` says by which."""
 
     key: str
     used: Used
 
 
-class Share(Fact):
+class Share(Value):
     """What an event adds to one sum. The session is the event's."""
 
     slot: int
@@ -77,7 +77,7 @@ class Share(Fact):
     used: Used
 
 
-class LimitState(Fact, omit_defaults=False):
+class LimitState(Value, omit_defaults=False):
     """Where an account stands, as the last CLI on a machine has told it."""
 
     machine: str
@@ -92,7 +92,7 @@ class LimitState(Fact, omit_defaults=False):
     session: str = ""
 
 
-class UsageReport(Fact, omit_defaults=False):
+class UsageReport(Value, omit_defaults=False):
     """What was used, by what was asked for, in all, and where the accounts stand."""
 
     by: UsageBy

@@ -49,7 +49,7 @@ from quarterdeck.domain.events import (
     TurnEnded,
 )
 from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
 from quarterdeck.journal.stored import Stored
 
@@ -67,7 +67,7 @@ class PromptStage(StrEnum):
     CANCELLED = "cancelled"
 
 
-class PromptView(Fact):
+class PromptView(Value):
     """A prompt that no turn has taken yet."""
 
     prompt: str
@@ -78,7 +78,7 @@ class PromptView(Fact):
     """The run that it was given to. None: it is queued."""
 
 
-class AskView(Fact):
+class AskView(Value):
     """An open question, with all that a card shows."""
 
     session: str
@@ -87,7 +87,7 @@ class AskView(Fact):
     opened: AskOpened
 
 
-class SessionView(Fact):
+class SessionView(Value):
     """A session, as its events tell it."""
 
     session: str

@@ -15,19 +15,6 @@ from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.links.base import Dropped, Link, Resumed
-    from quarterdeck.links.environment import (
-        Passed,
-        child_environment,
-        explain_environment,
-    )
-    from quarterdeck.links.flags import SINCE
-    from quarterdeck.links.launch import (
-        Launch,
-        Spill,
-        require_support,
-        to_argv,
-    )
-    from quarterdeck.links.locate import cli_version, find_claude
     from quarterdeck.links.memory import MemoryLink, MemoryPeer, memory_pair
     from quarterdeck.links.recording import Record, RecordingLink
     from quarterdeck.links.replay import ReplayLink, read_records
@@ -42,44 +29,30 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "SINCE",
     "CliEndpoint",
     "DialLink",
     "Door",
     "Dropped",
-    "Launch",
     "Link",
     "MemoryLink",
     "MemoryPeer",
-    "Passed",
     "Record",
     "RecordingLink",
     "Redial",
     "ReplayLink",
     "Resumed",
-    "Spill",
     "StopSteps",
     "SubprocessLink",
     "WebSocketLink",
-    "child_environment",
-    "cli_version",
-    "explain_environment",
-    "find_claude",
     "memory_pair",
     "read_records",
-    "require_support",
     "serve_endpoint",
-    "to_argv",
 ]
 
 __getattr__ = load_later(
     __name__,
     {
         "base": ("Dropped", "Link", "Resumed"),
-        "environment": ("Passed", "child_environment", "explain_environment"),
-        "flags": ("SINCE",),
-        "launch": ("Launch", "Spill", "require_support", "to_argv"),
-        "locate": ("cli_version", "find_claude"),
         "memory": ("MemoryLink", "MemoryPeer", "memory_pair"),
         "recording": ("Record", "RecordingLink"),
         "replay": ("ReplayLink", "read_records"),

@@ -26,14 +26,14 @@ import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
+from quarterdeck.claude.environment import child_environment
 from quarterdeck.domain.errors import LaunchError, LinkClosed
-from quarterdeck.links import processes
 from quarterdeck.links.base import Closing
-from quarterdeck.links.environment import child_environment
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.lines import check_whole_lines
 from quarterdeck.links.pipes import ProcessPipes, tail_for
-from quarterdeck.links.processes import ProcessId
+from quarterdeck.runtime import processes
+from quarterdeck.runtime.processes import ProcessId
 
 HIGH_WATER = 8 * 1024 * 1024
 

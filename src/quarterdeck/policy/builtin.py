@@ -22,7 +22,7 @@ from fnmatch import fnmatchcase
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.private import Private
 from quarterdeck.policy.shell import EffectKind, Part, Target, Word, locate
@@ -88,7 +88,7 @@ class Touch(StrEnum):
     """Nobody can tell."""
 
 
-class Found(Fact):
+class Found(Value):
     """What a built-in rule found in a call."""
 
     touch: Touch

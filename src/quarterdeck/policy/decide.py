@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from msgspec import Raw
 from msgspec.structs import replace
 
-from quarterdeck.domain.structs import ABSENT, Fact
-from quarterdeck.policy.asking import Asking, together
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.policy.ask_settings import Asking, together
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.builtin import SOURCE, Found, Touch, look
 from quarterdeck.policy.facts import Facts
@@ -37,7 +37,7 @@ SHOWN = 3
 """So many parts of a call are named in a reason; the others are counted."""
 
 
-class Call(Fact):
+class Call(Value):
     """A tool call, as far as a decision needs to know it."""
 
     tool: str
@@ -48,7 +48,7 @@ class Call(Fact):
     """The CLI itself wants a person to be asked; without it, it would have let the call pass."""
 
 
-class Rules(Fact):
+class Rules(Value):
     """What holds for a session: the policies, all of them at once, and the session's own wishes."""
 
     policies: tuple[Policy, ...] = ()
@@ -59,7 +59,7 @@ class Rules(Fact):
     there is no hub, and no built-in rule."""
 
 
-class Matched(Fact):
+class Matched(Value):
     """A rule that hit a call, and the parts of it that it hit."""
 
     rule: str
@@ -78,7 +78,7 @@ class Matched(Fact):
         return f"{self.rule} ({self.source}): {verb} {shown}"
 
 
-class Verdict(Fact):
+class Verdict(Value):
     """What becomes of a call, and why."""
 
     behavior: Behavior

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.calls import input_of, short_call
 from quarterdeck.policy.decide import Call, Rules, decide
 from quarterdeck.policy.facts import SUBAGENT, Facts
@@ -22,7 +22,7 @@ from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import Rule, Verb
 from quarterdeck.policy.toml import Document, Flaw
-from quarterdeck.policy.words import Table
+from quarterdeck.policy.toml_values import Table
 
 FACT_KEYS = {
     "machine",
@@ -43,7 +43,7 @@ PLACE = Context(cwd="/project", home="/home/someone")
 """Where the calls of examples are made: paths in them are in this folder, or absolute."""
 
 
-class Example(Fact):
+class Example(Value):
     """A call, and what is told of its place and time."""
 
     tool: str

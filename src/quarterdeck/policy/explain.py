@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.decide import Call, Matched, Rules, Verdict, decide
 from quarterdeck.policy.matching import Sense, match
@@ -14,7 +14,7 @@ from quarterdeck.policy.needs import Request, needs_of
 from quarterdeck.policy.policy import Policy
 
 
-class PartExplained(Fact):
+class PartExplained(Value):
     """One thing that must be allowed, and the rules that hit it."""
 
     kind: str
@@ -25,7 +25,7 @@ class PartExplained(Fact):
     rules: tuple[Matched, ...] = ()
 
 
-class Explanation(Fact, omit_defaults=False):
+class Explanation(Value, omit_defaults=False):
     """A verdict, taken apart."""
 
     tool: str

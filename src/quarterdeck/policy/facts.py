@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from fnmatch import translate
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 Tri = bool | None
 """Yes, no, or nobody can tell."""
@@ -19,7 +19,7 @@ Tri = bool | None
 MAIN, SUBAGENT = "main", "subagent"
 
 
-class Facts(Fact):
+class Facts(Value):
     """What is known of a call besides what it asks for. None is unknown; "" is known to be none."""
 
     now: int | None = None
@@ -39,7 +39,7 @@ class Facts(Fact):
     cost_usd: float | None = None
 
 
-class Words(Fact):
+class Words(Value):
     """Patterns for a name. One of them must fit; one that begins with `!` must not."""
 
     fits: re.Pattern[str] | None = None
@@ -78,7 +78,7 @@ def _any(patterns: list[str]) -> re.Pattern[str]:
     return re.compile("|".join(translate(pattern) for pattern in patterns))
 
 
-class Times(Fact):
+class Times(Value):
     """Days of the week and hours of the day, in a zone."""
 
     days: frozenset[int] = frozenset()
@@ -109,7 +109,7 @@ class Times(Fact):
         return not self.days or day in self.days
 
 
-class Where(Fact):
+class Where(Value):
     """Conditions on the facts of a call. What is left out is no condition."""
 
     machine: Words | None = None

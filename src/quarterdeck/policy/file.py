@@ -9,9 +9,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
-from quarterdeck.policy.asking import ROLE, Asking
+from quarterdeck.policy.ask_settings import ROLE, Asking
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
 from quarterdeck.policy.facts import Where
@@ -20,8 +20,8 @@ from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.rules import Pattern, Rule, Verb, What
 from quarterdeck.policy.toml import Document, Flaw, read_toml
+from quarterdeck.policy.toml_values import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
 from quarterdeck.policy.wildcards import too_wild
-from quarterdeck.policy.words import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
 
 __all__ = ["KEYS", "Loaded", "read_policy"]
 
@@ -76,7 +76,7 @@ ROLES = ("owner", "operator", "viewer")
 _ONLY_ASK = ("answered_by", "wait", "then")
 
 
-class Loaded(Fact):
+class Loaded(Value):
     """What a file came to: a policy, or what is wrong with it."""
 
     policy: Policy | None

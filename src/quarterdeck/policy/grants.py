@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.facts import Where, Words
 from quarterdeck.policy.needs import Context, NeedKind, needs_of
 from quarterdeck.policy.policy import Policy
@@ -22,7 +22,7 @@ GRANTS = "grants"
 """The name of the policy that all grants make."""
 
 
-class Grant(Fact):
+class Grant(Value):
     """Something that a person allowed until further notice, or until a time."""
 
     id: str

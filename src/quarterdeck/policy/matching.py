@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.domains import fits
 from quarterdeck.policy.flags import spellings, with_flags
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
@@ -28,7 +28,7 @@ class Sense(StrEnum):
     STOP = "stop"
 
 
-class Match(Fact):
+class Match(Value):
     """A rule that hits, and the needs that it hits."""
 
     rule: Rule

@@ -16,7 +16,7 @@ from itertools import islice
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.domains import host_of
 from quarterdeck.policy.paths import Folders, inside, protected
 from quarterdeck.policy.searches import reach_of
@@ -62,7 +62,7 @@ class NeedKind(StrEnum):
     command, allows it."""
 
 
-class Need(Fact):
+class Need(Value):
     """One thing that has to be allowed."""
 
     kind: NeedKind
@@ -84,7 +84,7 @@ class Need(Fact):
     is there to write, as with `touch`."""
 
 
-class Context(Fact):
+class Context(Value):
     """What the caller knows of the place where a call would run. Nothing is looked up."""
 
     cwd: str | None = None
@@ -110,7 +110,7 @@ class Context(Fact):
         return self.directories if self.cwd is None else (self.cwd, *self.directories)
 
 
-class Request(Fact):
+class Request(Value):
     """A tool call, taken apart."""
 
     tool: str

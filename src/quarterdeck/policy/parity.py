@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.flags import spellings
 from quarterdeck.policy.matching import Match, Sense, match
@@ -16,7 +16,7 @@ from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.specifiers import Rule, Source
 
 
-class Placed(Fact):
+class Placed(Value):
     """A rule, what it is for, and where it comes from."""
 
     rule: Rule
@@ -24,7 +24,7 @@ class Placed(Fact):
     source: Source = Source.USER
 
 
-class Outcome(Fact):
+class Outcome(Value):
     """What the rules say. No behavior: they leave it open."""
 
     behavior: Behavior | None

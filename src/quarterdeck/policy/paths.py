@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.overlap import overlap
 from quarterdeck.policy.shell import Target
 
@@ -25,7 +25,7 @@ class Base(StrEnum):
     CWD = "cwd"
 
 
-class Folders(Fact):
+class Folders(Value):
     """Where the bases lie; None where it is not known."""
 
     cwd: str | None = None
@@ -37,7 +37,7 @@ class BadPattern(ValueError):
     """Why a text is no pattern for paths."""
 
 
-class PathPattern(Fact):
+class PathPattern(Value):
     """A pattern, taken apart and compiled."""
 
     base: Base

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from quarterdeck.policy.asking import Asking
+from quarterdeck.policy.ask_settings import Asking
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, NeedKind, Request

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
-class Private(Fact):
+class Private(Value):
     """What belongs to the hub on the machine of a session, as absolute paths."""
 
     folders: tuple[str, ...] = ()

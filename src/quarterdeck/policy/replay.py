@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.calls import ARGUMENT
 from quarterdeck.policy.decide import Behavior, Call, Rules, decide
 from quarterdeck.policy.policy import Policy
@@ -18,7 +18,7 @@ MOST_SHOWN = 200
 """Characters of a call."""
 
 
-class PastCall(Fact):
+class PastCall(Value):
     """A call of the past, and what became of it."""
 
     session: str
@@ -51,7 +51,7 @@ class PastCall(Fact):
         return shown(self.call)
 
 
-class Change(Fact):
+class Change(Value):
     """A call that this policy would have treated otherwise."""
 
     session: str
@@ -64,7 +64,7 @@ class Change(Fact):
     reasons: tuple[str, ...] = ()
 
 
-class Replay(Fact, omit_defaults=False):
+class Replay(Value, omit_defaults=False):
     """What a replay came to."""
 
     calls: int

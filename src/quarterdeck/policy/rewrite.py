@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, field
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell import Part
 
 
-class Rewrite(Fact):
+class Rewrite(Value):
     """What is changed. A change that is there already is no change."""
 
     set: dict[str, object] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Rewrite(Fact):
         return bool(self.add_flags or self.remove_flags or self.replace_flags)
 
 
-class Edited(Fact):
+class Edited(Value):
     """A part to edit, and the word of it behind which flags are added."""
 
     part: Part

@@ -12,9 +12,9 @@ from __future__ import annotations
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
-from quarterdeck.policy.asking import Asking
+from quarterdeck.policy.ask_settings import Asking
 from quarterdeck.policy.facts import Facts, Tri, Where, Words
 from quarterdeck.policy.matching import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
@@ -35,7 +35,7 @@ FAMILY = {NeedKind.EDIT: "Edit", NeedKind.READ: "Read", NeedKind.FETCH: "WebFetc
 """Whoever does it: a redirection in Bash is an edit, and rules for Edit are about it."""
 
 
-class Pattern(Fact):
+class Pattern(Value):
     """A command by its words, as in `git push`. A word may have wildcards."""
 
     words: tuple[str, ...]
@@ -127,7 +127,7 @@ def _may_mean(text: str, flag: str) -> bool:
     return False
 
 
-class What(Fact):
+class What(Value):
     """Conditions on what is asked for. All empty: every call of the tools."""
 
     claude: tuple[specifiers.Rule, ...] = ()
@@ -260,7 +260,7 @@ def _stopped(
     return sure, perhaps
 
 
-class Rule(Fact):
+class Rule(Value):
     """A rule of ours."""
 
     name: str
@@ -328,7 +328,7 @@ class Rule(Fact):
         return family is not None and bool(self.tools.fit(family))
 
 
-class Hit(Fact):
+class Hit(Value):
     """A rule, and the needs of a call that it hits. Not `sure`: nobody can tell whether it does."""
 
     rule: Rule

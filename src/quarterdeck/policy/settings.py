@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.parity import Placed
 from quarterdeck.policy.specifiers import RuleError, Source, parse_rule
 
 
-class WrongEntry(Fact):
+class WrongEntry(Value):
     """Something in a settings file that is not what it should be."""
 
     source: Source
@@ -27,7 +27,7 @@ class WrongEntry(Fact):
     why: str
 
 
-class Imported(Fact):
+class Imported(Value):
     """What settings files say about permissions."""
 
     rules: tuple[Placed, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.paths import BadPattern, PathPattern, path_pattern
 from quarterdeck.policy.wildcards import Glob, too_wild
 
@@ -39,7 +39,7 @@ class RuleError(ValueError):
         self.why = why
 
 
-class CommandPattern(Fact):
+class CommandPattern(Value):
     """The specifier of a rule for commands."""
 
     text: str
@@ -74,7 +74,7 @@ class CommandPattern(Fact):
         return any(word.startswith(token) for word in self.words)
 
 
-class Rule(Fact):
+class Rule(Value):
     """A rule as it was written, taken apart."""
 
     text: str

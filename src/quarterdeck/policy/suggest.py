@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.needs import NeedKind, Request, needs_of
 from quarterdeck.policy.replay import PastCall
@@ -36,7 +36,7 @@ WITH_SUBCOMMAND = frozenset({
 WITH_SCRIPT = frozenset({("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run")})
 
 
-class Key(Fact):
+class Key(Value):
     """What a suggestion is about."""
 
     kind: str
@@ -45,7 +45,7 @@ class Key(Fact):
     verb: str = ""
 
 
-class Suggestion(Fact, omit_defaults=False):
+class Suggestion(Value, omit_defaults=False):
     """A rule that people's answers support."""
 
     verdict: str

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import tree_sitter_toml
 from tree_sitter import Language, Node, Parser
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 Path = tuple[str | int, ...]
 """A place in the data: `("rule", 2, "verdict")`."""
@@ -42,7 +42,7 @@ _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 _AT_END = re.compile(r" \(at end of document\)$")
 
 
-class Flaw(Fact):
+class Flaw(Value):
     """What is wrong with a file, and on which line."""
 
     line: int

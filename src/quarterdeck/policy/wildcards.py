@@ -9,7 +9,7 @@ looked for again. Regular expressions of this package do the same with atomic gr
 
 from __future__ import annotations
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 MOST_WILDCARDS = 32
 """Wildcards of one pattern. People write one to four."""
@@ -18,7 +18,7 @@ LONGEST = 4096
 """Characters of a pattern that has wildcards: as many as a path may have."""
 
 
-class Glob(Fact):
+class Glob(Value):
     """A pattern in which each `*` stands for any characters, or for none."""
 
     pieces: tuple[str, ...]

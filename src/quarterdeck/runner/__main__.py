@@ -18,8 +18,8 @@ from pathlib import Path
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.runner.home import LOG
 from quarterdeck.runner.limits import Limits, Times
-from quarterdeck.runner.logs import JSON, TEXT, lines_in
 from quarterdeck.runner.runner import Runner
+from quarterdeck.runtime.log_format import JSON, TEXT, lines_in
 
 log = logging.getLogger("quarterdeck.runner")
 

@@ -21,15 +21,15 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.structs import Fact
-from quarterdeck.links.locks import lock_file
+from quarterdeck.domain.structs import Value
 from quarterdeck.runtime.files import replace_file
+from quarterdeck.runtime.locks import lock_file
 
 LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
 _FACTS = "run.json"
 
 
-class RunnerState(Fact):
+class RunnerState(Value):
     """Who runs the runs here."""
 
     pid: int
@@ -40,7 +40,7 @@ class RunnerState(Fact):
     version: str
 
 
-class RunFacts(Fact):
+class RunFacts(Value):
     """What the runner after this one must know of a run to end its processes and tell its end."""
 
     run: str
@@ -50,7 +50,7 @@ class RunFacts(Fact):
     version: str | None = None
     pid: int = 0
     born: str = ""
-    """The start time of the process as `links.processes` tells it: a pid alone may be another's."""
+    """The start time of the process, by `runtime.processes`: a pid alone may be another's."""
     config: str | None = None
     """The CLI's own folder, where it keeps its transcripts."""
 

@@ -19,8 +19,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, UsageError
-from quarterdeck.domain.machines import Header, HubHeader, frame, read_hub_frame
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.runner_frames import Header, HubHeader, frame, read_hub_frame
+from quarterdeck.domain.structs import Value
 from quarterdeck.links.websocket.codes import meaning
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner.limits import FRAME_LIMIT, KIB
@@ -38,7 +38,7 @@ interval, a link of 100 KB/s is not taken for a dead one, however long the line.
 _FRAGMENT = 64 * KIB
 
 
-class UnreadableStart(Fact):
+class UnreadableStart(Value):
     """A `start` whose run can be read and whose rest cannot, as from a newer hub."""
 
     run: str

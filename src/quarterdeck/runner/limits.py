@@ -5,7 +5,7 @@ Owns defaults and no behaviour. All of it can be given to the `Runner`; tests gi
 
 from __future__ import annotations
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.links.subprocess import StopSteps
 
 KIB = 1024
@@ -16,7 +16,7 @@ FRAME_LIMIT = 256 * MIB
 """The largest frame between a runner and the hub. Both sides must allow it."""
 
 
-class Bounds(Fact):
+class Bounds(Value):
     """What is kept of one run for a hub that does not have it yet."""
 
     memory: int = 4 * MIB
@@ -29,7 +29,7 @@ class Bounds(Fact):
     """Lines in one frame, unless a single line is longer."""
 
 
-class Limits(Fact):
+class Limits(Value):
     """What a runner takes on."""
 
     runs: int = 32
@@ -48,7 +48,7 @@ class Limits(Fact):
     bounds: Bounds = Bounds()
 
 
-class Times(Fact):
+class Times(Value):
     """How long a runner waits for what, in seconds."""
 
     idle: float = 60.0

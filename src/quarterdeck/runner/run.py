@@ -23,10 +23,10 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.runner_frames import (
+    Ack,
     Ended,
     Gap,
-    Have,
     Lines,
     Recall,
     RunReport,
@@ -35,11 +35,11 @@ from quarterdeck.domain.machines import (
     Written,
 )
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.runner.ending import kill_child
+from quarterdeck.runner.exit import kill_child
 from quarterdeck.runner.hublink import Hub, HubSocket
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.segments import Kind
-from quarterdeck.runner.starting import Process
+from quarterdeck.runner.start import Process
 from quarterdeck.wire.framing import Line, LineReader, OversizedLine
 
 log = logging.getLogger("quarterdeck.runner")
@@ -294,7 +294,7 @@ class Run:
                 header, _ = await socket.receive()
         except TimeoutError:
             raise LinkError("the hub did not say what it has") from None
-        if not isinstance(header, Have):
+        if not isinstance(header, Ack):
             raise LinkError(f"the hub began with {type(header).__name__}, not with Have")
         self._has(header.upto)
         return header.upto
@@ -367,7 +367,7 @@ class Run:
             case Recall():
                 self._wanted = header
                 self._news.set()
-            case Have(upto=upto):
+            case Ack(upto=upto):
                 self._has(upto)
             case Write(number=number):
                 self._accept(number, lines)

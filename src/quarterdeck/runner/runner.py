@@ -24,15 +24,15 @@ import anyio.to_thread
 import msgspec
 
 import quarterdeck
-from quarterdeck.domain.errands import ERRANDS
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.machines import (
+from quarterdeck.domain.machine_requests import ERRANDS
+from quarterdeck.domain.runner_frames import (
     PROTOCOL,
-    Errand,
     Forget,
     Header,
     Hello,
+    MachineRequest,
     Refused,
     Reply,
     RunReport,
@@ -43,14 +43,14 @@ from quarterdeck.domain.machines import (
 )
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import machine
-from quarterdeck.runner.ending import end_leftovers
-from quarterdeck.runner.errands import Errands
+from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunFacts, RunnerState
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.run import Run
-from quarterdeck.runner.starting import Process, recover_process, start_process
-from quarterdeck.runner.worktrees import Worktrees
+from quarterdeck.runner.start import Process, recover_process, start_process
+from quarterdeck.worktrees.requests import MachineRequests
+from quarterdeck.worktrees.worktrees import Worktrees
 
 log = logging.getLogger("quarterdeck.runner")
 
@@ -87,7 +87,7 @@ class Runner:
         self._memory = memory
         self._hub = Hub(hub_url, token, redial)
         self._worktrees = Worktrees(self.home.worktrees, self._times.git)
-        self._errands = Errands(self._worktrees, self._works_in)
+        self._errands = MachineRequests(self._worktrees, self._works_in)
         self._starting: dict[str, Start] = {}
         self._unwanted: set[str] = set()
         self._runs: dict[str, Run] = {}
@@ -415,7 +415,7 @@ class Runner:
                     self._refuse(run, reason)
                 case Stop(run=run, force=force):
                     self._end_run(run, force)
-                case Errand(errand=errand):
+                case MachineRequest(errand=errand):
                     self._group.start_soon(self._run_errand, errand, lines)
                 case Forget(run=run):
                     if (known := self._runs.get(run)) is not None:

@@ -1,7 +1,7 @@
 """What a CLI has written down and nobody has heard: its transcript, read for the hub.
 
 Owns which messages of which transcript belong to a run and are news to the hub. A `Run` stands
-above it, once its process is gone; below it is `agent.sessions`, which knows the files. Only
+above it, once its process is gone; below it is `transcripts`, which knows the files. Only
 messages are in a transcript: no questions, no results of turns. It blocks on the disk: call it from
 a thread.
 """
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quarterdeck.agent.sessions import Recollection, recall
-from quarterdeck.agent.sessions.layout import is_session_id, places
-from quarterdeck.domain.machines import Recall
+from quarterdeck.domain.runner_frames import Recall
 from quarterdeck.runner.home import RunFacts
+from quarterdeck.transcripts import Recollection, recall
+from quarterdeck.transcripts.layout import is_session_id, places
 
 _NEWEST = 20
 """Other transcripts to look into when the CLI has not told its session."""

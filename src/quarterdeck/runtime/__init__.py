@@ -1,1 +1,1 @@
-"""The operating system: files. Knows nothing of agents, sessions or the protocol."""
+"""What every process of ours needs: tasks, locks, files, child processes, a web server, logs."""

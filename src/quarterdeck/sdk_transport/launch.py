@@ -17,10 +17,10 @@ import claude_agent_sdk
 import msgspec
 from claude_agent_sdk import ClaudeAgentOptions
 
+from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
+from quarterdeck.claude.locate import find_claude
+from quarterdeck.claude.settings import read_settings
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.links.launch import Launch, Spill, to_argv
-from quarterdeck.links.locate import find_claude
-from quarterdeck.links.settings import read_settings
 
 _STATES = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 """With it the CLI says when a run is over, and marks that as not meant for the program."""
@@ -34,7 +34,7 @@ def command_for(options: ClaudeAgentOptions, environ: Mapping[str, str]) -> tupl
     return find_claude(bundled if bundled.is_file() else None, environ=environ)
 
 
-def argv_for(options: ClaudeAgentOptions, spill: Spill) -> list[str]:
+def argv_for(options: ClaudeAgentOptions, spill: ArgumentFiles) -> list[str]:
     """The CLI's arguments. `extra_args` come last, so that they win, as with the SDK."""
     argv = to_argv(launch_for(options), spill)
     for name, value in options.extra_args.items():

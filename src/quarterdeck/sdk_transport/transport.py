@@ -23,9 +23,9 @@ from claude_agent_sdk import (
     Transport,
 )
 
+from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
-from quarterdeck.links.launch import Spill
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.sdk_transport.launch import argv_for, command_for, environment_for, launch_for
 from quarterdeck.sdk_transport.recall import Recall
@@ -58,7 +58,7 @@ class QuarterdeckTransport(Transport):
         self._source = link
         self._max_line = max_line
         self._link: Link | None = None
-        self._spill: Spill | None = None
+        self._spill: ArgumentFiles | None = None
         self._recall: Recall | None = None
         self._closed = False
         self._input_ended = False
@@ -79,7 +79,7 @@ class QuarterdeckTransport(Transport):
         """
         launch_for(options)  # what cannot be right is said here, not when the SDK connects
         env = environment_for(options, os.environ if parent_env is None else parent_env)
-        spill = Spill()
+        spill = ArgumentFiles()
         start = partial(_start, options, env, steps, spill)
         transport = cls(start, max_line=max(DEFAULT_MAX_LINE, options.max_buffer_size or 0))
         transport._spill = spill
@@ -213,7 +213,7 @@ class QuarterdeckTransport(Transport):
 
 
 async def _start(
-    options: ClaudeAgentOptions, env: dict[str, str], steps: StopSteps | None, spill: Spill
+    options: ClaudeAgentOptions, env: dict[str, str], steps: StopSteps | None, spill: ArgumentFiles
 ) -> Link:
     try:
         command = command_for(options, env)

@@ -50,7 +50,7 @@ from quarterdeck.wire.outbound import (
     UpdateEnvironment,
 )
 from quarterdeck.wire.requests import CanUseTool, Elicitation, RequestUserDialog, UnknownRequest
-from quarterdeck.wire.states import Happening, State, follow
+from quarterdeck.wire.states import State, Transition, follow
 from quarterdeck.wire.system import ApiRetry, Init, Status
 from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded, TurnLedger
 from quarterdeck.wire.versions import (
@@ -184,14 +184,16 @@ class Peer:
 
     def link_lost(self) -> None:
         """The link is down, and may come back."""
-        self._happen(Happening.LINK_LOST)
+        self._apply_transition(Transition.LINK_LOST)
 
     def link_back(self) -> None:
         """The link is back and has lost nothing: somebody numbered and kept what was on its way."""
         if self.asks:
-            self._happen(Happening.BACK_ASKING)
+            self._apply_transition(Transition.BACK_ASKING)
         else:
-            self._happen(Happening.BACK_IN_TURN if self.turns.busy else Happening.BACK_IDLE)
+            self._apply_transition(
+                Transition.BACK_IN_TURN if self.turns.busy else Transition.BACK_IDLE
+            )
 
     def link_resumed(self, last_request_id: str | None = None) -> list[Event]:
         """The link is back, with a new stream: half a line of the old one is void.
@@ -221,13 +223,13 @@ class Peer:
         """The CLI is idle, and what it said at the end of its turn was lost on the way."""
         events: list[Event] = [*self.turns.idle()]
         if not self.turns.busy:
-            self._happen(Happening.TURN_ENDED)
+            self._apply_transition(Transition.TURN_ENDED)
         return events
 
     def link_closed(self, reason: str) -> list[Event]:
         """The link has ended for good: so does all that was open."""
         events: list[Event] = []
-        self._happen(Happening.LINK_CLOSED)
+        self._apply_transition(Transition.LINK_CLOSED)
         self._out.clear()
         for request in self._ours.open:
             self._end_ours(request.request_id, Lost(reason), events)
@@ -259,7 +261,7 @@ class Peer:
                 f"a prompt with the uuid {uuid} was sent before; the CLI would drop it"
             )
         check_prompt(prompt, self.version)
-        self._do(Happening.PROMPT)
+        self._do(Transition.PROMPT)
         self.turns.prompt(uuid)
         self._unconfirmed[uuid] = self._send(prompt)
         return uuid
@@ -269,14 +271,14 @@ class Peer:
         events: list[Event] = [*self.turns.cancel(uuid)]
         self._unconfirmed.pop(uuid, None)
         if events and not self.turns.busy:
-            self._happen(Happening.TURN_ENDED)
+            self._apply_transition(Transition.TURN_ENDED)
         return events
 
     def request(self, command: Command[Any]) -> str:
         """Send a control request; returns its id. Ends with exactly one `RequestEnded`."""
         check(command, self.version, bypass_allowed=self._bypass_allowed)
         if isinstance(command, Initialize):
-            self._do(Happening.INITIALIZE)
+            self._do(Transition.INITIALIZE)
         elif self.state is State.CLOSED:
             raise UsageError("cannot send a request: the CLI is closed")
         return self._send_request(command)
@@ -312,13 +314,13 @@ class Peer:
         """
         match codec.to_cli(line):
             case Prompt(uuid=str(uuid)):
-                self._happen(Happening.PROMPT)
+                self._apply_transition(Transition.PROMPT)
                 self.turns.prompt(uuid)
                 self._unconfirmed[uuid] = line + b"\n"
             case Request(request_id=request_id) as request:
                 subtype = request.request.subtype
                 if subtype == "initialize" and self.state is State.NEW:
-                    self._happen(Happening.INITIALIZE)
+                    self._apply_transition(Transition.INITIALIZE)
                 self._ours.begin(Ours(request_id, subtype, line + b"\n"))
             case Answer() as answer:
                 self._theirs.answer(answer.response.request_id, line + b"\n")
@@ -368,7 +370,7 @@ class Peer:
                 case PromptTaken(uuid=uuid) | PromptDropped(uuid=uuid):
                     self._unconfirmed.pop(uuid, None)
                 case TurnEnded() if not self.turns.busy:
-                    self._happen(Happening.TURN_ENDED)
+                    self._apply_transition(Transition.TURN_ENDED)
                 case _:
                     pass
 
@@ -386,15 +388,15 @@ class Peer:
     def _move(self, message: Message) -> None:
         match message:
             case Init():
-                self._happen(Happening.TURN_BEGAN)
+                self._apply_transition(Transition.TURN_BEGAN)
             case StreamEvent(parent_tool_use_id=None) | Assistant(parent_tool_use_id=None):
-                self._happen(Happening.PROGRESS)
+                self._apply_transition(Transition.PROGRESS)
             case Status(status="compacting"):
-                self._happen(Happening.COMPACTING)
+                self._apply_transition(Transition.COMPACTING)
             case Status():
-                self._happen(Happening.COMPACTED)
+                self._apply_transition(Transition.COMPACTED)
             case ApiRetry():
-                self._happen(Happening.RETRYING)
+                self._apply_transition(Transition.RETRYING)
             case _:
                 pass
 
@@ -414,7 +416,7 @@ class Peer:
             return
         self._unanswered[message.request_id] = message
         if isinstance(request, _FOR_PEOPLE):
-            self._happen(Happening.ASKED)
+            self._apply_transition(Transition.ASKED)
         events.append(Asked(message))
 
     def _take_response(self, message: ControlResponse, events: list[Event]) -> None:
@@ -434,7 +436,7 @@ class Peer:
     def _take_initialized(self, message: ControlResponse, events: list[Event]) -> None:
         """Both answers count: «Already initialized» lists the open questions as a success does."""
         first, self._initialized = not self._initialized, True
-        self._happen(Happening.INITIALIZED)
+        self._apply_transition(Transition.INITIALIZED)
         answer = message.response
         if answer.response_json is not None:
             found = decode_or_none(answer.response_json, InitializeAnswer)
@@ -466,7 +468,9 @@ class Peer:
         settled = self._unanswered.pop(request_id, None)
         if settled is not None and isinstance(settled.request, _FOR_PEOPLE) and not self.asks:
             in_turn = self.turns.busy
-            self._happen(Happening.SETTLED_IN_TURN if in_turn else Happening.SETTLED_BETWEEN_TURNS)
+            self._apply_transition(
+                Transition.SETTLED_IN_TURN if in_turn else Transition.SETTLED_BETWEEN_TURNS
+            )
 
     def _end_ours(self, request_id: str, ending: Ending, events: list[Event]) -> bool:
         request = self._ours.end(request_id)
@@ -486,7 +490,7 @@ class Peer:
         self._out.append(line)
         return line
 
-    def _do(self, happening: Happening) -> None:
+    def _do(self, happening: Transition) -> None:
         self.state = follow(self.state, happening)
 
-    _happen = _do
+    _apply_transition = _do

@@ -31,7 +31,7 @@ class State(Enum):
 
 
 @unique
-class Happening(Enum):
+class Transition(Enum):
     """What moves the CLI from one state to the next."""
 
     # What we do.
@@ -56,79 +56,79 @@ class Happening(Enum):
     LINK_CLOSED = "the link is closed for good"
 
 
-_OURS = frozenset({Happening.INITIALIZE, Happening.PROMPT})
+_OURS = frozenset({Transition.INITIALIZE, Transition.PROMPT})
 
 _BUSY = (State.WORKING, State.COMPACTING, State.RETRYING)
 _OPEN = tuple(state for state in State if state is not State.CLOSED)
 
-TABLE: dict[State, dict[Happening, State]] = {
+TABLE: dict[State, dict[Transition, State]] = {
     State.NEW: {
-        Happening.INITIALIZE: State.INITIALIZING,
+        Transition.INITIALIZE: State.INITIALIZING,
         # `initialize` is optional: a prompt may come first.
-        Happening.PROMPT: State.WORKING,
-        Happening.TURN_BEGAN: State.WORKING,
-        Happening.ASKED: State.WAITING,
+        Transition.PROMPT: State.WORKING,
+        Transition.TURN_BEGAN: State.WORKING,
+        Transition.ASKED: State.WAITING,
     },
     State.INITIALIZING: {
-        Happening.INITIALIZED: State.READY,
+        Transition.INITIALIZED: State.READY,
         # Both may be sent in one go; the CLI takes them in order.
-        Happening.PROMPT: State.WORKING,
-        Happening.TURN_BEGAN: State.WORKING,
+        Transition.PROMPT: State.WORKING,
+        Transition.TURN_BEGAN: State.WORKING,
         # The newest CLI talks to our MCP servers, and may ask, before it answers.
-        Happening.ASKED: State.WAITING,
+        Transition.ASKED: State.WAITING,
     },
     State.READY: {
         # Again, after a reconnect: the answer lists the questions that are still open.
-        Happening.INITIALIZE: State.READY,
-        Happening.PROMPT: State.WORKING,
+        Transition.INITIALIZE: State.READY,
+        Transition.PROMPT: State.WORKING,
         # A finished background task starts a turn that nobody asked for.
-        Happening.TURN_BEGAN: State.WORKING,
-        Happening.PROGRESS: State.WORKING,
+        Transition.TURN_BEGAN: State.WORKING,
+        Transition.PROGRESS: State.WORKING,
         # A background subagent may ask between turns.
-        Happening.ASKED: State.WAITING,
-        Happening.COMPACTING: State.COMPACTING,
-        Happening.RETRYING: State.RETRYING,
+        Transition.ASKED: State.WAITING,
+        Transition.COMPACTING: State.COMPACTING,
+        Transition.RETRYING: State.RETRYING,
     },
     **{
         busy: {
-            Happening.INITIALIZE: busy,
-            Happening.PROMPT: busy,
-            Happening.ASKED: State.WAITING,
-            Happening.TURN_ENDED: State.READY,
+            Transition.INITIALIZE: busy,
+            Transition.PROMPT: busy,
+            Transition.ASKED: State.WAITING,
+            Transition.TURN_ENDED: State.READY,
         }
         for busy in _BUSY
     },
     State.WAITING: {
-        Happening.INITIALIZE: State.WAITING,
-        Happening.PROMPT: State.WAITING,
-        Happening.SETTLED_IN_TURN: State.WORKING,
-        Happening.SETTLED_BETWEEN_TURNS: State.READY,
+        Transition.INITIALIZE: State.WAITING,
+        Transition.PROMPT: State.WAITING,
+        Transition.SETTLED_IN_TURN: State.WORKING,
+        Transition.SETTLED_BETWEEN_TURNS: State.READY,
         # A result while a question is open: a background subagent goes on asking.
-        Happening.TURN_ENDED: State.WAITING,
+        Transition.TURN_ENDED: State.WAITING,
     },
     State.DOWN: {
         # Kept by the link, and sent when it is back.
-        Happening.INITIALIZE: State.DOWN,
-        Happening.PROMPT: State.DOWN,
-        Happening.BACK_IDLE: State.READY,
-        Happening.BACK_IN_TURN: State.WORKING,
-        Happening.BACK_ASKING: State.WAITING,
+        Transition.INITIALIZE: State.DOWN,
+        Transition.PROMPT: State.DOWN,
+        Transition.BACK_IDLE: State.READY,
+        Transition.BACK_IN_TURN: State.WORKING,
+        Transition.BACK_ASKING: State.WAITING,
     },
     State.CLOSED: {},
 }
-TABLE[State.WORKING][Happening.COMPACTING] = State.COMPACTING
-TABLE[State.WORKING][Happening.RETRYING] = State.RETRYING
-TABLE[State.COMPACTING][Happening.COMPACTED] = State.WORKING
-TABLE[State.COMPACTING][Happening.RETRYING] = State.RETRYING
-TABLE[State.RETRYING][Happening.PROGRESS] = State.WORKING
-TABLE[State.RETRYING][Happening.COMPACTING] = State.COMPACTING
+TABLE[State.WORKING][Transition.COMPACTING] = State.COMPACTING
+TABLE[State.WORKING][Transition.RETRYING] = State.RETRYING
+TABLE[State.COMPACTING][Transition.COMPACTED] = State.WORKING
+TABLE[State.COMPACTING][Transition.RETRYING] = State.RETRYING
+TABLE[State.RETRYING][Transition.PROGRESS] = State.WORKING
+TABLE[State.RETRYING][Transition.COMPACTING] = State.COMPACTING
 for _state in _OPEN:
-    TABLE[_state][Happening.LINK_CLOSED] = State.CLOSED
+    TABLE[_state][Transition.LINK_CLOSED] = State.CLOSED
     if _state is not State.DOWN:
-        TABLE[_state][Happening.LINK_LOST] = State.DOWN
+        TABLE[_state][Transition.LINK_LOST] = State.DOWN
 
 
-def follow(state: State, happening: Happening) -> State:
+def follow(state: State, happening: Transition) -> State:
     """The state after `happening`. Raises `UsageError` for what we may not do in `state`."""
     after = TABLE[state].get(happening)
     if after is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import AnswerAsk, CreateSession, StopSession
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.problems import CODES
@@ -62,7 +62,7 @@ async def test_the_examples_for_curl_run(hub: Front, processes: Processes) -> No
     make, see, follow = HOW_TO.blocks("bash")
     assert msgspec.json.decode(await shell(make.code, hub)) == {"session": "nightly"}
     command = hub.deck.submitted[-1]
-    assert isinstance(command, wish.CreateSession)
+    assert isinstance(command, CreateSession)
     assert bytes(command.prompt) == b'"Run the tests."'
     assert '"session":"nightly"' in await shell(see.code, hub)
     with anyio.fail_after(SECONDS):
@@ -84,7 +84,7 @@ async def test_the_example_for_python_runs(
     program = tmp_path / "example.py"
     program.write_text(example.code)
     await hub.deck.submit(
-        wish.CreateSession(spec=SessionSpec(directory="/tmp"), session="nightly", by="me")
+        CreateSession(spec=SessionSpec(directory="/tmp"), session="nightly", by="me")
     )
     await hub.deck.ask("nightly")
     with anyio.fail_after(SECONDS):
@@ -93,11 +93,11 @@ async def test_the_example_for_python_runs(
         ) as running:
             processes.started(running.pid)
             assert running.stdout is not None
-            await until(lambda: isinstance(hub.deck.submitted[-1], wish.AnswerAsk))
-            await hub.deck.submit(wish.StopSession(session="nightly", by="me"))
+            await until(lambda: isinstance(hub.deck.submitted[-1], AnswerAsk))
+            await hub.deck.submit(StopSession(session="nightly", by="me"))
             said = b"".join([part async for part in running.stdout]).decode()
             await running.wait()
     assert running.returncode == 0
     assert said == "following: ok\nBash -> deny\n"
-    answered = [c for c in hub.deck.submitted if isinstance(c, wish.AnswerAsk)]
+    answered = [c for c in hub.deck.submitted if isinstance(c, AnswerAsk)]
     assert [command.by for command in answered] == ["reader"]

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import events as fact
+from quarterdeck.domain.events import Said
 from quarterdeck.fronts.http import Role
-from quarterdeck.hub import desk
-from quarterdeck.hub.export import rendering
+from quarterdeck.history.export import rendering
+from quarterdeck.hub.permissions import service as desk
 from support.bounds import SECONDS
 from support.exports import answer
 from support.front import Front
@@ -62,7 +62,7 @@ async def with_calls(hub: Front, *commands: str) -> str:
             "tool_use_id": f"t{number}",
         }
         line = {"type": "control_request", "request_id": f"r{number}", "request": request}
-        said.append(fact.Said(run="run", number=number, line=Raw(msgspec.json.encode(line))))
+        said.append(Said(run="run", number=number, line=Raw(msgspec.json.encode(line))))
     await hub.deck.journal.append(session, said)
     return session
 

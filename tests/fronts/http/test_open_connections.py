@@ -13,7 +13,7 @@ import pytest
 from anyio.abc import SocketStream
 from websockets.asyncio.client import connect
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import SendPrompt
 from quarterdeck.fronts.http import Access, Role
 from quarterdeck.fronts.http.tokens import TokenFile
 from support.bounds import SECONDS
@@ -202,7 +202,7 @@ async def test_a_client_is_told_at_once_although_its_command_takes_long(hub: Fro
         command = {"command": "prompt.send", "session": session, "prompt": "p", "content": "do"}
         await talk.say(t="command", id="1", command=command)
         with anyio.fail_after(SECONDS):
-            await until(lambda: isinstance(hub.deck.submitted[-1], wish.SendPrompt))
+            await until(lambda: isinstance(hub.deck.submitted[-1], SendPrompt))
         operator = next(grant for grant in hub.access.grants() if grant.role is Role.OPERATOR)
         await by_an_owner(hub, operator.id)
         assert await talk.closed() == REVOKED

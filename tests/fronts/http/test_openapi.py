@@ -167,7 +167,7 @@ async def test_the_document_is_made_once_and_not_before_somebody_asks() -> None:
 def test_a_hub_loads_no_library_for_what_it_does_not_do() -> None:
     program = """
 import sys
-import quarterdeck.cli.deck.serve
+import quarterdeck.service.service
 from quarterdeck.fronts.http import app
 app._api(None, None)
 unused = {"claude_agent_sdk", "httpx2", "mcp", "pydantic", "rich", "typer"}

@@ -7,7 +7,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from quarterdeck.fronts.http.reader import Reader
-from quarterdeck.journal import Passage, Stored
+from quarterdeck.journal import RawEvents, Stored
 from support.bounds import SECONDS
 from support.front import Front
 from support.small_deck import SmallDeck
@@ -44,7 +44,7 @@ async def test_a_session_whose_past_is_wanted_is_not_told_of_by_what_came_at_tha
     async def read() -> None:
         while len(found) < 5:
             batch = await reader.next()
-            assert not isinstance(batch, Passage)  # all of it is in memory
+            assert not isinstance(batch, RawEvents)  # all of it is in memory
             found.extend(batch)
 
     with anyio.fail_after(SECONDS):

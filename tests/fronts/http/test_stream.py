@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
-from quarterdeck.domain import commands as wish
+from quarterdeck.domain.commands import DeleteSession, SendPrompt
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.events import PromptQueued
 from quarterdeck.fronts.http import Pace, Role
@@ -134,7 +134,7 @@ async def test_a_session_that_is_deleted_tells_so(hub: Front) -> None:
     session = await hub.deck.have_session()
     async with hub.stream() as talk:
         await talk.follow(sessions={session: 3}, epoch=hub.deck.epoch)
-        await hub.deck.submit(wish.DeleteSession(session=session, by="me"))
+        await hub.deck.submit(DeleteSession(session=session, by="me"))
         (event,) = await talk.events(1)
     assert event["event"]["kind"] == "session.deleted"
 
@@ -314,7 +314,7 @@ async def test_a_command_is_done_although_its_client_is_gone(hub: Front) -> None
         command = {"command": "prompt.send", "session": session, "prompt": "p", "content": "do"}
         await talk.say(t="command", id="1", command=command)
         with anyio.fail_after(SECONDS):
-            await until(lambda: isinstance(hub.deck.submitted[-1], wish.SendPrompt))
+            await until(lambda: isinstance(hub.deck.submitted[-1], SendPrompt))
     follower = hub.deck.follow({session: 3})
     hub.deck.hold.set()
     with anyio.fail_after(SECONDS):

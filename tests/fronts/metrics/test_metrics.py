@@ -15,7 +15,7 @@ from msgspec import Raw
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from quarterdeck.domain import events as fact
+from quarterdeck.domain import events as ev
 from quarterdeck.domain.commands import ArchiveSession, DeleteSession, StopSession
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.domain.sessions import SessionSpec
@@ -115,24 +115,24 @@ async def test_what_happens_is_counted() -> None:
         await deck.journal.append(
             session,
             [
-                fact.Sent(run=run, number=1, line=Raw(b"{}")),
-                fact.TurnEnded(
+                ev.Sent(run=run, number=1, line=Raw(b"{}")),
+                ev.TurnEnded(
                     prompts=(),
                     failed=False,
                     outcome="success",
                     cost_usd=0.75,
                     models=(
-                        fact.ModelTokens(model="large", cost_usd=0.5, input=10, cache_read=90),
-                        fact.ModelTokens(model="small", cost_usd=0.25, output=7, cache_write=3),
+                        ev.ModelTokens(model="large", cost_usd=0.5, input=10, cache_read=90),
+                        ev.ModelTokens(model="small", cost_usd=0.25, output=7, cache_write=3),
                     ),
                 ),
-                fact.TurnEnded(prompts=(), failed=True, outcome="error", cost_usd=1.0),
-                fact.Decided(tool="Bash", title="x", verdict="allow", by="policy"),
-                fact.Decided(tool="Bash", title="x", verdict="made up", by="policy"),
-                fact.RateLimited(status="allowed_warning", limit="5h", resets_at=5000, used=0.75),
-                fact.RunEnded(run=run, reason="it crashed"),
-                fact.RunStarting(run="next", machine="here"),
-                fact.RunEnded(run="next", reason="done", clean=True),
+                ev.TurnEnded(prompts=(), failed=True, outcome="error", cost_usd=1.0),
+                ev.Decided(tool="Bash", title="x", verdict="allow", by="policy"),
+                ev.Decided(tool="Bash", title="x", verdict="made up", by="policy"),
+                ev.RateLimited(status="allowed_warning", limit="5h", resets_at=5000, used=0.75),
+                ev.RunEnded(run=run, reason="it crashed"),
+                ev.RunStarting(run="next", machine="here"),
+                ev.RunEnded(run="next", reason="done", clean=True),
             ],
         )
         await heard(deck, metrics, before)
@@ -182,8 +182,8 @@ def test_names_from_outside_are_bounded() -> None:
     tally = Tally()
     for number in range(MOST_NAMES + 20):
         model = f"model {number}" + "x" * 1000
-        used = fact.ModelTokens(model=model, cost_usd=-1.0 if number else 2.0)
-        ended = fact.TurnEnded(
+        used = ev.ModelTokens(model=model, cost_usd=-1.0 if number else 2.0)
+        ended = ev.TurnEnded(
             prompts=(), failed=False, outcome="success", cost_usd=0.0, models=(used,)
         )
         tally.add(Stored(session="s", seq=1, position=1, at=0, event=ended, json=b""))
@@ -215,15 +215,15 @@ class _Counted(SmallDeck):
 async def test_a_page_reads_only_the_sessions_in_which_something_happened() -> None:
     deck = _Counted()
     for number in range(1000):
-        created = fact.SessionCreated(spec=SessionSpec(directory="/"), by="me")
+        created = ev.SessionCreated(spec=SessionSpec(directory="/"), by="me")
         await deck.journal.append(f"s{number}", [created])
     before = deck.position
     async with counting(deck) as metrics:
         assert (await now(metrics))["quarterdeck_sessions{state=ended}"] == 1000
         deck.pages = deck.single = 0
-        running = fact.RunStarting(run="r", machine="here")
+        running = ev.RunStarting(run="r", machine="here")
         await deck.journal.append("s7", [running])
-        await deck.journal.append("s8", [fact.Noted(level="info", text="nothing new")])
+        await deck.journal.append("s8", [ev.Noted(level="info", text="nothing new")])
         await heard(deck, metrics, before)
         found = await now(metrics)
         assert (deck.pages, deck.single) == (0, 1)

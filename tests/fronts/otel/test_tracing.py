@@ -22,10 +22,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 from websockets.asyncio.client import connect
 
 from quarterdeck.config.settings import TelemetrySettings
-from quarterdeck.domain import events as fact
+from quarterdeck.domain import events
 from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.machines import PROTOCOL, Hello, Start, frame, read_hub_frame
+from quarterdeck.domain.runner_frames import PROTOCOL, Hello, Start, frame, read_hub_frame
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, tracing, turns
 from quarterdeck.fronts.otel.context import run_ids, turn_ids
@@ -44,22 +44,22 @@ from support.waiting import until
 pytestmark = pytest.mark.anyio
 
 NOWHERE = Telemetry(endpoint="http://127.0.0.1:1/v1/traces")
-ENDED = fact.TurnEnded(
+ENDED = events.TurnEnded(
     prompts=("p",),
     failed=False,
     outcome="success",
     cost_usd=0.5,
-    models=(fact.ModelTokens(model="large", input=10, output=7, cache_read=90),),
+    models=(events.ModelTokens(model="large", input=10, output=7, cache_read=90),),
 )
 
 
-def said(run: str, number: int, **line: object) -> fact.Said:
-    return fact.Said(run=run, number=number, line=Raw(json.dumps(line).encode()))
+def said(run: str, number: int, **line: object) -> events.Said:
+    return events.Said(run=run, number=number, line=Raw(json.dumps(line).encode()))
 
 
 def assistant(
     run: str, number: int, id_: str, *blocks: dict[str, Any], under: str | None = None
-) -> fact.Said:
+) -> events.Said:
     usage = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 90}
     message = {
         "id": id_,
@@ -79,7 +79,7 @@ def call(id_: str, name: str) -> dict[str, Any]:
 
 def result(
     run: str, number: int, id_: str, *, error: bool = False, under: str | None = None
-) -> fact.Said:
+) -> events.Said:
     block = {"type": "tool_result", "tool_use_id": id_, "content": "never told", "is_error": error}
     message = {"role": "user", "content": [block]}
     return said(run, number, type="user", message=message, parent_tool_use_id=under)
@@ -89,21 +89,21 @@ async def a_turn(deck: SmallDeck, session: str) -> None:
     """A request, two tools of which one is a subagent and one is asked about, and an answer."""
     run = f"run-{session}"
     text = {"type": "text", "text": "never told"}
-    steps: list[fact.Event] = [
-        fact.PromptSent(prompt="p", run=run),
+    steps: list[events.Event] = [
+        events.PromptSent(prompt="p", run=run),
         assistant(run, 1, "m1", text),
         assistant(run, 2, "m1", call("t1", "Bash"), call("t2", "Task")),
-        fact.AskOpened(
+        events.AskOpened(
             ask=f"{session}.a",
             run=run,
             request_id="r",
-            ask_kind=fact.AskKind.TOOL,
+            ask_kind=events.AskKind.TOOL,
             tool="Bash",
             title="never told",
             request=Raw(b"{}"),
             tool_use_id="t1",
         ),
-        fact.AskAnswered(ask=f"{session}.a", by="me", answer=Raw(b"{}"), allowed=True),
+        events.AskAnswered(ask=f"{session}.a", by="me", answer=Raw(b"{}"), allowed=True),
         assistant(run, 3, "m2", call("t3", "Read"), under="t2"),
         result(run, 4, "t3", under="t2"),
         assistant(run, 5, "m3", text, under="t2"),
@@ -184,9 +184,9 @@ async def test_a_run_that_ends_in_the_midst_of_a_turn_ends_both(tmp_path: Path) 
         await deck.journal.append(
             session,
             [
-                fact.PromptSent(prompt="p", run=run),
+                events.PromptSent(prompt="p", run=run),
                 assistant(run, 1, "m1", call("t1", "Bash")),
-                fact.RunEnded(run=run, reason="it crashed", exit_code=1),
+                events.RunEnded(run=run, reason="it crashed", exit_code=1),
             ],
         )
         with anyio.fail_after(SECONDS):
@@ -213,10 +213,10 @@ async def test_a_turn_under_way_survives_a_restart_and_none_is_exported_twice(
     async with front.running():
         await deck.journal.append(
             session,
-            [fact.PromptSent(prompt="p", run=run), assistant(run, 1, "m1", call("t", "Bash"))],
+            [events.PromptSent(prompt="p", run=run), assistant(run, 1, "m1", call("t", "Bash"))],
         )
         began = deck.position - 1
-        await deck.journal.append(other, [fact.PromptSent(prompt="q", run="x"), ENDED])
+        await deck.journal.append(other, [events.PromptSent(prompt="q", run="x"), ENDED])
         with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     assert len(first.get_finished_spans()) == 1
@@ -235,22 +235,22 @@ async def test_another_journal_begins_anew(tmp_path: Path) -> None:
     (tmp_path / "otel.json").write_text('{"epoch":"another","after":1,"exported":1}')
     deck = SmallDeck()
     session = await deck.have_session()
-    await deck.journal.append(session, [fact.PromptSent(prompt="p", run="r"), ENDED])
+    await deck.journal.append(session, [events.PromptSent(prompt="p", run="r"), ENDED])
     exporter = InMemorySpanExporter()
     front = Tracing(deck, tmp_path, NOWHERE, exporter=exporter)
     async with front.running():
-        await deck.journal.append(session, [fact.PromptSent(prompt="q", run="r"), ENDED])
+        await deck.journal.append(session, [events.PromptSent(prompt="q", run="r"), ENDED])
         with anyio.fail_after(SECONDS):
             await until(lambda: front._place.exported == deck.position)
     assert len(exporter.get_finished_spans()) == 1
 
 
 def test_a_turn_without_end_has_bounded_spans() -> None:
-    def stored(position: int, event: fact.Event) -> Stored:
-        assert isinstance(event, fact.AnyEvent)
+    def stored(position: int, event: events.Event) -> Stored:
+        assert isinstance(event, events.AnyEvent)
         return Stored(session="s", seq=1, position=position, at=position, event=event, json=b"")
 
-    turn = Turn("epoch", stored(1, fact.PromptSent(prompt="p", run="r")))
+    turn = Turn("epoch", stored(1, events.PromptSent(prompt="p", run="r")))
     for number in range(MOST_SPANS):
         huge = assistant("r", 1, f"m{number}", call(f"t{number}", "x" * 10_000))
         turn.add(stored(number, huge))

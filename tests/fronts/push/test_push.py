@@ -15,7 +15,7 @@ import pytest
 from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.push import Pace, Push
-from quarterdeck.fronts.push.keeping import MOST, MOST_OF_ONE, Kept, Subscription
+from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Kept, Subscription
 from support.bounds import SECONDS
 from support.push_service import PushService, push_service
 from support.receiver import status

@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from quarterdeck.config.settings import WebhookSettings
-from quarterdeck.domain import events as fact
+from quarterdeck.domain.events import Event, Noted, RunEnded
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, new_secret
 from quarterdeck.fronts.webhooks.payloads import SAMPLES, AnyPayload, event_of, sample
-from quarterdeck.fronts.webhooks.signing import headers
+from quarterdeck.fronts.webhooks.signature import headers
 from support.pages import page
 
 PAGE = page("docs/reference/webhooks.md")
@@ -83,7 +83,7 @@ def test_the_receiver_of_the_page_takes_what_we_sign_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [fact.Noted(level="info", text="x"), fact.RunEnded(run="r", reason="done", clean=True)],
+    [Noted(level="info", text="x"), RunEnded(run="r", reason="done", clean=True)],
 )
-def test_other_events_are_not_told(event: fact.Event) -> None:
+def test_other_events_are_not_told(event: Event) -> None:
     assert event_of(event) is None

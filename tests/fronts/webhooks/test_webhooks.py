@@ -12,9 +12,9 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain import events as fact
 from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.events import Alarmed, BudgetReached, RunEnded, SessionRenamed, TurnEnded
 from quarterdeck.fronts.webhooks import Backoff, Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.fronts.webhooks.outbox import FILE, Outbox
 from support.bounds import SECONDS
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 SECRET = new_secret()
 QUICK = Backoff(first=0.01, factor=1.0)
-TURN = fact.TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0.5, text="done")
+TURN = TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0.5, text="done")
 
 
 def link(session: str) -> str:
@@ -95,9 +95,9 @@ async def test_each_event_comes_signed_with_its_position_as_its_id_and_a_link(fo
             session,
             [
                 TURN,
-                fact.BudgetReached(scope="session", unit="usd", limit=5.0, spent=5.5),
-                fact.Alarmed(alarm="silent", text="Nothing is heard.", action="interrupted"),
-                fact.RunEnded(run=f"run-{session}", reason="it crashed", exit_code=1),
+                BudgetReached(scope="session", unit="usd", limit=5.0, spent=5.5),
+                Alarmed(alarm="silent", text="Nothing is heard.", action="interrupted"),
+                RunEnded(run=f"run-{session}", reason="it crashed", exit_code=1),
             ],
         )
         came = await receiver.until(5)
@@ -135,7 +135,7 @@ async def test_an_agent_that_ended_cleanly_has_not_died(folder: Path) -> None:
     deck = SmallDeck()
     session = await deck.have_session()
     async with receiving() as receiver, running(made(deck, folder, hook(receiver, folder)), folder):
-        ended = fact.RunEnded(run=f"run-{session}", reason="stopped", clean=True)
+        ended = RunEnded(run=f"run-{session}", reason="stopped", clean=True)
         await deck.journal.append(session, [ended, TURN])
         (only,) = await receiver.until(1)
     assert only.payload["type"] == "turn.ended"
@@ -376,7 +376,7 @@ async def test_nothing_is_lost_or_renamed_over_a_restart(folder: Path) -> None:
             await receiver.until(4)
         first = {(each.id, each.body) for each in receiver.came}
         # While no hub runs this front, something happens, and the session is renamed.
-        await deck.journal.append(session, [TURN, fact.SessionRenamed(name="two", by="me")])
+        await deck.journal.append(session, [TURN, SessionRenamed(name="two", by="me")])
         receiver.came.clear()
         receiver.usual = status(200)
         async with running(made(deck, folder, hook(receiver, folder)), folder) as front:

@@ -1,7 +1,7 @@
 """HTTP and WebSocket: the hub for browsers and programs.
 
 `make_app` makes the ASGI app and `serve` runs it; `Access` decides who gets in and `data_home` says
-where that is kept. Above are the commands of the terminal; below is `hub.deck`, and nothing else
+where that is kept. Above are the commands of the terminal; below is `hub.api`, and nothing else
 of the hub.
 
 What needs the web framework is loaded when it is first used: a command that only talks to a hub
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from quarterdeck.fronts.http.access import Access, login_link
     from quarterdeck.fronts.http.app import make_app
     from quarterdeck.fronts.http.connection import Pace
-    from quarterdeck.fronts.http.home import data_home
-    from quarterdeck.fronts.http.measuring import Requests
+    from quarterdeck.fronts.http.origins import Places
     from quarterdeck.fronts.http.pages import built_deck
-    from quarterdeck.fronts.http.places import Places
+    from quarterdeck.fronts.http.request_metrics import Requests
     from quarterdeck.fronts.http.roles import Person, Right, Role
     from quarterdeck.fronts.http.server import Listen, serve
 
@@ -35,7 +34,6 @@ __all__ = [
     "Right",
     "Role",
     "built_deck",
-    "data_home",
     "login_link",
     "make_app",
     "serve",
@@ -47,10 +45,9 @@ __getattr__ = load_later(
         "access": ("Access", "login_link"),
         "app": ("make_app",),
         "connection": ("Pace",),
-        "home": ("data_home",),
-        "measuring": ("Requests",),
+        "request_metrics": ("Requests",),
         "pages": ("built_deck",),
-        "places": ("Places",),
+        "origins": ("Places",),
         "roles": ("Person", "Right", "Role"),
         "server": ("Listen", "serve"),
     },

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from quarterdeck.fronts.http.asgi import Scope, header_of, headers_of
 from quarterdeck.fronts.http.open_connections import OpenConnections
-from quarterdeck.fronts.http.places import Places, Visit
+from quarterdeck.fronts.http.origins import Places, Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person, Role
 from quarterdeck.fronts.http.throttle import Throttle

@@ -20,22 +20,10 @@ from litestar.plugins import OpenAPISchemaPlugin, PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
 
 from quarterdeck import __version__
-from quarterdeck.fronts.http import (
-    deckwide,
-    grants,
-    history,
-    policy,
-    push,
-    sessions,
-    usage,
-    worktrees,
-)
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import ASGIApp, Receive, Scope, Send, path_of
-from quarterdeck.fronts.http.asking import BODY_LIMIT, reading
 from quarterdeck.fronts.http.connection import Pace
 from quarterdeck.fronts.http.gate import Gate
-from quarterdeck.fronts.http.measuring import MetricsPage, MetricsSource, Requests
 from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.problems import (
@@ -46,15 +34,20 @@ from quarterdeck.fronts.http.problems import (
     of_status,
     problem_of,
 )
-from quarterdeck.fronts.http.push import Pushing
+from quarterdeck.fronts.http.request_metrics import MetricsPage, MetricsSource, Requests
+from quarterdeck.fronts.http.routes import access as grants
+from quarterdeck.fronts.http.routes import history, policy, push, sessions, usage, worktrees
+from quarterdeck.fronts.http.routes import hub as deckwide
+from quarterdeck.fronts.http.routes.handlers import BODY_LIMIT, reading
+from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
-from quarterdeck.hub.deck import Deck
-from quarterdeck.hub.past import Past
-from quarterdeck.hub.worktrees import Workshop
+from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.api import HubApi
+from quarterdeck.hub.worktrees import WorktreeService
 
 
 def make_app(
-    deck: Deck,
+    hub: HubApi,
     access: Access,
     *,
     runner_endpoint: ASGIApp | None = None,
@@ -63,8 +56,8 @@ def make_app(
     pace: Pace | None = None,
     metrics: MetricsSource | None = None,
     requests: Requests | None = None,
-    workshop: Workshop | None = None,
-    past: Past | None = None,
+    workshop: WorktreeService | None = None,
+    past: HistoryService | None = None,
     pushing: Pushing | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
@@ -76,8 +69,8 @@ def make_app(
     import and retention; without `pushing` those about push messages.
     """
     pages = Pages(openapi_document, static)
-    switch = _Switch(cast("ASGIApp", _api(deck, access, workshop, past, pushing)), pages)
-    stream = StreamEndpoint(deck, access, pace)
+    switch = _Switch(cast("ASGIApp", _api(hub, access, workshop, past, pushing)), pages)
+    stream = StreamEndpoint(hub, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
     return Gate(
@@ -123,10 +116,10 @@ class _Api(Litestar):
 
 
 def _api(
-    deck: Deck | None,
+    hub: HubApi | None,
     access: Access | None,
-    workshop: Workshop | None = None,
-    past: Past | None = None,
+    workshop: WorktreeService | None = None,
+    past: HistoryService | None = None,
     pushing: Pushing | None = None,
     *,
     openapi: OpenAPIConfig | None = None,
@@ -149,7 +142,7 @@ def _api(
     return _Api(
         route_handlers=[api, *deckwide.OPEN_HANDLERS],
         dependencies={
-            "deck": Provide(lambda: deck, sync_to_thread=False),
+            "hub": Provide(lambda: hub, sync_to_thread=False),
             "access": Provide(lambda: access, sync_to_thread=False),
             "history": Provide(lambda: past, sync_to_thread=False),
             "pushing": Provide(lambda: pushing, sync_to_thread=False),
@@ -177,7 +170,7 @@ def openapi_document() -> bytes:
     return document(_api(None, None, openapi=config, plugins=[names]), names)
 
 
-def _there(workshop: Workshop | None) -> Workshop:
+def _there(workshop: WorktreeService | None) -> WorktreeService:
     if workshop is None:
         raise Refused("not_found", "this server has no projects and no machines")
     return workshop
@@ -204,5 +197,5 @@ def _validation(error: ValidationException) -> str:
     """What is wrong with which parameter, in one line."""
     if not isinstance(error.extra, list):
         return error.detail
-    told = (f"{entry.get('key', '?')}: {entry.get('message', '')}" for entry in error.extra)
-    return "; ".join(told) or error.detail
+    documented = (f"{entry.get('key', '?')}: {entry.get('message', '')}" for entry in error.extra)
+    return "; ".join(documented) or error.detail

@@ -18,17 +18,11 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError, UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import Message, Receive, Send
-from quarterdeck.fronts.http.asking import decode_command, do
 from quarterdeck.fronts.http.events import Events, Frames, batches
-from quarterdeck.fronts.http.live import LiveText
-from quarterdeck.fronts.http.open_connections import REASON, REVOKED
-from quarterdeck.fronts.http.problems import problem, problem_of
-from quarterdeck.fronts.http.reader import Reader
-from quarterdeck.fronts.http.roles import Person
-from quarterdeck.fronts.http.words import (
+from quarterdeck.fronts.http.frames import (
     PROTOCOL,
     Bad,
     Beat,
@@ -44,7 +38,13 @@ from quarterdeck.fronts.http.words import (
     Place,
     Unfollow,
 )
-from quarterdeck.hub.deck import Deck, Deltas
+from quarterdeck.fronts.http.live_text import LiveText
+from quarterdeck.fronts.http.open_connections import REASON, REVOKED
+from quarterdeck.fronts.http.problems import problem, problem_of
+from quarterdeck.fronts.http.reader import Reader
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.fronts.http.routes.handlers import decode_command, do
+from quarterdeck.hub.api import Deltas, HubApi
 
 BAD_FRAME = 4400
 TOO_SLOW = 4408
@@ -56,7 +56,7 @@ _CLOSE_SECONDS = 2.0
 _decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
 
 
-class Pace(Fact):
+class Pace(Value):
     """How long and how much: the limits of a connection."""
 
     beat_seconds: float = 15.0
@@ -75,7 +75,7 @@ class Shared(Protocol):
     """What the connections of an endpoint have in common."""
 
     @property
-    def deck(self) -> Deck:
+    def hub(self) -> HubApi:
         """The hub."""
 
     @property
@@ -99,13 +99,13 @@ class Connection:
 
     def __init__(self, shared: Shared, person: Person, receive: Receive, send: Send) -> None:
         self._shared = shared
-        self._deck = shared.deck
+        self._hub = shared.hub
         self._pace = shared.pace
         self._person = person
         self._receive = receive
         self._send = send
-        self._reader = Reader(self._deck)
-        self._live = LiveText(self._deck.so_far)
+        self._reader = Reader(self._hub)
+        self._live = LiveText(self._hub.so_far)
         self._wants_live = False
         self._turn = asyncio.Lock()
         self._waiting = anyio.CancelScope()
@@ -216,10 +216,10 @@ class Connection:
 
     async def _place(self, session: str, after: int, epoch: str | None) -> Place:
         try:
-            view = await self._deck.session(session)
+            view = await self._hub.session(session)
         except (NotFound, UsageError):
             return Place(status="gap", reason="unknown")
-        if epoch != self._deck.epoch and (after > 0 or epoch is not None):
+        if epoch != self._hub.epoch and (after > 0 or epoch is not None):
             return Place(status="gap", reason="epoch", head=view.head)
         if after > view.head:
             return Place(status="gap", reason="ahead", head=view.head)
@@ -238,7 +238,7 @@ class Connection:
         try:
             # A command that was taken is done, also when its client is gone before it is told.
             with anyio.CancelScope(shield=True):
-                outcome = await do(self._deck, self._person, decode_command(frame.command))
+                outcome = await do(self._hub, self._person, decode_command(frame.command))
             answer = Done(id=frame.id, outcome=outcome)
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
             answer = Failed(id=frame.id, problem=problem_of(error))
@@ -324,7 +324,7 @@ class Connection:
         pace = self._pace
         return Hello(
             protocol=PROTOCOL,
-            epoch=self._deck.epoch,
+            epoch=self._hub.epoch,
             name=self._person.name,
             role=self._person.role,
             beat_seconds=pace.beat_seconds,

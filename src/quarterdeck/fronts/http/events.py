@@ -12,12 +12,12 @@ import msgspec
 
 from quarterdeck.fronts.http.masking import masked_json
 from quarterdeck.journal import stored as journal
-from quarterdeck.journal.base import Passage, Stored
+from quarterdeck.journal.base import RawEvents, Stored
 
 FRAME_BYTES = 256 * 1024
 """A frame is closed when it has this much. A single event may be larger, and is a frame alone."""
 
-Events = Sequence[Stored] | Passage
+Events = Sequence[Stored] | RawEvents
 """Events on their way to a client. In a passage there is nothing to mask."""
 
 
@@ -39,7 +39,7 @@ def page(epoch: str, events: Sequence[Stored], following: int | None) -> bytes:
 
 def batches(events: Events) -> Iterator[Events]:
     """Events in their order, as many to a batch as fit a frame."""
-    if isinstance(events, Passage):
+    if isinstance(events, RawEvents):
         yield events
         return
     batch: list[Stored] = []
@@ -65,7 +65,7 @@ class Frames:
 
     def frame(self, batch: Events) -> str:
         """The frame for these events."""
-        if isinstance(batch, Passage):  # read by one client, for itself
+        if isinstance(batch, RawEvents):  # read by one client, for itself
             return f"{self._head}{batch.text}}}"
         key = _key(batch)
         if key is not None and (made := self._made.get(key)) is not None:

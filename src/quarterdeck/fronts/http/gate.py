@@ -23,9 +23,8 @@ from quarterdeck.fronts.http.asgi import (
     refuse_upgrade,
     respond,
 )
-from quarterdeck.fronts.http.measuring import Requests
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
-from quarterdeck.fronts.http.places import Visit
+from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import (
     MEDIA_TYPE,
     Problem,
@@ -34,6 +33,7 @@ from quarterdeck.fronts.http.problems import (
     problem,
     problem_of,
 )
+from quarterdeck.fronts.http.request_metrics import Requests
 from quarterdeck.fronts.http.roles import Person, Right, Role
 
 POLICY = "; ".join(

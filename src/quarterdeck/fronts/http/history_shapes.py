@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.shapes import Body
 from quarterdeck.journal.retention import Leaving
 
@@ -34,7 +34,7 @@ class NewRetention(Body):
     """Only tell what would go. It must be false for anything to be deleted."""
 
 
-class RetentionReport(Fact, omit_defaults=False):
+class RetentionReport(Value, omit_defaults=False):
     """What went, or (`dry_run`) would go."""
 
     dry_run: bool

@@ -54,7 +54,7 @@ COMMAND_ERRORS = (
 )
 
 
-class Told(msgspec.Struct, frozen=True):
+class Documented(msgspec.Struct, frozen=True):
     """What a handler says of itself beyond its signature."""
 
     errors: tuple[str, ...]
@@ -68,7 +68,7 @@ class Told(msgspec.Struct, frozen=True):
     """Nobody needs to be known to use it."""
 
 
-def told(
+def documented(
     errors: tuple[str, ...],
     *,
     takes: type[msgspec.Struct] | None = None,
@@ -77,10 +77,10 @@ def told(
     also_gives: str | None = None,
     gives_text: tuple[str, ...] = (),
     open: bool = False,  # noqa: A002  (the word that the document has)
-) -> dict[str, Told]:
+) -> dict[str, Documented]:
     """The `opt` of a handler."""
     return {
-        "told": Told(
+        "told": Documented(
             errors=errors,
             takes=takes,
             body_optional=body_optional,
@@ -130,16 +130,16 @@ def document(app: Litestar, names: StructNames) -> bytes:
     return msgspec.json.encode(made)
 
 
-def _handlers(app: Litestar) -> Iterator[tuple[str, str, Told]]:
+def _handlers(app: Litestar) -> Iterator[tuple[str, str, Documented]]:
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
                 said = handler.opt.get("told")
-                if isinstance(said, Told):
+                if isinstance(said, Documented):
                     yield route.path_format, method.lower(), said
 
 
-def _complete(operation: Json, said: Told) -> None:
+def _complete(operation: Json, said: Documented) -> None:
     """Put into an operation what only we know of it."""
     operation["security"] = [] if said.open else [{"bearer": []}, {"cookie": []}]
     if said.takes is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respond
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
 
@@ -45,7 +45,7 @@ def built_deck() -> Path | None:
     return _BUILT if (_BUILT / "index.html").is_file() else None
 
 
-class Page(Fact):
+class Page(Value):
     """A file to serve."""
 
     body: bytes
@@ -81,7 +81,7 @@ class Pages:
         self._make_openapi = make_openapi
         self._openapi_lock = anyio.Lock()
         self._pages["/"] = _read(_OWN / "home.html")
-        self._deck: Page | None = None
+        self._hub: Page | None = None
         if static is not None:
             self._take(static)
 
@@ -113,8 +113,8 @@ class Pages:
 
     def _find(self, path: str) -> Page | None:
         found = self._pages.get(path)
-        if found is None and self._deck is not None and "." not in path.rpartition("/")[2]:
-            return self._deck  # the deck's own paths, which it knows itself
+        if found is None and self._hub is not None and "." not in path.rpartition("/")[2]:
+            return self._hub  # the deck's own paths, which it knows itself
         return found
 
     def _take(self, static: Path) -> None:
@@ -124,9 +124,9 @@ class Pages:
                 # A build names its assets by their contents.
                 cache = _FOREVER if path.startswith("/assets/") else _CHECK
                 self._pages[path] = _read(file, cache)
-        self._deck = self._pages.get("/index.html")
-        if self._deck is not None:
-            self._pages["/"] = self._deck
+        self._hub = self._pages.get("/index.html")
+        if self._hub is not None:
+            self._pages["/"] = self._hub
 
 
 def _read(file: Path, cache: bytes = _CHECK) -> Page:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.shapes import Body, Id
 from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.suggest import Suggestion
@@ -64,13 +64,13 @@ class NewPolicyGrant(Body):
     project: Word | None = None
 
 
-class SuggestionList(Fact, omit_defaults=False):
+class SuggestionList(Value, omit_defaults=False):
     """Rules that people's answers support, the best supported first."""
 
     suggestions: tuple[Suggestion, ...]
 
 
-class PolicyGrants(Fact, omit_defaults=False):
+class PolicyGrants(Value, omit_defaults=False):
     """What people have granted, oldest first."""
 
     grants: tuple[Grant, ...]

@@ -28,7 +28,7 @@ from quarterdeck.domain.errors import (
     WorkLimit,
 )
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Headers
 
 MEDIA_TYPE = "application/problem+json"
@@ -65,7 +65,7 @@ CODES: dict[str, tuple[int, str]] = {
 """Every code with its status and title. A conflict may have a code of its own, with status 409."""
 
 
-class Problem(Fact):
+class Problem(Value):
     """What went wrong, as RFC 9457 has it, with a code for programs."""
 
     type: str

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Collection, Mapping
 
 from quarterdeck.fronts.http.events import Events
-from quarterdeck.hub.deck import Deck
-from quarterdeck.journal.base import Follower, Passage, Stored
+from quarterdeck.hub.api import HubApi
+from quarterdeck.journal.base import Follower, RawEvents, Stored
 
 
 class Reader:
@@ -21,8 +21,8 @@ class Reader:
     since it may wait for something that nobody wants any more.
     """
 
-    def __init__(self, deck: Deck) -> None:
-        self._deck = deck
+    def __init__(self, hub: HubApi) -> None:
+        self._hub = hub
         self._cursors: dict[str, int] = {}
         self._everything = False
         self._follower: Follower | None = None
@@ -55,13 +55,13 @@ class Reader:
             if not self._everything:
                 # First the bell, then the history: what happens in between comes twice, and is
                 # told apart by its number.
-                self._follower = self._deck.follow()
+                self._follower = self._hub.follow()
                 self._behind = set(together)
             else:
                 self._behind |= cursors.keys()
             self._everything = True
         else:
-            self._follower = self._deck.follow(together) if together else None
+            self._follower = self._hub.follow(together) if together else None
         self._cursors = together
         self._read_history()
 
@@ -73,7 +73,7 @@ class Reader:
         if everything:
             self._everything, self._follower, self._behind = False, None, set()
         elif not self._everything:
-            self._follower = self._deck.follow(kept) if kept else None
+            self._follower = self._hub.follow(kept) if kept else None
         self._read_history()
 
     async def next(self) -> Events:
@@ -88,7 +88,7 @@ class Reader:
                 continue  # another took its place, and begins where we are
             if not batch:
                 return []
-            if isinstance(batch, Passage):
+            if isinstance(batch, RawEvents):
                 self._cursors[batch.session] = batch.last
                 return batch
             if follower is not self._history:
@@ -102,7 +102,7 @@ class Reader:
     def _read_history(self) -> None:
         """Read it from where we are."""
         cursors = {session: self._cursors[session] for session in self._behind}
-        self._history = self._deck.follow(cursors) if cursors else None
+        self._history = self._hub.follow(cursors) if cursors else None
 
     def _source(self) -> Follower | None:
         """Who has the next events. None: nothing is followed."""

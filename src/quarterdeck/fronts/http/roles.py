@@ -27,7 +27,7 @@ from quarterdeck.domain.commands import (
     StopSession,
 )
 from quarterdeck.domain.errors import Forbidden
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
 class Role(StrEnum):
@@ -67,7 +67,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
 }
 
 
-class Person(Fact):
+class Person(Value):
     """Whoever asks, as the server knows them. `name` is the `by` of their commands."""
 
     name: str

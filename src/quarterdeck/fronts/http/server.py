@@ -14,14 +14,14 @@ from pathlib import Path
 import uvicorn
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import ASGIApp
-from quarterdeck.links.websocket.embedded import bind, serving, settings
+from quarterdeck.runtime.web_server import bind, serving, settings
 
 PONG_SECONDS = 40.0  # a browser's tab that sleeps is late, and not gone
 
 
-class Listen(Fact):
+class Listen(Value):
     """Where to listen. With a certificate the server speaks TLS only."""
 
     host: str = "127.0.0.1"

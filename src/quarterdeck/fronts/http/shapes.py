@@ -13,11 +13,11 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from quarterdeck.domain.commands import Answer
 from quarterdeck.domain.events import AnyEvent, BudgetReached
 from quarterdeck.domain.sessions import Budget, SessionSpec, SessionState
-from quarterdeck.domain.structs import ABSENT, Fact
+from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.fronts.http.roles import Right, Role
-from quarterdeck.hub.deck import MachineView
-from quarterdeck.hub.modes import chosen_mode
+from quarterdeck.hub.api import MachineView
+from quarterdeck.hub.permissions.modes import chosen_mode
 from quarterdeck.journal.views import AskView, PromptView, SessionView
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
@@ -25,7 +25,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 Name = Annotated[str, Meta(min_length=1, max_length=500)]
 
 
-class Body(Fact, forbid_unknown_fields=True):
+class Body(Value, forbid_unknown_fields=True):
     """The base of all bodies."""
 
 
@@ -92,7 +92,7 @@ class LoginCode(Body):
     code: Annotated[str, Meta(max_length=200)]
 
 
-class AlarmShape(Fact, omit_defaults=False):
+class AlarmShape(Value, omit_defaults=False):
     """Something is wrong with a run; `action` is what was done about it."""
 
     alarm: str
@@ -101,7 +101,7 @@ class AlarmShape(Fact, omit_defaults=False):
     at: int
 
 
-class SessionShape(Fact, omit_defaults=False):
+class SessionShape(Value, omit_defaults=False):
     """A session."""
 
     session: str
@@ -141,20 +141,20 @@ class SessionShape(Fact, omit_defaults=False):
     asks: int
 
 
-class SessionPage(Fact, omit_defaults=False):
+class SessionPage(Value, omit_defaults=False):
     """Sessions, newest first. `next` is the `after` of the following page."""
 
     sessions: tuple[SessionShape, ...]
     next: str | None
 
 
-class PromptList(Fact, omit_defaults=False):
+class PromptList(Value, omit_defaults=False):
     """The prompts that wait for their turn, in their order."""
 
     prompts: tuple[PromptView, ...]
 
 
-class EventShape(Fact):
+class EventShape(Value):
     """An event in its place: `seq` counts within its session, `position` over all."""
 
     session: str
@@ -165,7 +165,7 @@ class EventShape(Fact):
     event: AnyEvent
 
 
-class EventPage(Fact):
+class EventPage(Value):
     """A page of history. `next` is the `after` of the following page, null at the end."""
 
     epoch: str
@@ -173,19 +173,19 @@ class EventPage(Fact):
     next: int | None
 
 
-class AskList(Fact, omit_defaults=False):
+class AskList(Value, omit_defaults=False):
     """The open questions, oldest first."""
 
     asks: tuple[AskView, ...]
 
 
-class MachineList(Fact, omit_defaults=False):
+class MachineList(Value, omit_defaults=False):
     """The machines that run agents, or did."""
 
     machines: tuple[MachineView, ...]
 
 
-class Me(Fact, omit_defaults=False):
+class Me(Value, omit_defaults=False):
     """Whoever asks."""
 
     name: str
@@ -201,7 +201,7 @@ class LoggedIn(Me):
     """For the header `X-Quarterdeck-Page-Key`: the cookie alone opens nothing."""
 
 
-class Health(Fact, omit_defaults=False):
+class Health(Value, omit_defaults=False):
     """The server answers."""
 
     ok: bool

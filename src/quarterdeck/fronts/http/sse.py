@@ -12,10 +12,10 @@ import anyio
 from litestar.response import Stream
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.http.asking import Asking
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.events import envelope
-from quarterdeck.hub.deck import Deck
+from quarterdeck.fronts.http.routes.handlers import Asking
+from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.base import Stored
 
 BEAT_SECONDS = 15.0
@@ -24,7 +24,7 @@ BEAT_SECONDS = 15.0
 MEDIA_TYPE = "text/event-stream"
 
 
-class Start(Fact):
+class Start(Value):
     """Where a stream begins; with a gap, where it would have to begin again."""
 
     after: int
@@ -49,20 +49,20 @@ def last_event_id(request: Asking, epoch: str, head: int, after: int) -> Start:
     return Start(after=0, gap="ahead") if after > head else Start(after=after)
 
 
-def event_stream(deck: Deck, session: str, start: Start) -> Stream:
+def event_stream(hub: HubApi, session: str, start: Start) -> Stream:
     """The answer: all events after the start, then each as it happens."""
     # A proxy that buffers would hold events back.
     headers = {"X-Accel-Buffering": "no", "Cache-Control": "no-store"}
-    return Stream(_lines(deck, session, start), media_type=MEDIA_TYPE, headers=headers)
+    return Stream(_lines(hub, session, start), media_type=MEDIA_TYPE, headers=headers)
 
 
-async def _lines(deck: Deck, session: str, start: Start) -> AsyncIterator[bytes]:
+async def _lines(hub: HubApi, session: str, start: Start) -> AsyncIterator[bytes]:
     yield b"retry: 2000\n\n"
     if start.gap is not None:
         yield b'event: gap\ndata: {"reason":"%b"}\n\n' % start.gap.encode()
         return
-    epoch = deck.epoch.encode()
-    follower = deck.follow({session: start.after})
+    epoch = hub.epoch.encode()
+    follower = hub.follow({session: start.after})
     while True:
         batch: list[Stored] | None = None
         with anyio.move_on_after(BEAT_SECONDS) as beat:

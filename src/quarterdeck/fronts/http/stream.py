@@ -12,7 +12,7 @@ from quarterdeck.fronts.http.connection import Connection, Pace
 from quarterdeck.fronts.http.events import Frames
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
 from quarterdeck.fronts.http.roles import Person, Right
-from quarterdeck.hub.deck import Deck, Deltas
+from quarterdeck.hub.api import Deltas, HubApi
 
 _SPEAKING_KEPT = 1000  # then those that have fallen silent are looked for, and forgotten
 
@@ -20,15 +20,15 @@ _SPEAKING_KEPT = 1000  # then those that have fallen silent are looked for, and 
 class StreamEndpoint:
     """The ASGI app at `/api/stream`."""
 
-    def __init__(self, deck: Deck, access: Access, pace: Pace | None = None) -> None:
-        self._deck = deck
+    def __init__(self, hub: HubApi, access: Access, pace: Pace | None = None) -> None:
+        self._hub = hub
         self._access = access
         self._pace = pace or Pace()
-        self._frames = Frames(deck.epoch)
+        self._frames = Frames(hub.epoch)
         self._connections: set[Connection] = set()
         self._speaking: set[str] = set()
         # For as long as the app lives: a client that joins later needs to know who is speaking.
-        deck.live(self._hear)
+        hub.live(self._hear)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One client, until it leaves or is sent away."""
@@ -51,9 +51,9 @@ class StreamEndpoint:
             self._connections.discard(connection)
 
     @property
-    def deck(self) -> Deck:
+    def hub(self) -> HubApi:
         """The hub."""
-        return self._deck
+        return self._hub
 
     @property
     def access(self) -> Access:
@@ -80,7 +80,7 @@ class StreamEndpoint:
 
     def _hear(self, delta: Deltas) -> None:
         if len(self._speaking) > _SPEAKING_KEPT:
-            self._speaking = {session for session in self._speaking if self._deck.so_far(session)}
+            self._speaking = {session for session in self._speaking if self._hub.so_far(session)}
         self._speaking.add(delta.session)
         for connection in self._connections:
             connection.hear(delta)

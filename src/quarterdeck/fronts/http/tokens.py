@@ -23,9 +23,9 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.domain.errors import NotFound, UsageError
-from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.http.home import make_private
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.roles import Person, Role
+from quarterdeck.runtime.data_dir import make_private
 from quarterdeck.runtime.files import replace_file
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class Kind(StrEnum):
     """Exchanged once, for a browser's grant."""
 
 
-class Grant(Fact):
+class Grant(Value):
     """Somebody's way in. `digest` is the keyed hash of its secret."""
 
     id: str
@@ -63,7 +63,7 @@ class Grant(Fact):
     """For a browser: the keyed hash of its page key, without which the cookie opens nothing."""
 
 
-class Login(Fact):
+class Login(Value):
     """What a code was exchanged for. `page_key` is for the page, which keeps it by its origin."""
 
     cookie: str
@@ -72,7 +72,7 @@ class Login(Fact):
     person: Person
 
 
-class _Contents(Fact):
+class _Contents(Value):
     key: str
     """Makes the hashes of one file useless for another."""
     install: str

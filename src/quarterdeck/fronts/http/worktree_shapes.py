@@ -9,9 +9,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from quarterdeck.domain.errands import TreeAction
+from quarterdeck.domain.machine_requests import TreeAction
 from quarterdeck.domain.projects import Project
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.shapes import Body
 
 Branch = Annotated[str, Meta(min_length=1, max_length=250)]
@@ -27,14 +27,14 @@ class WorktreeAction(Body):
     """Merge: commit with this message first what is not committed."""
 
 
-class ProjectShape(Fact, omit_defaults=False):
+class ProjectShape(Value, omit_defaults=False):
     """A project. The values of its environment are masked."""
 
     name: str
     defaults: Project
 
 
-class ProjectList(Fact, omit_defaults=False):
+class ProjectList(Value, omit_defaults=False):
     """The projects, by name."""
 
     projects: tuple[ProjectShape, ...]

@@ -31,9 +31,9 @@ from quarterdeck.domain.errors import NotFound, QuarterdeckError
 from quarterdeck.domain.sessions import SessionState
 from quarterdeck.fronts.metrics.sources import Sources
 from quarterdeck.fronts.metrics.tally import Tally, status_of
-from quarterdeck.hub.deck import Deck, MachineView
+from quarterdeck.hub.api import HubApi, MachineView
 from quarterdeck.journal.views import SessionView
-from quarterdeck.links.beside import tasks_beside
+from quarterdeck.runtime.tasks import tasks_beside
 
 FRESH_SECONDS = 1.0
 """Pages that are asked for more often than this tell the same of the sessions."""
@@ -57,12 +57,12 @@ class Metrics:
 
     def __init__(
         self,
-        deck: Deck,
+        hub: HubApi,
         sources: Sources | None = None,
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._deck = deck
+        self._hub = hub
         self._sources = sources or Sources()
         self._clock = clock
         self._tally = Tally()
@@ -78,7 +78,7 @@ class Metrics:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Count while the block runs."""
-        after = self._deck.position
+        after = self._hub.position
         async with tasks_beside() as tasks:
             tasks.start_soon(self._follow, after)
             yield
@@ -102,7 +102,7 @@ class Metrics:
     async def _follow(self, after: int) -> None:
         while True:
             try:
-                async for batch in self._deck.follow(after=after):
+                async for batch in self._hub.follow(after=after):
                     for stored in batch:
                         self._tally.add(stored)
                     after = batch[-1].position
@@ -111,7 +111,7 @@ class Metrics:
                 await anyio.sleep(PAUSE_SECONDS)
 
     async def _refresh(self) -> None:
-        self._machines = await self._deck.machines()
+        self._machines = await self._hub.machines()
         changed, self._tally.changed = self._tally.changed, set()
         try:
             if self._sessions is None or len(changed) > ONE_BY_ONE:
@@ -127,14 +127,14 @@ class Metrics:
         found: dict[str, _Seen] = {}
         for archived in (False, True):
             after: str | None = None
-            while views := await self._deck.sessions(after=after, limit=PAGE, archived=archived):
+            while views := await self._hub.sessions(after=after, limit=PAGE, archived=archived):
                 after = views[-1].session
                 found |= {view.session: _seen(view) for view in views}
         return found
 
     async def _read(self, sessions: dict[str, _Seen], session: str) -> None:
         try:
-            sessions[session] = _seen(await self._deck.session(session))
+            sessions[session] = _seen(await self._hub.session(session))
         except NotFound:
             sessions.pop(session, None)
 
@@ -275,7 +275,7 @@ class Metrics:
         yield _plain(
             "quarterdeck_journal_position",
             "The position of the journal's last event.",
-            self._deck.position,
+            self._hub.position,
         )
         size = self._sources.journal_bytes()
         if size is not None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
-class Deliveries(Fact):
+class Deliveries(Value):
     """What became of a webhook's deliveries since the hub started."""
 
     delivered: int
@@ -20,7 +20,7 @@ class Deliveries(Fact):
     waiting: int
 
 
-class Commits(Fact):
+class Commits(Value):
     """How long the journal's commits took since the hub started.
 
     `buckets` has an upper bound in seconds and the number of commits up to it; `seconds` is all of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from quarterdeck.domain import events as fact
+from quarterdeck.domain import events as ev
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import only_counts
 
@@ -34,7 +34,7 @@ class Tally:
         self.decisions: Counter[str] = Counter()
         self.cost: dict[str, float] = {}
         self.tokens: Counter[tuple[str, str]] = Counter()
-        self.limits: dict[str, fact.RateLimited] = {}
+        self.limits: dict[str, ev.RateLimited] = {}
         self.changed: set[str] = set()
         """The sessions whose view may be another one now. Whoever looks empties it."""
 
@@ -45,26 +45,26 @@ class Tally:
         if not only_counts(event):
             self.changed.add(stored.session)
         match event:
-            case fact.Said() | fact.SaidBroken():
+            case ev.Said() | ev.SaidBroken():
                 self.lines["in"] += 1
-            case fact.Sent():
+            case ev.Sent():
                 self.lines["out"] += 1
-            case fact.RunStarting():
+            case ev.RunStarting():
                 self.runs_started += 1
-            case fact.RunEnded(clean=clean):
+            case ev.RunEnded(clean=clean):
                 self.runs_ended["clean" if clean else "died"] += 1
-            case fact.TurnEnded():
+            case ev.TurnEnded():
                 self._turn(event)
-            case fact.Decided(verdict=verdict):
+            case ev.Decided(verdict=verdict):
                 self.decisions[verdict if verdict in _VERDICTS else OTHER] += 1
-            case fact.RateLimited(limit=limit):
+            case ev.RateLimited(limit=limit):
                 self.limits[_name(limit or "unknown", self.limits)] = event
             case _:
                 pass
 
-    def _turn(self, ended: fact.TurnEnded) -> None:
+    def _turn(self, ended: ev.TurnEnded) -> None:
         self.turns["failed" if ended.failed else "ok"] += 1
-        models = ended.models or (fact.ModelTokens(model="unknown", cost_usd=ended.cost_usd),)
+        models = ended.models or (ev.ModelTokens(model="unknown", cost_usd=ended.cost_usd),)
         for used in models:
             model = _name(used.model or "unknown", self.cost)
             # A counter never falls, whatever a CLI says.
@@ -73,7 +73,7 @@ class Tally:
                 self.tokens[model, kind] += max(0, getattr(used, kind))
 
 
-def status_of(limited: fact.RateLimited) -> str:
+def status_of(limited: ev.RateLimited) -> str:
     """The state of a limit, as one of the words that we know."""
     return limited.status if limited.status in _STATUSES else OTHER
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
-class Ids(Fact):
+class Ids(Value):
     """A span's place: the trace that it is in, and itself."""
 
     trace: int

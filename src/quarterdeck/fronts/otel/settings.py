@@ -6,12 +6,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 LARGEST_FILE = 64 * 1024
 
 
-class Telemetry(Fact, forbid_unknown_fields=True):
+class Telemetry(Value, forbid_unknown_fields=True):
     """Where to send traces, by OTLP over HTTP."""
 
     endpoint: str

@@ -18,16 +18,16 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from quarterdeck.domain import events as fact
 from quarterdeck.domain.errors import JournalError, NotFound, UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.events import RunEnded, RunStarting, SessionDeleted, TurnEnded
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.otel.context import run_ids
 from quarterdeck.fronts.otel.settings import Telemetry
 from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
-from quarterdeck.hub.deck import Deck
+from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
-from quarterdeck.links.beside import tasks_beside
 from quarterdeck.runtime.files import replace_file
+from quarterdeck.runtime.tasks import tasks_beside
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -42,7 +42,7 @@ PAUSE_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 
 
-class _Place(Fact):
+class _Place(Value):
     """How far we are in a journal."""
 
     epoch: str
@@ -57,19 +57,19 @@ class Tracing:
 
     def __init__(
         self,
-        deck: Deck,
+        hub: HubApi,
         folder: Path,
         telemetry: Telemetry,
         *,
         exporter: SpanExporter | None = None,
     ) -> None:
         """`exporter` takes the place of OTLP, for tests."""
-        self._deck = deck
+        self._hub = hub
         self._file = folder / FILE
         self._telemetry = telemetry
         self._exporter = exporter
         self._turns: dict[str, Turn] = {}
-        self._place = _Place(epoch=deck.epoch, after=0, exported=0)
+        self._place = _Place(epoch=hub.epoch, after=0, exported=0)
         self._saved = 0.0
 
     @asynccontextmanager
@@ -98,7 +98,7 @@ class Tracing:
     async def _keep(self, emitter: Emitter) -> None:
         while True:
             try:
-                async for batch in self._deck.follow(after=self._place.after):
+                async for batch in self._hub.follow(after=self._place.after):
                     for stored in batch:
                         emitter.emit(await self._spans(stored))
                     self._advance(batch[-1].position)
@@ -113,12 +113,12 @@ class Tracing:
     async def _spans(self, stored: Stored) -> list[Span]:
         event = stored.event
         turn = self._turns.get(stored.session)
-        if isinstance(event, fact.SessionDeleted):
+        if isinstance(event, SessionDeleted):
             self._turns.pop(stored.session, None)
             return []
         if turn is None and begins_turn(event):
             turn = self._turns[stored.session] = Turn(self._place.epoch, stored)
-        if not isinstance(event, fact.TurnEnded | fact.RunEnded):
+        if not isinstance(event, TurnEnded | RunEnded):
             if turn is not None:
                 turn.add(stored)
             return []
@@ -133,20 +133,20 @@ class Tracing:
             self._place = msgspec.structs.replace(self._place, exported=stored.position)
 
     async def _over(self, stored: Stored, turn: Turn | None) -> list[Span]:
-        view = await self._deck.session(stored.session)
+        view = await self._hub.session(stored.session)
         spans: list[Span] = []
         if turn is not None:
             linked = run_ids(turn.run) if turn.run is not None else None
             spans += turn.end(stored, view, linked)
-        if isinstance(stored.event, fact.RunEnded):
+        if isinstance(stored.event, RunEnded):
             began = await self._run_began(stored, stored.event.run, view.run_began)
             spans.append(run_span(began, stored, stored.event, view, run_ids(stored.event.run)))
         return spans
 
     async def _run_began(self, ended: Stored, run: str, seq: int) -> int:
         """When a run began; where that is not known any more, when it ended."""
-        for first in await self._deck.events(ended.session, after=max(0, seq - 1), limit=1):
-            if isinstance(first.event, fact.RunStarting) and first.event.run == run:
+        for first in await self._hub.events(ended.session, after=max(0, seq - 1), limit=1):
+            if isinstance(first.event, RunStarting) and first.event.run == run:
                 return first.at
         return ended.at
 
@@ -159,13 +159,13 @@ class Tracing:
             self._save()
 
     def _load(self) -> _Place:
-        here = self._deck.position
+        here = self._hub.position
         try:
             place = msgspec.json.decode(self._file.read_bytes(), type=_Place)
         except (OSError, msgspec.MsgspecError):
             place = None
-        if place is None or place.epoch != self._deck.epoch or place.after > here:
-            return _Place(epoch=self._deck.epoch, after=here, exported=here)
+        if place is None or place.epoch != self._hub.epoch or place.after > here:
+            return _Place(epoch=self._hub.epoch, after=here, exported=here)
         return place
 
     def _save(self) -> None:

@@ -12,8 +12,16 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from quarterdeck.domain import events as fact
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.events import (
+    AskAnswered,
+    AskOpened,
+    Event,
+    PromptSent,
+    RunEnded,
+    Said,
+    TurnEnded,
+)
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.otel.context import Ids, turn_ids
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
@@ -29,10 +37,10 @@ LONGEST = 200
 """Characters of a name or an id: they come from the CLI, and from whoever wrote a tool."""
 LARGEST = 2**53
 
-Value = str | int | float | bool | tuple[str, ...]
+Attribute = str | int | float | bool | tuple[str, ...]
 
 
-class Span(Fact):
+class Span(Value):
     """A span that is over. Times are in ms since 1970."""
 
     ids: Ids
@@ -40,7 +48,7 @@ class Span(Fact):
     name: str
     start: int
     end: int
-    attributes: Mapping[str, Value]
+    attributes: Mapping[str, Attribute]
     error: str | None = None
     remote: bool = False
     """It is a call of something elsewhere: of the model."""
@@ -57,7 +65,7 @@ class _Open(Struct):
     start: int
     end: int
     remote: bool = False
-    attributes: dict[str, Value] = field(default_factory=dict)
+    attributes: dict[str, Attribute] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -88,14 +96,14 @@ class Turn:
     def add(self, stored: Stored) -> None:
         """One more event of the turn."""
         match stored.event:
-            case fact.PromptSent(run=run):
+            case PromptSent(run=run):
                 self._run = run
-            case fact.Said(run=run, line=line):
+            case Said(run=run, line=line):
                 self._run = run
                 self._said(bytes(line), stored.at)
-            case fact.AskOpened(ask=ask, tool_use_id=str(call)):
+            case AskOpened(ask=ask, tool_use_id=str(call)):
                 self._asks[ask] = (call, stored.at)
-            case fact.AskAnswered(ask=ask, allowed=allowed):
+            case AskAnswered(ask=ask, allowed=allowed):
                 call, opened = self._asks.pop(ask, ("", 0))
                 if (tool := self._tools.get(call)) is not None:
                     tool.attributes["quarterdeck.ask.wait_ms"] = stored.at - opened
@@ -114,7 +122,7 @@ class Turn:
         attributes = self._about(view)
         error: str | None = None
         match stored.event:
-            case fact.TurnEnded() as ended:
+            case TurnEnded() as ended:
                 attributes["quarterdeck.turn.outcome"] = ended.outcome
                 attributes["quarterdeck.turn.cost_usd"] = ended.cost_usd
                 if ended.failed:
@@ -234,7 +242,7 @@ class Turn:
     # --- spans -----------------------------------------------------------------------------------
 
     def _open(
-        self, name: str, parent: int, start: int, attributes: dict[str, Value]
+        self, name: str, parent: int, start: int, attributes: dict[str, Attribute]
     ) -> _Open | None:
         if self._number >= MOST_SPANS:
             self._left_out += 1
@@ -258,8 +266,8 @@ class Turn:
             remote=done.remote,
         )
 
-    def _about(self, view: SessionView) -> dict[str, Value]:
-        about: dict[str, Value] = {
+    def _about(self, view: SessionView) -> dict[str, Attribute]:
+        about: dict[str, Attribute] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": PROVIDER,
             "gen_ai.agent.name": AGENT,
@@ -275,9 +283,9 @@ class Turn:
         return about | {name: value for name, value in more.items() if value}
 
 
-def run_span(began: int, ended: Stored, event: fact.RunEnded, view: SessionView, ids: Ids) -> Span:
+def run_span(began: int, ended: Stored, event: RunEnded, view: SessionView, ids: Ids) -> Span:
     """The span of a whole run, below which a CLI's own spans hang."""
-    attributes: dict[str, Value] = {
+    attributes: dict[str, Attribute] = {
         "quarterdeck.session.id": view.session,
         "quarterdeck.run.id": event.run,
     }
@@ -294,19 +302,19 @@ def run_span(began: int, ended: Stored, event: fact.RunEnded, view: SessionView,
     )
 
 
-def begins_turn(event: fact.Event) -> bool:
+def begins_turn(event: Event) -> bool:
     """Whether a turn that is not there yet begins with this event."""
-    if isinstance(event, fact.PromptSent):
+    if isinstance(event, PromptSent):
         return True
-    return isinstance(event, fact.Said) and (b'"assistant"' in bytes(event.line)[:200])
+    return isinstance(event, Said) and (b'"assistant"' in bytes(event.line)[:200])
 
 
-def _usage(usage: Usage | None) -> dict[str, Value]:
+def _usage(usage: Usage | None) -> dict[str, Attribute]:
     if usage is None:
         return {}
     cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
     # The convention counts what came from a cache as input too.
-    found: dict[str, Value] = {
+    found: dict[str, Attribute] = {
         "gen_ai.usage.input_tokens": _count((usage.input_tokens or 0) + cached + written),
         "gen_ai.usage.output_tokens": _count(usage.output_tokens or 0),
     }
@@ -322,11 +330,11 @@ def _count(number: float) -> int:
     return 0 if math.isnan(number) else int(min(max(number, 0), LARGEST))
 
 
-def _cut(value: Value) -> Value:
+def _cut(value: Attribute) -> Attribute:
     return value[:LONGEST] if isinstance(value, str) else value
 
 
-def _totals(ended: fact.TurnEnded) -> dict[str, Value]:
+def _totals(ended: TurnEnded) -> dict[str, Attribute]:
     if not ended.models:
         return {}
     read = sum(used.input + used.cache_read + used.cache_write for used in ended.models)

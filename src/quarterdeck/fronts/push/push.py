@@ -22,12 +22,12 @@ from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.events import AskOpened
-from quarterdeck.domain.structs import Fact
-from quarterdeck.fronts.push.keeping import Kept, Subscription
-from quarterdeck.fronts.push.sending import attempt, open_client
-from quarterdeck.hub.deck import Deck
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.push.sender import attempt, open_client
+from quarterdeck.fronts.push.subscriptions import Kept, Subscription
+from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
-from quarterdeck.links.beside import tasks_beside
+from quarterdeck.runtime.tasks import tasks_beside
 
 if TYPE_CHECKING:
     import httpx2
@@ -44,7 +44,7 @@ PAUSE_SECONDS = 5.0
 """After a failure of the journal's."""
 
 
-class Pace(Fact):
+class Pace(Value):
     """The times of a delivery, in seconds."""
 
     timeout: float = 10.0
@@ -53,7 +53,7 @@ class Pace(Fact):
     """Before each further try; after the last a message is given up."""
 
 
-class Note(Fact):
+class Note(Value):
     """What the browser's worker gets. It is shown as a notification."""
 
     title: str
@@ -69,7 +69,7 @@ class Push:
 
     def __init__(
         self,
-        deck: Deck,
+        hub: HubApi,
         folder: Path,
         *,
         grants: Callable[[], Collection[str]],
@@ -82,7 +82,7 @@ class Push:
         `contact` tells push services whom to turn to: a `mailto:` or `https:` address. `loopback`
         lets a push service be on this machine: for tests.
         """
-        self._deck = deck
+        self._hub = hub
         self._kept = Kept(folder, loopback=loopback)
         self._grants = grants
         self._contact = contact
@@ -121,7 +121,7 @@ class Push:
 
     def _begin(self) -> None:
         if not self._wanted.is_set():
-            self._after = self._deck.position
+            self._after = self._hub.position
             self._wanted.set()
 
     async def _keep(self) -> None:
@@ -129,7 +129,7 @@ class Push:
         async with open_client() as client, anyio.create_task_group() as tasks:
             while True:
                 try:
-                    async for batch in self._deck.follow(after=self._after):
+                    async for batch in self._hub.follow(after=self._after):
                         for stored in batch:
                             if isinstance(stored.event, AskOpened):
                                 await self._tell(stored, stored.event, client, tasks)
@@ -149,7 +149,7 @@ class Push:
         if not told:
             return
         try:
-            view = await self._deck.session(stored.session)
+            view = await self._hub.session(stored.session)
         except NotFound:
             return  # it was deleted since
         message = msgspec.json.encode(_note(stored.session, view.name, opened))

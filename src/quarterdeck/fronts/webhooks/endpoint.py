@@ -24,9 +24,9 @@ from msgspec import Struct
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.fronts.webhooks.outbox import Outbox, Waiting
 from quarterdeck.fronts.webhooks.payloads import Link, event_of, payload_of
-from quarterdeck.fronts.webhooks.sending import Attempt, attempt
+from quarterdeck.fronts.webhooks.sender import Attempt, attempt
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
-from quarterdeck.hub.deck import Deck
+from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Endpoint:
     def __init__(
         self,
         hook: Webhook,
-        deck: Deck,
+        hub: HubApi,
         outbox: Outbox,
         client: httpx2.AsyncClient,
         *,
@@ -74,7 +74,7 @@ class Endpoint:
         most_waiting: int = MOST_WAITING,
     ) -> None:
         self._hook = hook
-        self._deck = deck
+        self._hub = hub
         self._outbox = outbox
         self._client = client
         self._link = link
@@ -113,10 +113,10 @@ class Endpoint:
     # --- reading ---------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        name, epoch = self._hook.name, self._deck.epoch
-        saved = await _blocking(lambda: self._outbox.begin(name, epoch, self._deck.position))
+        name, epoch = self._hook.name, self._hub.epoch
+        saved = await _blocking(lambda: self._outbox.begin(name, epoch, self._hub.position))
         await self._count()
-        async for batch in self._deck.follow(after=saved):
+        async for batch in self._hub.follow(after=saved):
             for stored in batch:
                 waiting = await self._wanted(stored)
                 if waiting is not None:
@@ -133,13 +133,13 @@ class Endpoint:
         if kind is None or (hook.events and kind not in hook.events):
             return None
         try:
-            view = await self._deck.session(stored.session)
+            view = await self._hub.session(stored.session)
         except NotFound:
             return None  # it was deleted since, with all that was said in it
         if hook.projects and view.spec.project not in hook.projects:
             return None
         return Waiting(
-            id=f"{self._deck.epoch}-{stored.position}",
+            id=f"{self._hub.epoch}-{stored.position}",
             body=msgspec.json.encode(payload_of(stored, view, self._link)),
             at=stored.at / 1000,
             tries=0,
@@ -151,7 +151,7 @@ class Endpoint:
             self._room = anyio.Event()
             await self._room.wait()
         hook = self._hook
-        await _blocking(lambda: self._outbox.put(hook.name, self._deck.epoch, position, waiting))
+        await _blocking(lambda: self._outbox.put(hook.name, self._hub.epoch, position, waiting))
         await self._count()
         self._news.set()
 

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Collection
 from pathlib import Path
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ CREATE INDEX IF NOT EXISTS waiting_due ON waiting (name, due);
 """
 
 
-class Waiting(Fact):
+class Waiting(Value):
     """A payload that has not been delivered yet."""
 
     id: str

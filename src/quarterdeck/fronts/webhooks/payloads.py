@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 
 from msgspec import Raw
 
-from quarterdeck.domain import events as fact
+from quarterdeck.domain import events
 from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.webhooks.settings import WebhookEvent
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
@@ -27,7 +27,7 @@ Link = Callable[[str], str]
 """From a session's id to an address where a person sees it."""
 
 
-class SessionPart(Fact):
+class SessionPart(Value):
     """Which session it is about."""
 
     id: str
@@ -39,19 +39,19 @@ class SessionPart(Fact):
     project: str | None = None
 
 
-class AskData(Fact):
+class AskData(Value):
     """A question that waits for a person."""
 
     session: SessionPart
     ask: str
     """Its id: what `POST /api/asks/{ask}/answer` takes."""
-    kind: fact.AskKind
+    kind: events.AskKind
     tool: str
     title: str
     plan: str | None = None
 
 
-class TurnData(Fact):
+class TurnData(Value):
     """A turn that is over."""
 
     session: SessionPart
@@ -62,7 +62,7 @@ class TurnData(Fact):
     duration_ms: int | None = None
 
 
-class BudgetData(Fact):
+class BudgetData(Value):
     """A budget that is used up."""
 
     session: SessionPart
@@ -72,7 +72,7 @@ class BudgetData(Fact):
     spent: float
 
 
-class DiedData(Fact):
+class DiedData(Value):
     """A CLI that has ended, and should not have."""
 
     session: SessionPart
@@ -82,7 +82,7 @@ class DiedData(Fact):
     signal: int | None = None
 
 
-class AlarmData(Fact):
+class AlarmData(Value):
     """Something that is wrong with a run."""
 
     session: SessionPart
@@ -91,7 +91,7 @@ class AlarmData(Fact):
     action: str = ""
 
 
-class Payload(Fact, tag_field="type"):
+class Payload(Value, tag_field="type"):
     """The base of all payloads. `timestamp` is when it happened, not when it is sent."""
 
     timestamp: str
@@ -130,18 +130,18 @@ class AlarmRaised(Payload, tag=WebhookEvent.ALARM_RAISED.value):
 AnyPayload = AskOpened | TurnEnded | BudgetReached | AgentDied | AlarmRaised
 
 
-def event_of(event: fact.Event) -> WebhookEvent | None:
+def event_of(event: events.Event) -> WebhookEvent | None:
     """What an event of the journal is to an endpoint; None: nothing."""
     match event:
-        case fact.AskOpened():
+        case events.AskOpened():
             return WebhookEvent.ASK_OPENED
-        case fact.TurnEnded():
+        case events.TurnEnded():
             return WebhookEvent.TURN_ENDED
-        case fact.BudgetReached():
+        case events.BudgetReached():
             return WebhookEvent.BUDGET_REACHED
-        case fact.RunEnded(clean=False):
+        case events.RunEnded(clean=False):
             return WebhookEvent.AGENT_DIED
-        case fact.Alarmed():
+        case events.Alarmed():
             return WebhookEvent.ALARM_RAISED
         case _:
             return None
@@ -152,7 +152,7 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
     at = _time(stored.at)
     session = _session(view, link)
     match stored.event:
-        case fact.AskOpened(ask=ask, ask_kind=kind, tool=tool, title=title, plan=plan):
+        case events.AskOpened(ask=ask, ask_kind=kind, tool=tool, title=title, plan=plan):
             data = AskData(
                 session=session,
                 ask=ask,
@@ -162,7 +162,7 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
                 plan=None if plan is None else _cut(plan, LONGEST_TEXT),
             )
             return AskOpened(timestamp=at, data=data)
-        case fact.TurnEnded() as ended:
+        case events.TurnEnded() as ended:
             turn = TurnData(
                 session=session,
                 failed=ended.failed,
@@ -172,10 +172,10 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
                 duration_ms=ended.duration_ms,
             )
             return TurnEnded(timestamp=at, data=turn)
-        case fact.BudgetReached(scope=scope, unit=unit, limit=limit, spent=spent):
+        case events.BudgetReached(scope=scope, unit=unit, limit=limit, spent=spent):
             budget = BudgetData(session=session, scope=scope, unit=unit, limit=limit, spent=spent)
             return BudgetReached(timestamp=at, data=budget)
-        case fact.RunEnded(clean=False) as ended_run:
+        case events.RunEnded(clean=False) as ended_run:
             died = DiedData(
                 session=session,
                 run=ended_run.run,
@@ -184,7 +184,7 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
                 signal=ended_run.signal,
             )
             return AgentDied(timestamp=at, data=died)
-        case fact.Alarmed(alarm=alarm, text=text, action=action):
+        case events.Alarmed(alarm=alarm, text=text, action=action):
             raised = AlarmData(
                 session=session,
                 alarm=_cut(alarm, LONGEST_WORD),
@@ -196,17 +196,17 @@ def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | No
             return None
 
 
-SAMPLES: dict[WebhookEvent, fact.AnyEvent] = {
-    WebhookEvent.ASK_OPENED: fact.AskOpened(
+SAMPLES: dict[WebhookEvent, events.AnyEvent] = {
+    WebhookEvent.ASK_OPENED: events.AskOpened(
         ask="00000000000000000000000000.00000000000000000000000000",
         run="00000000000000000000000000",
         request_id="sample",
-        ask_kind=fact.AskKind.TOOL,
+        ask_kind=events.AskKind.TOOL,
         tool="Bash",
         title="command: make test",
         request=Raw(b"{}"),
     ),
-    WebhookEvent.TURN_ENDED: fact.TurnEnded(
+    WebhookEvent.TURN_ENDED: events.TurnEnded(
         prompts=(),
         failed=False,
         outcome="success",
@@ -214,15 +214,15 @@ SAMPLES: dict[WebhookEvent, fact.AnyEvent] = {
         text="All tests pass.",
         duration_ms=73210,
     ),
-    WebhookEvent.BUDGET_REACHED: fact.BudgetReached(
+    WebhookEvent.BUDGET_REACHED: events.BudgetReached(
         scope="session", unit="usd", limit=5.0, spent=5.02
     ),
-    WebhookEvent.AGENT_DIED: fact.RunEnded(
+    WebhookEvent.AGENT_DIED: events.RunEnded(
         run="00000000000000000000000000",
         reason="it was killed, by somebody or for want of memory (SIGKILL)",
         signal=9,
     ),
-    WebhookEvent.ALARM_RAISED: fact.Alarmed(
+    WebhookEvent.ALARM_RAISED: events.Alarmed(
         alarm="silent", text="Nothing was heard for 10 minutes.", action="interrupted"
     ),
 }

@@ -10,7 +10,7 @@ from enum import StrEnum
 from urllib.parse import urlsplit
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 LONGEST_NAME = 64
 LONGEST_TIMEOUT = 60.0
@@ -28,7 +28,7 @@ class WebhookEvent(StrEnum):
     ALARM_RAISED = "alarm.raised"
 
 
-class Webhook(Fact, forbid_unknown_fields=True):
+class Webhook(Value, forbid_unknown_fields=True):
     """An endpoint: where to post, and what."""
 
     name: str
@@ -63,7 +63,7 @@ class Webhook(Fact, forbid_unknown_fields=True):
             raise UsageError(f"webhook {self.name}: give_up_hours: above 0 and up to 168 is wanted")
 
 
-class Backoff(Fact):
+class Backoff(Value):
     """How long to wait between tries: so long at first, then `factor` times as long, up to `most`.
 
     Each wait is made longer or shorter by chance, by up to `jitter` of it, so that a hub with many

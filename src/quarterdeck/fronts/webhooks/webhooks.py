@@ -19,10 +19,10 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.webhooks.endpoint import MOST_WAITING, Counts, Endpoint
 from quarterdeck.fronts.webhooks.outbox import Outbox
 from quarterdeck.fronts.webhooks.payloads import Link
-from quarterdeck.fronts.webhooks.sending import open_client
+from quarterdeck.fronts.webhooks.sender import open_client
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
-from quarterdeck.hub.deck import Deck
-from quarterdeck.links.beside import tasks_beside
+from quarterdeck.hub.api import HubApi
+from quarterdeck.runtime.tasks import tasks_beside
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Webhooks:
 
     def __init__(
         self,
-        deck: Deck,
+        hub: HubApi,
         folder: Path,
         hooks: Sequence[Webhook],
         *,
@@ -41,7 +41,7 @@ class Webhooks:
         most_waiting: int = MOST_WAITING,
     ) -> None:
         """`folder` is the data folder, where what is not yet delivered is kept."""
-        self._deck = deck
+        self._hub = hub
         self._folder = folder
         self._link = link
         self._backoff = backoff or Backoff()
@@ -99,7 +99,7 @@ class Webhooks:
             for hook in hooks:
                 endpoint = Endpoint(
                     hook,
-                    self._deck,
+                    self._hub,
                     outbox,
                     client,
                     link=self._link,

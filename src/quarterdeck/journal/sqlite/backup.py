@@ -23,7 +23,7 @@ from pathlib import Path
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.journal.sqlite.file import (
     APPLICATION,
     MIGRATIONS,
@@ -43,7 +43,7 @@ CREATE TABLE backup_files (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
 """
 
 
-class BackupInfo(Fact, omit_defaults=False):
+class BackupInfo(Value, omit_defaults=False):
     """What a backup holds."""
 
     made: int
@@ -56,7 +56,7 @@ class BackupInfo(Fact, omit_defaults=False):
     files: tuple[str, ...]
 
 
-class Restored(Fact):
+class Restored(Value):
     """What became of a restore."""
 
     info: BackupInfo

@@ -27,7 +27,7 @@ from quarterdeck.journal.sqlite.file import Lock, complaints, prepare
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
-from quarterdeck.journal.stored import Passage, Stored, check_page, check_session, encode
+from quarterdeck.journal.stored import RawEvents, Stored, check_page, check_session, encode
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
@@ -126,7 +126,7 @@ class SqliteJournal:
             await self._is_told(session, found[-1].seq)
         return found
 
-    async def passage(self, session: str, *, after: int = 0) -> Passage | None:
+    async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
         """A session's events as text."""
         check_session(session)
         check_page(after, 1)
@@ -304,7 +304,7 @@ class SqliteJournal:
     async def _page(self, session: str, after: int, limit: int) -> list[Stored]:
         return await self._ask(lambda reader: reader.session(session, after, limit))
 
-    async def _passage(self, session: str, after: int) -> Passage | None:
+    async def _passage(self, session: str, after: int) -> RawEvents | None:
         return await self._ask(lambda reader: reader.passage(session, after))
 
     async def _page_of_all(self, after: int, limit: int) -> list[Stored]:

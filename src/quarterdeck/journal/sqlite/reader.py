@@ -24,7 +24,7 @@ from quarterdeck.journal.stored import (
     PAGE_BYTES,
     PASSAGE_SIZE,
     WITH_A_SPEC,
-    Passage,
+    RawEvents,
     Stored,
     decode,
     page,
@@ -85,14 +85,14 @@ class Reader:
                     break
         return found
 
-    def passage(self, session: str, after: int) -> Passage | None:
+    def passage(self, session: str, after: int) -> RawEvents | None:
         """A session's events as text."""
         if (made := self._made(session, after)) is not None:
             return made
         with closing(self._rows(session, after, MOST)) as rows:
             return passage(session, rows)
 
-    def _made(self, session: str, after: int) -> Passage | None:
+    def _made(self, session: str, after: int) -> RawEvents | None:
         """A passage that SQLite makes, which takes half the time; None if it will not do.
 
         The event loop works on meanwhile: row by row this thread would have to wait for its turn
@@ -109,7 +109,7 @@ class Reader:
             return None
         if count == self._fitting:
             self._fitting = min(max(count * PASSAGE_SIZE * 9 // (len(text) * 10), FEWEST), MOST)
-        return Passage(session=session, last=last, text=text)
+        return RawEvents(session=session, last=last, text=text)
 
     def _rows(self, session: str, after: int, limit: int) -> sqlite3.Cursor:
         return self._connection.execute(

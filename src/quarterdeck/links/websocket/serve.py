@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from quarterdeck.links.websocket.embedded import PING_SECONDS, Application, bind, serving, settings
+from quarterdeck.runtime.web_server import PING_SECONDS, Application, bind, serving, settings
 
 
 @asynccontextmanager

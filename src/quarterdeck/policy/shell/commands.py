@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.effects import Known, runs
 from quarterdeck.policy.shell.environment import set_before
 from quarterdeck.policy.shell.lists import names
@@ -50,7 +50,7 @@ INNER = 50
 """Commands that one command runs, as `find` does with each `-exec`."""
 
 
-class Simple(Fact):
+class Simple(Value):
     """A simple command where it stands."""
 
     words: tuple[Word, ...]
@@ -61,7 +61,7 @@ class Simple(Fact):
     span: tuple[int, int]
 
 
-class Inner(Fact):
+class Inner(Value):
     """A script that a command runs: `bash -c` and the like."""
 
     text: str
@@ -79,7 +79,7 @@ class Inner(Fact):
         )
 
 
-class Understood(Fact):
+class Understood(Value):
     """What a simple command comes to."""
 
     parts: tuple[Part, ...] = ()
@@ -91,7 +91,7 @@ class Understood(Fact):
     steps: int = 0
 
 
-class _Layer(Fact):
+class _Layer(Value):
     """A command within its wrappers."""
 
     words: tuple[Word, ...]

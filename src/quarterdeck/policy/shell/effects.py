@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target
 
 
-class Known(Fact):
+class Known(Value):
     """What is known of one use of a program."""
 
     effects: tuple[Effect, ...] = ()

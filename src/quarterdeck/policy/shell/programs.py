@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import msgspec
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
@@ -37,7 +37,7 @@ class Use(StrEnum):
     """Writes the last, and takes the others away."""
 
 
-class Program(Fact):
+class Program(Value):
     """What is known of a program."""
 
     use: Use = Use.NOTHING

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 
 
-class Word(Fact):
+class Word(Value):
     """One word of a command, as far as it is known before the command runs."""
 
     source: str
@@ -40,14 +40,14 @@ class Word(Fact):
         return None if self.glob or self.tilde else self.text
 
 
-class Assignment(Fact):
+class Assignment(Value):
     """`NAME=value`, before a command or alone."""
 
     name: str
     value: Word
 
 
-class Target(Fact):
+class Target(Value):
     """A file that is read or written."""
 
     source: str
@@ -83,7 +83,7 @@ class EffectKind(StrEnum):
     """Changes what later commands do: PATH, an alias, a trap, a shell option."""
 
 
-class Effect(Fact):
+class Effect(Value):
     """Something that a part does beyond what its name says."""
 
     kind: EffectKind
@@ -98,7 +98,7 @@ class Effect(Fact):
     """The command's name says it: `touch` writes its operands, `curl` does not."""
 
 
-class Form(Fact):
+class Form(Value):
     """A text by which a rule may know a part: with its wrappers, or without."""
 
     text: str
@@ -107,7 +107,7 @@ class Form(Fact):
     They reach to the end of the name of the command that really runs."""
 
 
-class Part(Fact):
+class Part(Value):
     """One simple command as it would run, wherever it stands in the script.
 
     A wrapper that only changes how its command runs (`timeout`, `nice`) gives one part, with the
@@ -147,7 +147,7 @@ class Part(Fact):
         return literal.rpartition("/")[2]
 
 
-class Problem(Fact):
+class Problem(Value):
     """Something that cannot be known before the command runs: to be asked about."""
 
     source: str
@@ -155,7 +155,7 @@ class Problem(Fact):
     span: tuple[int, int]
 
 
-class Script(Fact):
+class Script(Value):
     """A whole command, understood as far as it can be."""
 
     source: str

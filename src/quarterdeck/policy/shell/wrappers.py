@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quarterdeck.domain.structs import Fact
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.environment import exported
 from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import operand_at
@@ -17,7 +17,7 @@ from quarterdeck.policy.shell.places import NOWHERE, Where
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
 
 
-class InnerCommand(Fact):
+class InnerCommand(Value):
     """A command among a wrapper's words."""
 
     words: tuple[Word, ...]
@@ -27,14 +27,14 @@ class InnerCommand(Fact):
     here: Where
 
 
-class InnerScript(Fact):
+class InnerScript(Value):
     """A text that a wrapper gives to a shell."""
 
     text: str
     here: Where
 
 
-class Peeled(Fact):
+class Peeled(Value):
     """What a command runs. Nothing at all, for most."""
 
     name: str = ""
@@ -45,7 +45,7 @@ class Peeled(Fact):
     transparent: bool = False
 
 
-class _Wrapper(Fact):
+class _Wrapper(Value):
     """How a wrapper takes its words."""
 
     values: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.events import Said, SpecChanged
 from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.base import Follower, Journal
-from quarterdeck.journal.stored import Passage, Stored, envelope
+from quarterdeck.journal.stored import RawEvents, Stored, envelope
 from quarterdeck.testing.contracts.journal.support import (
     LATE,
     SECONDS,
@@ -185,11 +185,11 @@ class FollowContract(Contract):
             with anyio.fail_after(SECONDS):
                 while follower.behind:
                     batch = await follower.next_text()
-                    if isinstance(batch, Passage):
+                    if isinstance(batch, RawEvents):
                         texts += 1
                         seqs[batch.session] += _numbers(batch)
                         assert seqs[batch.session][-1] == batch.last
-                    for each in () if isinstance(batch, Passage) else batch:
+                    for each in () if isinstance(batch, RawEvents) else batch:
                         seqs[each.session].append(each.seq)
                 assert seqs == {"a": [*range(1, LATE + 2)], "b": [*range(1, 11)]}
                 assert texts > 0
@@ -213,7 +213,7 @@ class _Numbered(Struct):
     seq: int
 
 
-def _numbers(passage: Passage) -> list[int]:
+def _numbers(passage: RawEvents) -> list[int]:
     events = msgspec.json.decode(passage.text, type=list[_Numbered])
     return [each.seq for each in events]
 

@@ -1,0 +1,328 @@
+"""How a CLI is launched: every option that the CLI takes as a flag, and the argv made of it.
+
+Owns the table of options and flags, and what about them cannot be right. Above it stands the
+`Agent`, which chooses; below it is only text. It does not start anything, and knows the CLI's
+messages as little as the other links do: what travels in `initialize` is not here.
+
+Every value is written as `--flag=value`, in one argument. So no value is taken for a flag, however
+it begins, and a flag that takes several values does not swallow what follows it. All versions
+from 2.1.37 on accept that form, also with nothing after the `=`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import uuid
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+import msgspec
+
+from quarterdeck.claude.flags import FLAGS, SINCE, SWITCHED_BY_US, TESTED, UNTIL, Flag, Kind
+from quarterdeck.domain.errors import UnsupportedError, UsageError
+
+AnyPath = str | os.PathLike[str]
+
+# Linux takes 128 KiB in one argument, the closing NUL included. Some room for the flag's name.
+LONGEST_ARGUMENT = 120 * 1024
+
+_WORD = re.compile(r"[A-Za-z][\w.:\[\]-]*")
+_FLAG_NAME = re.compile(r"[A-Za-z][\w-]*")
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of one CLI process. What is left out is left to the CLI and its settings.
+
+    Texts that hold JSON (`settings`, `mcp_config`, `agents`, `json_schema`) are passed as they
+    are; `settings` and `mcp_config` may also be paths. `flags.SINCE` says which option needs which
+    version, and `require_support` refuses those that a version does not know.
+    """
+
+    # The session.
+    resume: str | None = None
+    continue_: bool = False
+    fork_session: bool = False
+    session_id: str | None = None
+    resume_session_at: str | None = None
+    resume_drops_turn: str | None = None
+    session_persistence: bool = True
+    name: str | None = None
+    worktree: str | None = None
+
+    # The model and its limits.
+    model: str | None = None
+    fallback_model: str | None = None
+    effort: str | None = None
+    thinking: Literal["adaptive", "disabled"] | None = None
+    thinking_display: str | None = None
+    max_thinking_tokens: int | None = None
+    max_turns: int | None = None
+    max_budget_usd: float | None = None
+    task_budget: int | None = None
+    betas: tuple[str, ...] = ()
+
+    # The prompts. With none of these the CLI uses its own, which is what Claude Code is.
+    system_prompt: str | None = None
+    system_prompt_file: AnyPath | None = None
+    append_system_prompt: str | None = None
+    append_system_prompt_file: AnyPath | None = None
+    exclude_dynamic_system_prompt_sections: bool = False
+    plan_mode_instructions: str | None = None
+
+    # Tools and permissions. `tools=()` means none at all, None means the usual ones.
+    tools: tuple[str, ...] | None = None
+    allowed_tools: tuple[str, ...] = ()
+    disallowed_tools: tuple[str, ...] = ()
+    permission_mode: str | None = None
+    permission_prompts: bool = True
+    dangerously_skip_permissions: bool = False
+    allow_dangerously_skip_permissions: bool = False
+
+    # What is loaded. `setting_sources=()` means no settings files at all.
+    settings: AnyPath | None = None
+    setting_sources: tuple[str, ...] | None = None
+    add_dirs: tuple[AnyPath, ...] = ()
+    mcp_config: tuple[AnyPath, ...] = ()
+    strict_mcp_config: bool = False
+    plugin_dirs: tuple[AnyPath, ...] = ()
+    agent: str | None = None
+    agents: str | None = None
+    disable_slash_commands: bool = False
+    bare: bool = False
+    safe_mode: bool = False
+    restricted: bool = False
+
+    # What comes out.
+    include_partial_messages: bool = True
+    replay_user_messages: bool = True
+    include_hook_events: bool = False
+    forward_subagent_text: bool = False
+    prompt_suggestions: bool = False
+    session_mirror: bool = False
+    json_schema: str | None = None
+    debug_file: AnyPath | None = None
+
+    # Where it goes: None is stdin and stdout, else the WebSocket that the CLI dials.
+    sdk_url: str | None = None
+
+    # Flags that have no option here: name without dashes → value, or None for a switch.
+    extra_args: dict[str, str | None] = msgspec.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be right before a process is started for it."""
+        _check_values(self)
+        _check_session(self)
+        _check_pairs(self)
+        _check_extra(self)
+
+
+class ArgumentFiles:
+    """A private folder for values that are too long for an argument; gone when it is closed.
+
+    The CLI reads such a file while it starts: close it when the process has ended.
+    """
+
+    def __init__(self) -> None:
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._count = 0
+
+    def write(self, option: str, text: str) -> str:
+        """Keep `text` in a file that only this user can read; gives its path."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="quarterdeck-launch-")
+        self._count += 1
+        path = Path(self._folder.name) / f"{self._count}-{option}"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def close(self) -> None:
+        """Remove the files. Safe to call twice."""
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def to_argv(launch: Launch, spill: ArgumentFiles | None = None) -> list[str]:
+    """The CLI's arguments for `launch`, without the command itself.
+
+    A value too long for one argument goes to a file of `spill`, where the CLI can read it from a
+    file. Without `spill`, or without such a way, it is a `UsageError`.
+    """
+    argv = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
+    if launch.permission_prompts and launch.sdk_url is None:
+        argv += ["--permission-prompt-tool", "stdio"]  # over a WebSocket the CLI asks unbidden
+    for flag in FLAGS:
+        argv += _arguments(flag, getattr(launch, flag.option), spill)
+    for name, value in launch.extra_args.items():
+        argv.append(f"--{name}" if value is None else f"--{name}={value}")
+    return argv
+
+
+def require_support(launch: Launch, version: str) -> None:
+    """Raise `UnsupportedError` for an option that `version` is known not to have.
+
+    We know four versions by heart. A version between two of them is refused only what the newer
+    of the two lacks as well: the CLI itself says the rest.
+    """
+    have = version_numbers(version)
+    for option in _used(launch):
+        if (until := UNTIL.get(option)) and have > version_numbers(until):
+            raise UnsupportedError(
+                f"{option} (the last version that has it is {until})", version=version
+            )
+        since = SINCE.get(option)
+        if since is None:
+            continue
+        older = [old for old in TESTED if version_numbers(old) < version_numbers(since)]
+        lacking = max(older, key=version_numbers)
+        if have <= version_numbers(lacking):
+            raise UnsupportedError(option, version=version, since=since)
+
+
+def _arguments(flag: Flag, value: object, spill: ArgumentFiles | None) -> list[str]:
+    match flag.kind, value:
+        case _, None | ():
+            # An empty tuple means «none of them» where that can be said, else «nothing asked».
+            return [f"{flag.name}="] if value == () and flag.kind is Kind.COMMAS_OR_NONE else []
+        case Kind.SWITCH, bool():
+            return [flag.name] if value else []
+        case Kind.SWITCH_OFF, bool():
+            return [] if value else [flag.name]
+        case ((Kind.COMMAS | Kind.COMMAS_OR_NONE), tuple()):
+            return [_one(flag, ",".join(value), spill)]
+        case Kind.EACH, tuple():
+            return [_one(flag, os.fspath(each), spill) for each in value]
+        case Kind.NUMBER, (int() | float()):
+            return [f"{flag.name}={value}"]
+        case Kind.VALUE, (str() | os.PathLike()):
+            return [_one(flag, os.fspath(value), spill)]
+        case _:
+            raise UsageError(f"{flag.option}: {type(value).__name__} is not a type it can have")
+
+
+def _one(flag: Flag, value: str, spill: ArgumentFiles | None) -> str:
+    size = len(value.encode("utf-8", "surrogateescape"))
+    if size <= LONGEST_ARGUMENT:
+        return f"{flag.name}={value}"
+    if flag.file_flag is None:
+        raise UsageError(
+            f"{flag.option}: {size} bytes are too many for one argument of a process"
+            " and the CLI reads this option from nowhere else"
+        )
+    if spill is None:
+        raise UsageError(f"{flag.option}: {size} bytes need a file, and to_argv() got no spill")
+    return f"{flag.file_flag}={spill.write(flag.option, value)}"
+
+
+def _used(launch: Launch) -> list[str]:
+    """The options that somebody chose; what is on by default works on every version."""
+    plain = Launch()
+    return [
+        flag.option for flag in FLAGS if getattr(launch, flag.option) != getattr(plain, flag.option)
+    ]
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """The three numbers of a version, to compare it with another."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _check_values(launch: Launch) -> None:
+    for flag in FLAGS:
+        value: object = getattr(launch, flag.option)
+        items = value if isinstance(value, tuple) else () if value is None else (value,)
+        if isinstance(value, str) and flag.kind in {Kind.COMMAS, Kind.COMMAS_OR_NONE, Kind.EACH}:
+            raise UsageError(f"{flag.option}: a tuple is wanted, not one text")
+        for item in items:
+            _check_item(flag, item)
+
+
+def _check_item(flag: Flag, item: object) -> None:
+    option = flag.option
+    if flag.kind is Kind.NUMBER:
+        if isinstance(item, bool) or not isinstance(item, int | float) or not item >= flag.least:
+            raise UsageError(f"{option}: {item!r} is not a number from {flag.least} on")
+        return
+    if isinstance(item, bool):
+        return
+    if not isinstance(item, str | os.PathLike):
+        raise UsageError(f"{option}: {type(item).__name__} is not a type it can have")
+    text = os.fspath(item)
+    if "\0" in text:
+        raise UsageError(f"{option}: it contains a NUL character")
+    if not text.strip() and not flag.may_be_empty:
+        raise UsageError(f"{option}: it is empty; leave it out instead")
+    if flag.word and not _WORD.fullmatch(text):
+        raise UsageError(f"{option}: {text!r} is not a name")
+    if flag.json == "only" or (flag.json == "or path" and text.lstrip().startswith("{")):
+        _check_json(option, text)
+
+
+def _check_json(option: str, text: str) -> None:
+    try:
+        msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError as error:
+        raise UsageError(f"{option}: it is not a JSON object: {error}") from error
+
+
+def _check_session(launch: Launch) -> None:
+    resuming = launch.resume is not None or launch.continue_
+    if launch.resume is not None and launch.continue_:
+        raise UsageError("resume and continue_ exclude each other")
+    if launch.fork_session and not resuming:
+        raise UsageError("fork_session: there is nothing to fork without resume or continue_")
+    if launch.session_id is not None:
+        try:
+            uuid.UUID(launch.session_id)
+        except ValueError:
+            raise UsageError(f"session_id: {launch.session_id!r} is not a UUID") from None
+        if resuming and not launch.fork_session:
+            raise UsageError("session_id: a resumed session has one already; add fork_session")
+    if launch.resume_session_at is not None and launch.resume is None:
+        raise UsageError("resume_session_at: it names a message of the session in resume")
+    if launch.resume_drops_turn is not None and launch.resume is None:
+        raise UsageError("resume_drops_turn: it names a turn of the session in resume")
+
+
+def _check_pairs(launch: Launch) -> None:
+    for text, file in (
+        ("system_prompt", "system_prompt_file"),
+        ("append_system_prompt", "append_system_prompt_file"),
+        ("thinking", "max_thinking_tokens"),
+    ):
+        if getattr(launch, text) is not None and getattr(launch, file) is not None:
+            raise UsageError(f"{text} and {file} exclude each other")
+    if launch.model is not None and launch.model == launch.fallback_model:
+        raise UsageError("fallback_model: it is the same as model")
+    if launch.sdk_url is not None and not launch.sdk_url.startswith(("ws://", "wss://")):
+        raise UsageError("sdk_url: the CLI dials ws:// or wss:// only, and ends silently otherwise")
+
+
+def _check_extra(launch: Launch) -> None:
+    ours = {flag.name: flag.option for flag in FLAGS}
+    ours |= {flag.file_flag: flag.option for flag in FLAGS if flag.file_flag}
+    for name, value in launch.extra_args.items():
+        if not _FLAG_NAME.fullmatch(name):
+            raise UsageError(f"extra_args: {name!r} is not a flag's name (no dashes before it)")
+        if f"--{name}" in SWITCHED_BY_US:
+            raise UsageError(f"extra_args: --{name} belongs to the link and cannot be changed")
+        if (option := ours.get(f"--{name}")) is not None:
+            raise UsageError(f"extra_args: for --{name} there is the option {option}")
+        if value is not None and "\0" in value:
+            raise UsageError(f"extra_args: --{name} contains a NUL character")
+        if value is not None and len(value.encode("utf-8", "surrogateescape")) > LONGEST_ARGUMENT:
+            raise UsageError(f"extra_args: --{name} is too long for one argument of a process")

@@ -1,1 +1,0 @@
-"""The commands around the hub: serving it, and talking to it from a terminal."""

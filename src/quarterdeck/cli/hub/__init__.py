@@ -1,0 +1,1 @@
+"""What the hub's commands do: one module for each subject."""

@@ -1,0 +1,280 @@
+"""`quarterdeck attach`: follow a session in the terminal, and answer for it at the keyboard.
+
+Owns who has the keyboard: an open question first, else the line that a person types. What is shown
+is `story`'s business, the dialogues are `answering`'s. Leaving does nothing to the agent.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Sequence
+from uuid import uuid4
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from anyio.abc import TaskGroup
+from msgspec import Raw
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit, OutputClosed
+from quarterdeck.cli.hub.client import HubRefused
+from quarterdeck.cli.hub.feed import Feed
+from quarterdeck.cli.hub.keyboard_answers import answer_at
+from quarterdeck.cli.hub.notify import Notifier, run_program
+from quarterdeck.cli.hub.story import Story
+from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.cli.keyboard import Keyboard
+from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.terminal import Keys, keyboard_there
+from quarterdeck.domain import events as ev
+from quarterdeck.domain.commands import AnswerAsk, Interrupt, SendPrompt
+from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.fronts.http.frames import Live
+from quarterdeck.fronts.http.shapes import EventShape, SessionShape
+from quarterdeck.journal.views import AskView
+
+MARK = "> "
+HISTORY = 300
+"""Events from before that are shown."""
+LEAVE_WORDS = frozenset({"/exit", "/quit", "/detach"})
+_AT_REST = frozenset({SessionState.IDLE, SessionState.ENDED})
+_CLEAR_LINE = "\r\x1b[K"
+
+
+def run_attach(given: str, target: Target, *, notify: bool | None = False) -> int:
+    """Attach until the person leaves; gives the exit code.
+
+    `notify`: tell them of what needs them always, or when they seem to be away, or (None) never.
+    """
+    if not keyboard_there() or not sys.stdout.isatty():
+        raise UsageError("attach needs a terminal; `quarterdeck log --follow` does not")
+    client = connect(target)
+    shape = client.session(find_session(client, given))
+    return anyio.run(_attach, target, shape, client.asks(shape.session), notify)
+
+
+async def _attach(
+    target: Target, shape: SessionShape, asks: tuple[AskView, ...], notify: bool | None
+) -> int:
+    return await _Attached(target, shape, asks, notify).main()
+
+
+class _Attached:
+    """One person at one session."""
+
+    def __init__(
+        self,
+        target: Target,
+        shape: SessionShape,
+        asks: tuple[AskView, ...],
+        notify: bool | None,
+    ) -> None:
+        self._session = shape.session
+        self._head = shape.head
+        self._name = shape.name or shape.session
+        self._console = consoles.stdout()
+        self._notifier = Notifier(self._console.file, self._name, self._start, always=notify)
+        self._tasks: TaskGroup | None = None
+        self._screen = Screen(self._console)
+        self._story = Story(self._screen, dialogues=True)
+        self._keys = Keys(sys.stdin.fileno())
+        self._keyboard = Keyboard(
+            self._console, self._keys, self._screen, settle=anyio.lowlevel.checkpoint
+        )
+        self._feed = Feed(target, shape.session, max(0, shape.head - HISTORY), self)
+        self._state = shape.state
+        self._open = {card.opened.ask: card.opened for card in asks}
+        self._caught_up = anyio.Event()
+        self._reading: anyio.CancelScope | None = None
+        self._asking: tuple[str, anyio.CancelScope] | None = None
+        self._interrupts = 0
+        self._everything = anyio.CancelScope()
+        self._error: QuarterdeckError | OutputClosed | None = None
+        self._code = Exit.SUCCESS
+
+    async def main(self) -> int:
+        """Run to the end."""
+        self._screen.note(f"attached to {self._name}; {self._state.value}; Ctrl-D leaves")
+        async with anyio.create_task_group() as tasks:
+            self._tasks, self._everything = tasks, tasks.cancel_scope
+            tasks.start_soon(self._signals)
+            tasks.start_soon(self._converse)
+            try:
+                await self._feed.run()
+            except (QuarterdeckError, OutputClosed) as error:
+                self._error = error  # raised below, as it is and not in a group
+            tasks.cancel_scope.cancel()
+        if self._error is not None:
+            self._screen.end_line()
+            raise self._error
+        self._screen.note(f"left; the agent is not touched: quarterdeck attach {self._session}")
+        return self._code
+
+    # --- what the feed tells -------------------------------------------------------------------
+
+    def events(self, shapes: tuple[EventShape, ...]) -> None:
+        """Show them, and see to the questions among them."""
+        for shape in shapes:
+            self._story.show(shape)
+            self._note_state(shape.event)
+            if shape.seq > self._head:
+                self._note_question(shape.event)
+                self._notifier.hear(shape.event)
+        self._settle_in()
+
+    def live(self, frame: Live) -> None:
+        """Show text that is being written."""
+        self._story.live(frame)
+
+    def lost(self, reason: str) -> None:
+        """The hub is away; the agent may well work on."""
+        self._screen.note(f"waiting for the hub (Ctrl-C leaves): {reason}", "yellow")
+
+    def found(self) -> None:
+        """The hub is there."""
+        self._settle_in()
+
+    def _start(self, argv: Sequence[str]) -> None:
+        """Run a program for the notifier, which goes when we go."""
+        if self._tasks is not None:
+            self._tasks.start_soon(run_program, argv)
+
+    def _settle_in(self) -> None:
+        if self._feed.seen >= self._head:
+            self._caught_up.set()
+
+    def _note_state(self, event: ev.Event) -> None:
+        match event:
+            case ev.StateChanged(state=state):
+                self._state = state
+            case ev.RunStarting():
+                self._state = SessionState.STARTING
+            case ev.RunEnded():
+                self._state, self._interrupts = SessionState.ENDED, 0
+            case ev.TurnEnded():
+                self._interrupts = 0
+            case ev.SessionDeleted():
+                self._everything.cancel()
+            case _:
+                pass
+
+    def _note_question(self, event: ev.Event) -> None:
+        match event:
+            case ev.AskOpened(ask=ask):
+                self._open[ask] = event
+                if self._reading is not None:
+                    self._reading.cancel()
+            case ev.AskAnswered(ask=ask, by=by, allowed=allowed):
+                answer = "allowed" if allowed else "denied"
+                self._settled(ask, f"{answer} by {by}, elsewhere")
+            case ev.AskWithdrawn(ask=ask, reason=reason):
+                self._settled(ask, f"the question was withdrawn: {reason}")
+            case ev.RunEnded(run=run):
+                for opened in list(self._open.values()):
+                    if opened.run == run:
+                        self._settled(opened.ask, "the question went with its process")
+            case _:
+                pass
+
+    def _settled(self, ask: str, how: str) -> None:
+        """A question is not open any more; it is news unless we have answered it ourselves."""
+        if self._open.pop(ask, None) is None:
+            return
+        if self._asking is not None and self._asking[0] == ask:
+            self._asking[1].cancel()
+        self._screen.note(how)
+
+    # --- who has the keyboard ------------------------------------------------------------------
+
+    async def _converse(self) -> None:
+        await self._caught_up.wait()
+        try:
+            while True:
+                if self._open:
+                    await self._ask(next(iter(self._open.values())))
+                elif (text := await self._typed()) is None:
+                    break
+                elif text.strip():
+                    await self._send(text)
+        except OutputClosed as error:
+            self._error = error
+        self._everything.cancel()
+
+    async def _ask(self, opened: ev.AskOpened) -> None:
+        with anyio.CancelScope() as scope:
+            self._asking = (opened.ask, scope)
+            answer = await answer_at(self._keyboard, opened)
+            self._notifier.typed()
+            # From here on it is ours: what comes of it is told by its own outcome.
+            self._asking = None
+            self._open.pop(opened.ask, None)
+            refusal = await self._try(AnswerAsk(ask=opened.ask, answer=answer))
+            if refusal is not None and refusal.problem.code == "bad_request":
+                self._open[opened.ask] = opened  # the answer did not fit: it is asked once more
+        self._asking = None
+
+    async def _typed(self) -> str | None:
+        """What the person says; nothing if a question came between, None when they leave."""
+        lines: list[str] = []
+        while True:
+            self._screen.prompt(MARK if not lines else "… ")
+            line: str | None = ""
+            with anyio.CancelScope() as self._reading:
+                line = await self._keys.line()
+            interrupted, self._reading = self._reading.cancelled_caught, None
+            if not interrupted:
+                self._notifier.typed()
+            self._screen.prompt_taken()
+            if interrupted:
+                self._console.file.write(_CLEAR_LINE)
+                return ""
+            if line is None or line.strip() in LEAVE_WORDS:
+                return None
+            if not line.endswith("\\"):
+                return "\n".join([*lines, line])
+            lines.append(line[:-1])
+
+    async def _send(self, text: str) -> None:
+        prompt = str(uuid4())
+        self._story.typed_here.add(prompt)
+        self._interrupts = 0
+        content = Raw(msgspec.json.encode(text))
+        await self._try(SendPrompt(session=self._session, prompt=prompt, content=content))
+
+    async def _try(self, command: SendPrompt | AnswerAsk | Interrupt) -> HubRefused | None:
+        """Have it done; what the hub has against it is shown, and given."""
+        try:
+            await self._feed.do(command)
+        except HubRefused as error:
+            self._screen.note(str(error), "red")
+            return error
+        except LinkError as error:
+            self._screen.note(str(error), "red")
+        return None
+
+    # --- Ctrl-C --------------------------------------------------------------------------------
+
+    async def _signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            async with anyio.create_task_group() as tasks:
+                async for number in signals:
+                    if number == signal.SIGINT and self._keyboard.editing:
+                        continue  # it was meant for the editor
+                    if number == signal.SIGINT and self._interrupts == 0:
+                        self._interrupts = 1
+                        tasks.start_soon(self._interrupt)
+                        continue
+                    if number != signal.SIGINT:
+                        self._code = Exit.TERMINATED
+                    self._everything.cancel()
+                    return
+
+    async def _interrupt(self) -> None:
+        if self._state in _AT_REST:
+            self._screen.note("Ctrl-C again, Ctrl-D or /detach leaves; the agent stays")
+            return
+        self._screen.note("interrupting … (Ctrl-C again leaves; the agent stays)")
+        await self._try(Interrupt(session=self._session))

@@ -1,0 +1,102 @@
+"""`quarterdeck demo`: the deck without an account, and without a trace.
+
+A data folder that goes when it ends, and a session that asks for a permission. Every agent of the
+demo is a scripted program: no real CLI is started, also when a visitor starts a session of their
+own or names a CLI, so no account is used and nothing is spent. All else is what `serve` runs.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.cli.hub.output import print_line
+from quarterdeck.domain.commands import CreateSession
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.fronts.http import Listen, login_link
+from quarterdeck.service.local_hub import RUNNER, end_runner
+from quarterdeck.service.service import Service, Serving, deck_hint, running_service, until_signal
+from quarterdeck.testing import fake
+from quarterdeck.testing.fake import fake_cli_command
+
+PROMPT = "Write a greeting into hello.txt."
+COMMAND = "echo 'Hello from the quarterdeck.' > hello.txt"
+NAME = "demo"
+DAY = 86400.0
+
+
+def run_demo(port: int) -> int:
+    """Show the deck until a signal comes; gives the exit code."""
+    with tempfile.TemporaryDirectory(prefix="quarterdeck-demo-") as folder:
+        anyio.run(_demo, Path(folder), port)
+    return 0
+
+
+async def _demo(folder: Path, port: int) -> None:
+    home, work = folder / "data", folder / "work"
+    home.mkdir(mode=0o700)
+    work.mkdir()
+    cli = _scripted_cli(folder)
+    spec = SessionSpec(directory=str(work), name=NAME)
+    try:
+        async with running_service(home, Serving(listen=Listen(port=port), claude=cli)) as deck:
+            prompt = Raw(msgspec.json.encode(PROMPT))
+            await deck.hub.submit(CreateSession(spec=spec, prompt=prompt, by="demo"))
+            _say(deck)
+            await until_signal()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(end_runner, home / RUNNER)
+    print_line("The demo has ended, and all that it made is gone.")
+
+
+def _scripted_cli(folder: Path) -> str:
+    """A program that speaks as the real CLI does, asks for a permission once, and then echoes."""
+    call: fake.Line = {"command": COMMAND, "description": "Write the greeting"}
+    script = (
+        fake.Initialize(),
+        fake.Expect("user", timeout=DAY, polite=True),
+        fake.say(
+            fake.assistant(
+                "I am a scripted agent: whatever you ask, I play this one scene. I would now run"
+                " a shell command, and need your permission."
+            )
+        ),
+        fake.say(fake.assistant(fake.tool_use("Bash", call))),
+        fake.say(fake.can_use_tool("Bash", call)),
+        fake.Expect("control_response", timeout=DAY, polite=True),
+        fake.say(fake.tool_result("")),
+        fake.say(fake.assistant("Thank you. I ran nothing, and from here on I only echo.")),
+        fake.say(fake.result("Thank you.")),
+        fake.Serve(),
+    )
+    program = folder / "claude"
+    command = fake_cli_command(script, folder=folder, lifetime=DAY)
+    # Each process is a conversation of its own, as with the real CLI.
+    fresh = "import uuid; print(uuid.uuid4())"
+    own_id = f'"$({shlex.join([sys.executable, "-I", "-c", fresh])})"'
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@" --session-id {own_id}\n')
+    program.chmod(0o700)
+    return str(program)
+
+
+def _say(deck: Service) -> None:
+    link = login_link(deck.address, deck.access.make_code())
+    program = Path(sys.argv[0])
+    attach = [str(program) if program.is_file() else "quarterdeck", "attach", NAME]
+    print_line(
+        f"The demo is at {deck.address}, with a scripted agent.\n"
+        f"Open it: {link}\n"
+        f"{deck_hint()}"
+        "Its session asks for a permission. Answer it there, or in another terminal:\n"
+        f"  export QUARTERDECK_HOME={shlex.quote(str(deck.home))}\n"
+        f"  {shlex.join(attach)}\n"
+        "Ctrl-C ends all of it."
+    )

@@ -1,0 +1,118 @@
+"""One session, followed over the stream for as long as anybody wants to.
+
+Owns connecting again when the hub was away, without a gap and without a double, and sending
+commands that survive it. Above are `attach` and `log`; below is one `HubStream` at a time.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing, suppress
+from typing import Protocol
+
+import anyio
+import anyio.to_thread
+
+from quarterdeck.cli.hub.stream import Events, HubStream, open_stream
+from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.domain.commands import AnyCommand, Outcome
+from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFound
+from quarterdeck.fronts.http.frames import Following, Live
+from quarterdeck.fronts.http.shapes import EventShape
+from quarterdeck.runtime.tasks import tasks_beside
+
+RETRY_SECONDS = 0.5
+SENDINGS = 5
+"""How often a command is sent when the connection is lost each time before its answer."""
+
+
+class Listener(Protocol):
+    """Whoever is told what happens to the session."""
+
+    def events(self, shapes: tuple[EventShape, ...]) -> None:
+        """These happened, in this order."""
+
+    def live(self, frame: Live) -> None:
+        """Text is being written."""
+
+    def lost(self, reason: str) -> None:
+        """The hub is away."""
+
+    def found(self) -> None:
+        """It is there, for the first time or again."""
+
+
+class Feed:
+    """Follows a session after the number `after`."""
+
+    def __init__(self, target: Target, session: str, after: int, listener: Listener) -> None:
+        self._target = target
+        self._session = session
+        self._listener = listener
+        self._epoch: str | None = None
+        self._stream: HubStream | None = None
+        self._there = anyio.Event()
+        self.seen = after
+        """The number of the last event that was told."""
+
+    async def run(self) -> None:
+        """Follow until cancelled. Raises what a first attempt raises, or a refusal at any time."""
+        while True:
+            try:
+                client = await anyio.to_thread.run_sync(connect, self._target)
+                async with open_stream(client.address, client.token) as stream:
+                    await self._follow(stream)
+            except LinkError as error:
+                if self._epoch is None:
+                    raise
+                if self._there.is_set() or isinstance(error, LinkClosed):
+                    self._listener.lost(str(error))
+                self._stream, self._there = None, anyio.Event()
+            await anyio.sleep(RETRY_SECONDS)
+
+    async def do(self, command: AnyCommand) -> Outcome:
+        """Have a command done; twice must be once, since it is sent again when the hub was away."""
+        for _ in range(SENDINGS):
+            await self._there.wait()
+            stream = self._stream
+            if stream is None:
+                continue
+            try:
+                return await stream.do(command)
+            except LinkClosed:
+                await anyio.sleep(RETRY_SECONDS)
+        raise LinkRefused("the hub went away each time before it answered")
+
+    async def _follow(self, stream: HubStream) -> None:
+        await stream.follow({self._session: self.seen}, epoch=self._epoch or stream.hello.epoch)
+        async with tasks_beside() as tasks:
+            tasks.start_soon(_beat, stream)
+            async with aclosing(stream.frames()) as frames:
+                async for frame in frames:
+                    await self._take(stream, frame)
+
+    async def _take(self, stream: HubStream, frame: Following | Events | Live) -> None:
+        match frame:
+            case Following(sessions=places):
+                place = places.get(self._session)
+                if place is None or place.reason == "unknown":
+                    raise NotFound("session", self._session)
+                if place.status == "gap":
+                    # Another journal has taken the old one's place: its numbers begin anew.
+                    self.seen = 0
+                    await stream.follow({self._session: 0}, epoch=None)
+                    return
+                self._epoch, self._stream = stream.hello.epoch, stream
+                self._there.set()
+                self._listener.found()
+            case Events(events=shapes):
+                new = tuple(shape for shape in shapes if shape.seq > self.seen)
+                if new:
+                    self.seen = new[-1].seq
+                    self._listener.events(new)
+            case Live():
+                self._listener.live(frame)
+
+
+async def _beat(stream: HubStream) -> None:
+    with suppress(LinkClosed):  # whoever reads the frames hears of it too
+        await stream.beat()

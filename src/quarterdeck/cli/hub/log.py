@@ -1,0 +1,99 @@
+"""`quarterdeck log` and `quarterdeck audit`: what was said and done, shown or as JSON."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import anyio
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.feed import Feed
+from quarterdeck.cli.hub.output import print_json
+from quarterdeck.cli.hub.story import Story, moment
+from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.cli.screen import Screen
+from quarterdeck.domain.events import AskAnswered, Decided
+from quarterdeck.fronts.http.frames import Live
+from quarterdeck.fronts.http.shapes import EventShape
+from quarterdeck.wire.tools import one_line
+
+_VERDICTS = {"allow": "green", "deny": "red", "ask": "yellow"}
+
+
+def run_log(given: str, target: Target, *, follow: bool, json_output: bool) -> int:
+    """Print a session's history, and what follows if that is wanted."""
+    client = connect(target)
+    session = find_session(client, given)
+    printer = _Printer(json_output)
+    seen = 0
+    for shape in client.events(session):
+        printer.events((shape,))
+        seen = shape.seq
+    if follow:
+        anyio.run(_follow, target, session, seen, printer)
+    printer.screen.end_line()
+    return Exit.SUCCESS
+
+
+async def _follow(target: Target, session: str, seen: int, printer: _Printer) -> None:
+    await Feed(target, session, seen, printer).run()
+
+
+class _Printer:
+    """Prints events as they are told."""
+
+    def __init__(self, json_output: bool) -> None:
+        self._json = json_output
+        self.screen = Screen(consoles.stdout())
+        self._story = Story(self.screen)
+
+    def events(self, shapes: tuple[EventShape, ...]) -> None:
+        """Show or write them."""
+        if self._json:
+            print_json(shapes)
+            return
+        for shape in shapes:
+            self._story.show(shape)
+
+    def live(self, frame: Live) -> None:
+        """Show it; it is no event, so not for machines."""
+        if not self._json:
+            self._story.live(frame)
+
+    def lost(self, reason: str) -> None:
+        """Say so where it does no harm."""
+        consoles.stderr().print(Text(f"quarterdeck: {reason}; waiting for the hub", "yellow"))
+
+    def found(self) -> None:
+        """Nothing to be said."""
+
+
+def run_audit(given: str | None, target: Target, *, limit: int, json_output: bool) -> int:
+    """Print who or what let each call pass, or did not: the last ones, oldest first."""
+    client = connect(target)
+    session = find_session(client, given) if given else None
+    entries = deque(client.audit(session), maxlen=limit)
+    if json_output:
+        print_json(entries)
+        return Exit.SUCCESS
+    console = consoles.stdout()
+    for entry in entries:
+        if (line := _audit_line(entry)) is not None:
+            console.print(line, soft_wrap=True)
+    return Exit.SUCCESS
+
+
+def _audit_line(entry: EventShape) -> Text | None:
+    line = Text.assemble((f"{moment(entry.at)}  {entry.session}  ", "dim"))
+    match entry.event:
+        case Decided(verdict=verdict, by=by, tool=tool, title=title, reasons=reasons):
+            line.append(f"{verdict:<5}", _VERDICTS.get(verdict, ""))
+            line.append(f"  by {one_line(by, 40)}  {one_line(tool, 40)}: {one_line(title, 200)}")
+            line.append(f"  ({one_line('; '.join(reasons), 300)})" if reasons else "", "dim")
+            return line
+        case AskAnswered():
+            return None  # the decision that it led to says all of it
+        case _:
+            return None

@@ -1,0 +1,177 @@
+"""A word to the person who is not looking: a notification of the desktop, or of the terminal.
+
+Owns which way a terminal or a desktop takes such a word, and that the word can do no harm. What is
+told comes from an agent: it is cut, stripped of all that a terminal obeys, and given to a program
+only as an argument, never as a part of a script.
+
+Whether somebody looks cannot be asked: a terminal tells of its focus only by what it types, and
+`attach` leaves the line to the person. So it goes by when they last typed something.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
+
+import anyio
+from msgspec import Struct
+
+from quarterdeck.cli.text import plain
+from quarterdeck.domain.events import AskKind, AskOpened, Event, RunEnded, TurnEnded
+
+AWAY_SECONDS = 30.0
+"""Whoever has typed nothing for so long may be looking elsewhere."""
+PROGRAM_SECONDS = 2.0
+LONGEST = 200
+BELL = "\a"
+
+_OSC_9 = frozenset({"iterm.app", "wezterm", "ghostty"})
+"""`TERM_PROGRAM` of terminals that show the text of an OSC 9."""
+_OSC_777 = ("foot", "rxvt", "contour")
+"""What `TERM` of those begins with that show title and text of an OSC 777."""
+_SCRIPT = (
+    "on run argv",
+    "display notification (item 2 of argv) with title (item 1 of argv)",
+    "end run",
+)
+"""For osascript. The words are its arguments, and so are text whatever is in them."""
+
+
+class Way(Struct, frozen=True):
+    """How somebody is told: escape sequences, and a program, where there is one."""
+
+    osc: int | None = None
+    program: str | None = None
+
+
+def way_of(
+    env: Mapping[str, str],
+    *,
+    platform: str = sys.platform,
+    which: Callable[[str], str | None] = shutil.which,
+) -> Way:
+    """The way that fits this terminal and this desktop."""
+    if env.get("TMUX") or env.get("TERM", "").startswith(("screen", "tmux")):
+        return Way(program=_program(env, platform, which))  # they swallow the sequences
+    if env.get("TERM_PROGRAM", "").lower() in _OSC_9 or env.get("TERM") == "xterm-kitty":
+        return Way(osc=9)
+    if env.get("VTE_VERSION") or env.get("TERM", "").startswith(_OSC_777):
+        return Way(osc=777)
+    return Way(program=_program(env, platform, which))
+
+
+def _program(
+    env: Mapping[str, str], platform: str, which: Callable[[str], str | None]
+) -> str | None:
+    if env.get("SSH_CONNECTION"):
+        return None  # the desktop here is not the person's
+    if platform == "darwin":
+        return which("osascript")
+    if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"):
+        return which("notify-send")
+    return None
+
+
+def argv_of(program: str, title: str, text: str) -> list[str]:
+    """The command line for a program. The words come last, and cannot be taken for options."""
+    if os.path.basename(program) == "osascript":  # noqa: PTH119 - it is a name and no file here
+        script = [part for line in _SCRIPT for part in ("-e", line)]
+        # A word that begins with a dash would be an option of osascript.
+        return [program, *script, "--", title, text]
+    return [program, "--app-name=quarterdeck", "--", title, text]
+
+
+def sequence(osc: int, title: str, text: str) -> str:
+    """The escape sequence for a terminal."""
+    if osc == 777:
+        # The parts are divided by semicolons.
+        return f"\x1b]777;notify;{title.replace(';', ',')};{text}{BELL}"
+    # A terminal takes a number in front for another command.
+    return f"\x1b]9;{title}: {text}{BELL}"
+
+
+def one_word(text: str) -> str:
+    """A text from outside, fit for one line of a notification."""
+    line = " ".join(plain(text).split())
+    # Escapes are pictures by now; the rest of what is not to be seen goes.
+    line = "".join(letter for letter in line if letter.isprintable())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def words_for(event: Event) -> str | None:
+    """What somebody who is not looking should know; None: nothing."""
+    match event:
+        case AskOpened(title=title, ask_kind=kind):
+            what = "has a plan" if kind is AskKind.PLAN else "asks"
+            return f"{what}: {title}" if title else what
+        case TurnEnded(failed=True, outcome=outcome):
+            return f"the turn failed: {outcome}"
+        case TurnEnded():
+            return "the turn is over"
+        case RunEnded(clean=False, reason=reason):
+            return f"the agent ended: {reason}"
+        case _:
+            return None
+
+
+class Notifier:
+    """Tells the person. `always`: also when they have just typed; None: never.
+
+    `start` has a program run, as `run_program` does, without waiting for its end.
+    """
+
+    def __init__(
+        self,
+        out: IO[str],
+        name: str,
+        start: Callable[[Sequence[str]], None],
+        *,
+        always: bool | None = False,
+        way: Way | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._out = out
+        self._title = one_word(name) or "quarterdeck"
+        self._start = start
+        self._always = always
+        self._way = way or way_of(os.environ)
+        self._clock = clock
+        self._typed = clock()
+
+    def typed(self) -> None:
+        """The person is there: they have typed a line."""
+        self._typed = self._clock()
+
+    def hear(self, event: Event) -> None:
+        """Tell of this event, if it is worth it and nobody seems to be looking."""
+        if self._always is None or (text := words_for(event)) is None:
+            return
+        if not self._always and self._clock() - self._typed < AWAY_SECONDS:
+            return
+        self._tell(one_word(text))
+
+    def _tell(self, text: str) -> None:
+        if self._way.osc is not None:
+            self._out.write(sequence(self._way.osc, self._title, text))
+        self._out.write(BELL)
+        self._out.flush()
+        if self._way.program is not None:
+            self._start(argv_of(self._way.program, self._title, text))
+
+
+async def run_program(argv: Sequence[str]) -> None:
+    """Run a program that is over at once. One that cannot be run, or hangs, is no loss."""
+    with anyio.move_on_after(PROGRAM_SECONDS), contextlib.suppress(OSError):
+        await anyio.run_process(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )

@@ -1,0 +1,348 @@
+"""`quarterdeck policy …` and `quarterdeck audit verify`: rules tried, explained, and shown."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from msgspec.structs import replace
+from rich.console import Console
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.output import print_json, print_line
+from quarterdeck.cli.hub.policy_client import policy_of
+from quarterdeck.cli.hub.story import moment
+from quarterdeck.cli.hub.target import Target, find_session
+from quarterdeck.cli.text import count, plain
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.fronts.http.policy_shapes import (
+    CallQuestion,
+    NewPolicyGrant,
+    PolicyTrial,
+)
+from quarterdeck.hub.permissions.service import Question, question_facts
+from quarterdeck.hub.permissions.trials import checked
+from quarterdeck.policy.calls import input_of
+from quarterdeck.policy.decide import Call, Rules
+from quarterdeck.policy.explain import Explanation, PartExplained, explain
+from quarterdeck.policy.file import Loaded, read_policy
+from quarterdeck.policy.needs import Context
+from quarterdeck.policy.parity import Placed
+from quarterdeck.policy.presets import PRESETS, preset
+from quarterdeck.policy.settings import import_settings
+from quarterdeck.policy.specifiers import Source
+from quarterdeck.policy.toml import LIMIT
+from quarterdeck.policy.toml_values import seconds_of
+
+_COLOURS = {"allow": "green", "deny": "red", "ask": "yellow"}
+MOST_SHOWN = 20
+
+
+def _say(text: str) -> None:
+    """A line on stdout. Commands and paths are somebody else's words."""
+    print_line(plain(text))
+
+
+def read_file(file: Path) -> str:
+    """A policy's text. Raises `UsageError`."""
+    try:
+        if str(file) == "-":
+            return sys.stdin.buffer.read(4 * LIMIT).decode()
+        with file.open("rb") as stream:
+            return stream.read(4 * LIMIT).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} cannot be read: {error}") from error
+
+
+def _load(file: Path) -> Loaded:
+    return read_policy(read_file(file), file.name, preset=preset)
+
+
+def run_check(file: Path, *, json_output: bool) -> int:
+    """Say whether a policy is good."""
+    loaded = _load(file)
+    if json_output:
+        print_json([checked(loaded)])
+    elif loaded.policy is not None:
+        rules, examples = count(loaded.rules, "rule"), count(loaded.examples, "example")
+        _say(f"{file} is good: {rules}, {examples}.")
+    else:
+        for flaw in loaded.flaws:
+            _say(f"{file}:{flaw.line}: {flaw.text}")
+    return Exit.SUCCESS if loaded.policy is not None else Exit.FAILED
+
+
+# --- explain -------------------------------------------------------------------------------------
+
+
+def run_explain(
+    question: CallQuestion, file: Path | None, target: Target, *, json_output: bool
+) -> int:
+    """Say what becomes of a call, and why."""
+    if question.session is None and question.cwd is None:
+        question = replace(question, cwd=str(Path.cwd()))
+    if file is not None:
+        explanation = _by_file(question, file)
+    else:
+        client = policy_of(target)
+        if question.session is not None:
+            question = replace(question, session=find_session(client, question.session))
+        explanation = client.explain(question)
+    if json_output:
+        print_json([explanation])
+    else:
+        _show(explanation, consoles.stdout())
+    return Exit.SUCCESS
+
+
+def _by_file(question: CallQuestion, file: Path) -> Explanation:
+    loaded = _load(file)
+    if loaded.policy is None:
+        raise UsageError(f"{file}:{loaded.flaws[0].line}: {loaded.flaws[0].text}")
+    policies = [loaded.policy]
+    if question.policy is not None:
+        named = preset(question.policy)
+        if named is None:
+            raise UsageError(f"--policy: there is no preset {question.policy!r}")
+        policies.append(named)
+    given = {name: getattr(question, name) for name in CallQuestion.__struct_fields__}
+    call = Call(
+        tool=question.tool,
+        input=input_of(question.tool, question.argument),
+        facts=question_facts(Question(**given), int(time.time() * 1000)),
+        context=Context(cwd=question.cwd, home=str(Path.home())),
+    )
+    return explain(call, Rules(policies=tuple(policies)))
+
+
+def _show(explanation: Explanation, console: Console) -> None:
+    word = "left to the CLI" if explanation.verdict == "cli" else explanation.verdict
+    head = Text(word, _COLOURS.get(explanation.verdict, "bold"))
+    if explanation.rule is not None:
+        head.append(f"  by {explanation.rule} ({explanation.source})", "bold")
+    console.print(head, soft_wrap=True)
+    for reason in explanation.reasons:
+        console.print(Text(plain(f"  {reason}")), soft_wrap=True)
+    if explanation.message:
+        console.print(Text(plain(f"  the agent is told: {explanation.message}")), soft_wrap=True)
+    if explanation.rewritten is not None:
+        console.print(Text(plain(f"  it would run with {explanation.rewritten}")), soft_wrap=True)
+    for people in explanation.answered_by:
+        console.print(Text(f"  to be answered by {' or '.join(people)}"), soft_wrap=True)
+    if explanation.wait is not None:
+        wait = timedelta(seconds=round(explanation.wait))
+        text = f"  after {wait} without an answer: {explanation.then}"
+        console.print(Text(text), soft_wrap=True)
+    for part in explanation.parts:
+        _show_part(part, console)
+
+
+def _show_part(part: PartExplained, console: Console) -> None:
+    line = Text(f"{part.kind:<8}", "dim").append(plain(part.what))
+    if part.why:
+        line.append(f"  ({part.why})", "dim")
+    console.print(line, soft_wrap=True)
+    for rule in part.rules:
+        verdict = rule.verdict if rule.sure else f"may {rule.verdict}"
+        text = Text(f"  {verdict:<12}", _COLOURS.get(rule.verdict, ""))
+        console.print(text.append(plain(f"{rule.rule} ({rule.source})")), soft_wrap=True)
+    if not part.rules:
+        console.print(Text("  needs no rule" if part.free else "  no rule", "dim"))
+
+
+# --- replay and suggest --------------------------------------------------------------------------
+
+
+def _since(duration: str) -> int:
+    seconds = seconds_of(duration)
+    if seconds is None:
+        raise UsageError("--since: a duration is wanted, as in 12h or 30d")
+    return max(0, int((time.time() - seconds) * 1000))
+
+
+def run_replay(
+    file: Path, since: str, session: str | None, target: Target, *, json_output: bool
+) -> int:
+    """Show what a policy would have done otherwise."""
+    client = policy_of(target)
+    id_ = find_session(client, session) if session else None
+    result = client.replay(PolicyTrial(text=read_file(file), since=_since(since), session=id_))
+    if json_output:
+        print_json([result])
+        return Exit.SUCCESS
+    console = consoles.stdout()
+    calls = count(result.calls, "call")
+    _say(f"{calls}, {result.same} as before, {result.calls - result.same} otherwise.")
+    for name, number in result.counts.items():
+        console.print(Text(f"  {number:>6}  {name}"), soft_wrap=True)
+    for change in result.changes[:MOST_SHOWN]:
+        line = Text(f"{moment(change.at)}  {change.session}  ", "dim")
+        line.append(change.now, _COLOURS.get(change.now, ""))
+        line.append(plain(f"  {change.tool}: {change.call}"))
+        line.append(f"  (then: {change.then}, by {change.by or 'nobody'})", "dim")
+        console.print(line, soft_wrap=True)
+        for reason in change.reasons:
+            console.print(Text(plain(f"    {reason}"), "dim"), soft_wrap=True)
+    if len(result.changes) > MOST_SHOWN:
+        _say(f"… and {len(result.changes) - MOST_SHOWN} more; --json has them.")
+    if result.truncated:
+        _say("There are more calls than were looked at; the oldest are left out.")
+    return Exit.SUCCESS
+
+
+def run_suggest(since: str, least: int, target: Target, *, json_output: bool) -> int:
+    """Show what people's answers suggest."""
+    found = policy_of(target).suggestions(_since(since), least)
+    if json_output:
+        print_json(found)
+        return Exit.SUCCESS
+    for each in found:
+        people = ", ".join(each.people)
+        _say(f"# {each.allowed} times allowed, {each.denied} times denied, by {people};")
+        _say(f"# from {moment(each.first)} to {moment(each.last)}, such as:")
+        for example in each.examples:
+            _say(f"#   {example}")
+        _say(f"# It means {each.means}.")
+        if each.admits:
+            _say("# It would also have decided:")
+            for other in each.admits:
+                _say(f"#   {other}")
+        _say(f"{each.toml}\n")
+    if not found:
+        _say("# Nothing was answered often enough, and always alike.")
+    return Exit.SUCCESS
+
+
+# --- what is in force ----------------------------------------------------------------------------
+
+
+def run_show(target: Target, *, json_output: bool) -> int:
+    """Show what is in force."""
+    view = policy_of(target).policy()
+    wrong = any(state.flaws for state in view.files) or view.grants_flaw is not None
+    if json_output:
+        print_json([view])
+        return Exit.FAILED if wrong else Exit.SUCCESS
+    if not any(state.name == "policy.toml" for state in view.files):
+        _say("There is no policy for all sessions: what the CLI asks is asked.")
+    words = {
+        "file": "in force",
+        "kept": "REFUSED; its last good text is in force",
+        "asking": "REFUSED, and there is no good text: everything is asked",
+    }
+    for state in view.files:
+        rules = count(state.rules, "rule")
+        _say(f"{state.name}: {words[state.in_force]} since {moment(state.since)}, {rules}")
+        for flaw in state.flaws:
+            _say(f"  {state.path}:{flaw.line}: {flaw.text}")
+    _say(f"A session may name: {', '.join(view.names)}")
+    _say(f"{count(len(view.grants), 'grant')}; `quarterdeck policy grants` lists them")
+    if view.grants_flaw is not None:
+        _say(f"  {view.grants_flaw}")
+    return Exit.FAILED if wrong else Exit.SUCCESS
+
+
+def run_preset(name: str | None) -> int:
+    """Print a preset."""
+    if name is None:
+        for each, text in PRESETS.items():
+            _say(f"{each:<14}{text.partition(chr(10))[0].removeprefix('# ')}")
+        return Exit.SUCCESS
+    text = PRESETS.get(name, "")
+    if not text:
+        raise UsageError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
+    print_line(text.rstrip())
+    return Exit.SUCCESS
+
+
+def run_import(files: list[Path]) -> int:
+    """Print settings files as a policy."""
+    placed: list[Placed] = []
+    for file in files:
+        imported = import_settings({Source.PROJECT: read_file(file)})
+        placed += imported.rules
+        for wrong in imported.wrong:
+            consoles.stderr().print(f"{file}: {wrong.where}: {wrong.why}", soft_wrap=True)
+    _say("[claude]")
+    for behavior in ("deny", "ask", "allow"):
+        rules = dict.fromkeys(one.rule.text for one in placed if one.behavior.value == behavior)
+        if rules:
+            listed = "".join(f"  {json.dumps(rule)},\n" for rule in rules)
+            _say(f"{behavior} = [\n{listed}]")
+    return Exit.SUCCESS
+
+
+# --- grants --------------------------------------------------------------------------------------
+
+
+def run_grants(target: Target, *, json_output: bool) -> int:
+    """List the grants."""
+    grants = policy_of(target).policy_grants()
+    if json_output:
+        print_json(grants)
+        return Exit.SUCCESS
+    now = time.time() * 1000
+    for grant in grants:
+        until = "always" if grant.until is None else f"until {moment(grant.until)}"
+        if grant.until is not None and grant.until <= now:
+            until = "over"
+        where = grant.project or grant.directory or "everywhere"
+        rules = ", ".join(grant.rules)
+        _say(f"{grant.id}  {rules}  {until}  {where}  by {grant.by}, {moment(grant.at)}")
+    return Exit.SUCCESS
+
+
+def run_grant(
+    rules: list[str],
+    duration: str | None,
+    directory: Path | None,
+    project: str | None,
+    target: Target,
+) -> int:
+    """Make a grant, and print its id."""
+    seconds = seconds_of(duration) if duration is not None else None
+    if duration is not None and seconds is None:
+        raise UsageError("--for: a duration is wanted, as in 30m or 8h")
+    new = NewPolicyGrant(
+        rules=tuple(rules),
+        seconds=seconds,
+        directory=str(directory.absolute()) if directory is not None else None,
+        project=project,
+    )
+    _say(policy_of(target).grant(new).id)
+    return Exit.SUCCESS
+
+
+def run_revoke(grant: str, target: Target) -> int:
+    """Take a grant back. Its id may be cut short."""
+    client = policy_of(target)
+    ids = [known.id for known in client.policy_grants() if known.id.startswith(grant)]
+    if grant and len(ids) > 1:
+        raise UsageError(f"{grant!r} may be {len(ids)} different grants")
+    client.revoke(ids[0] if ids and grant else grant)
+    return Exit.SUCCESS
+
+
+# --- the audit log -------------------------------------------------------------------------------
+
+
+def run_verify(head: str | None, target: Target, *, json_output: bool) -> int:
+    """Check the audit log's chain."""
+    client = policy_of(target)
+    result = client.verify_audit(head)
+    if json_output:
+        print_json([result])
+    else:
+        for flaw in result.flaws:
+            _say(f"position {flaw.position}, session {flaw.session or '?'}: {flaw.text}")
+        forgotten = f", {result.forgotten} of deleted sessions" if result.forgotten else ""
+        decisions = count(result.entries, "decision")
+        word = "The audit log is as it was written" if result.good else "THE AUDIT LOG WAS CHANGED"
+        _say(f"{word}: {decisions}{forgotten}.")
+        _say(f"head {result.head}")
+    return Exit.SUCCESS if result.good else Exit.FAILED

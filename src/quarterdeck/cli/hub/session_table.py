@@ -1,0 +1,50 @@
+"""The table of sessions that `ps` prints."""
+
+from __future__ import annotations
+
+import time
+
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.hub.target import short_ids
+from quarterdeck.cli.text import age, cost
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.fronts.http.shapes import SessionShape
+from quarterdeck.wire.tools import one_line
+
+STATE_STYLES = {
+    SessionState.WAITING: "bold yellow",
+    SessionState.WORKING: "green",
+    SessionState.ENDED: "dim",
+    SessionState.DISCONNECTED: "red",
+    SessionState.RETRYING: "red",
+}
+
+
+def print_sessions(shapes: list[SessionShape]) -> None:
+    """A line for each, on stdout; or that there is none, on stderr."""
+    if not shapes:
+        consoles.stderr().print(Text("no sessions"))
+    console = consoles.stdout()
+    ids = short_ids(shapes)
+    width = max(map(len, ids.values()), default=0)
+    now = time.time() * 1000
+    for shape in shapes:
+        state = shape.state.value + (" (put away)" if shape.archived else "")
+        line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
+        line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
+        line.append(f"  {cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")
+        line.append(f"  {one_line(shape.name, 60)}" if shape.name else "")
+        where = shape.directory or shape.spec.directory
+        machine = f"{shape.machine}:" if shape.machine else ""
+        line.append(f"  {one_line(machine + where, 200)}", "dim")
+        if shape.state is SessionState.ENDED and shape.detail:
+            line.append(f"  {one_line(shape.detail, 100)}", "dim")
+        if shape.budgets:
+            line.append("  budget used up", "red")
+        for alarm in shape.alarms:
+            line.append(f"  {one_line(alarm.text, 100)}", "red")
+        if console.is_terminal:
+            line.truncate(console.width, overflow="ellipsis")
+        console.print(line, soft_wrap=True)

@@ -1,0 +1,139 @@
+"""The commands about sessions that ask once and print: `new`, `ps`, `send` and the small ones."""
+
+from __future__ import annotations
+
+import time
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.client import HubClient
+from quarterdeck.cli.hub.output import print_json, print_line
+from quarterdeck.cli.hub.spec import checked, read_prompt
+from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.domain.structs import ABSENT
+from quarterdeck.fronts.http.shapes import (
+    NewFork,
+    NewPrompt,
+    NewSession,
+    SessionChanges,
+)
+
+STOP_SECONDS = 20.0
+
+
+def run_new(
+    spec: SessionSpec, prompt: str | None, cli_session: str | None, target: Target, *, attach: bool
+) -> int:
+    """Make a session; print its id, or attach to it."""
+    text = None if prompt is None else read_prompt(prompt)
+    client = connect(target)
+    new = NewSession(
+        spec=checked(spec) if target.is_here else spec,
+        prompt=ABSENT if text is None else _json(text),
+        prompt_id=None if text is None else str(uuid4()),
+        cli_session=cli_session,
+    )
+    session = client.create(new).session
+    if attach:
+        from quarterdeck.cli.hub.attach import run_attach
+
+        return run_attach(session, target)
+    print_line(session)
+    return Exit.SUCCESS
+
+
+def run_send(session: str, prompt: str, target: Target) -> int:
+    """Send a prompt; print its id."""
+    content = _json(read_prompt(prompt))
+    client = connect(target)
+    new = NewPrompt(content=content, prompt=str(uuid4()))
+    outcome = client.prompt(find_session(client, session), new)
+    print_line(outcome.prompt or "")
+    return Exit.SUCCESS
+
+
+def run_ps(
+    target: Target, *, everything: bool, project: str | None = None, json_output: bool
+) -> int:
+    """List the sessions, newest first; or only those of a project."""
+    client = connect(target)
+    shapes = list(client.sessions())
+    if everything:
+        shapes += client.sessions(archived=True)
+    if project is not None:
+        shapes = [shape for shape in shapes if shape.spec.project == project]
+    if json_output:
+        print_json(shapes)
+        return Exit.SUCCESS
+    from quarterdeck.cli.hub.session_table import print_sessions  # most commands print no table
+
+    print_sessions(shapes)
+    return Exit.SUCCESS
+
+
+# --- the small ones --------------------------------------------------------------------------
+
+
+def run_interrupt(session: str, target: Target) -> int:
+    """Stop the running turn."""
+    client = connect(target)
+    client.interrupt(find_session(client, session))
+    return Exit.SUCCESS
+
+
+def run_resume(session: str, target: Target) -> int:
+    """Start its CLI again."""
+    client = connect(target)
+    client.resume(find_session(client, session))
+    return Exit.SUCCESS
+
+
+def run_fork(session: str, at: str | None, name: str | None, target: Target) -> int:
+    """Make a copy; print its id."""
+    client = connect(target)
+    outcome = client.fork(find_session(client, session), NewFork(at=at, name=name))
+    print_line(outcome.session)
+    return Exit.SUCCESS
+
+
+def run_rename(session: str, name: str, target: Target) -> int:
+    """Give it another name."""
+    if not name.strip():
+        raise UsageError("the name is empty")
+    client = connect(target)
+    client.change(find_session(client, session), SessionChanges(name=name))
+    return Exit.SUCCESS
+
+
+def run_archive(session: str, target: Target, *, archived: bool) -> int:
+    """Put it away, or take it out again."""
+    client = connect(target)
+    client.change(find_session(client, session), SessionChanges(archived=archived))
+    return Exit.SUCCESS
+
+
+def run_rm(sessions: list[str], target: Target, *, stop: bool) -> int:
+    """Forget sessions, and all that was said in them."""
+    client = connect(target)
+    for session in [find_session(client, given) for given in sessions]:
+        if stop:
+            client.stop(session)
+            _wait_for_end(client, session)
+        client.delete(session)
+    return Exit.SUCCESS
+
+
+def _wait_for_end(client: HubClient, session: str) -> None:
+    """A stop is done when the machine says so; what comes too late is the hub's to refuse."""
+    deadline = time.monotonic() + STOP_SECONDS
+    while client.session(session).run is not None and time.monotonic() < deadline:
+        time.sleep(0.1)
+
+
+def _json(text: str) -> Raw:
+    return Raw(msgspec.json.encode(text))

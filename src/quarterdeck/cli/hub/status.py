@@ -1,0 +1,126 @@
+"""`quarterdeck status`: what runs, where, and how the sessions are."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+
+from rich.text import Text
+
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.output import print_json
+from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.cli.text import count, plain
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.api import MachineView
+from quarterdeck.runner.home import living_runner
+from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.service.local_hub import FAR_RUNNER, RUNNER, agents_in, living_hub
+
+MIB = 1024 * 1024
+
+
+class Here(Value, omit_defaults=False):
+    """A process of ours on this machine."""
+
+    what: str
+    pid: int
+    version: str
+    address: str
+    agents: int | None = None
+
+
+class Report(Value, omit_defaults=False):
+    """All that `status` tells."""
+
+    data: str | None
+    here: tuple[Here, ...]
+    hub: str | None
+    version: str | None = None
+    machines: tuple[MachineView, ...] = ()
+    sessions: dict[SessionState, int]
+    asks: int = 0
+
+
+def run_status(target: Target, *, json_output: bool) -> int:
+    """Print it; the exit code is 1 when no hub runs."""
+    report = _report(target)
+    console = consoles.stdout()
+    if json_output:
+        print_json([report])
+    else:
+        for name, text in _lines(report):
+            console.print(Text.assemble((f"{name:<9}", "bold"), plain(text)), soft_wrap=True)
+    return Exit.SUCCESS if report.hub else Exit.FAILED
+
+
+def _report(target: Target) -> Report:
+    home = data_home(create=False)
+    here: list[Here] = []
+    hub = living_hub(home) if target.is_here else None
+    if hub is not None:
+        here.append(Here(what="hub", pid=hub.pid, version=hub.version, address=hub.address))
+    if target.is_here:
+        here += [found for folder in (RUNNER, FAR_RUNNER) if (found := _runner(home, folder))]
+    data = str(home) if target.is_here else None
+    if target.is_here and hub is None:
+        return Report(data=data, here=tuple(here), hub=None, sessions={})
+    client = connect(target)
+    return Report(
+        data=data,
+        here=tuple(here),
+        hub=client.address,
+        version=client.health().version,
+        machines=client.machines(),
+        sessions=dict(Counter(shape.state for shape in client.sessions())),
+        asks=len(client.asks()),
+    )
+
+
+def _runner(home: Path, folder: str) -> Here | None:
+    living = living_runner(home / folder)
+    if living is None:
+        return None
+    return Here(
+        what=folder,
+        pid=living.pid,
+        version=living.version,
+        address=living.hub_url,
+        agents=len(agents_in(home / folder)),
+    )
+
+
+def _lines(report: Report) -> list[tuple[str, str]]:
+    pid = next((here.pid for here in report.here if here.what == "hub"), None)
+    process = f", process {pid}" if pid else ""
+    hub = f"{report.hub}, version {report.version}{process}" if report.hub else "does not run"
+    lines = [("hub", hub)]
+    for here in report.here:
+        if here.agents is not None:
+            agents = count(here.agents, "agent")
+            lines.append(
+                (here.what, f"process {here.pid}, {agents}, for the hub at {here.address}")
+            )
+    lines += [("machine", _machine(machine)) for machine in report.machines]
+    by_state = ", ".join(f"{number} {state}" for state, number in sorted(report.sessions.items()))
+    if report.hub:
+        lines.append(("sessions", by_state or "none"))
+    if report.asks:
+        lines.append(("asks", f"{report.asks} open; `quarterdeck asks` lists them"))
+    if report.data:
+        lines.append(("data", report.data))
+    return lines
+
+
+def _machine(machine: MachineView) -> str:
+    if not machine.connected:
+        return f"{machine.name}, not connected"
+    parts = [machine.name, count(machine.runs, "agent")]
+    if machine.memory_available:
+        parts.append(f"{machine.memory_available // MIB:,} MiB of memory free")
+    if machine.since:
+        parts.append(f"connected for {max(0, round(time.time() - machine.since / 1000))} s")
+    return ", ".join(parts)

@@ -1,0 +1,80 @@
+"""`quarterdeck token`: who may come in. Works on the data folder: with or without a hub."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.text import Text
+
+from quarterdeck.agent.listen import TOKEN_VARIABLE
+from quarterdeck.claude.launch import Launch, to_argv
+from quarterdeck.cli import console as consoles
+from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.hub.output import print_line
+from quarterdeck.cli.hub.story import moment
+from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.domain.errors import LinkRefused, UsageError
+from quarterdeck.fronts.http import Access, Role, login_link
+from quarterdeck.hub.inbound_clis import OWN_PATH, cli_token
+from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.service.local_hub import living_hub
+from quarterdeck.wire.tools import one_line
+
+
+def run_token(role: str, name: str | None, *, login: bool, days: float | None) -> int:
+    """Make a token, or a login link, and print it. It is not shown again."""
+    wanted = _role(role)
+    access = Access(data_home())
+    if login:
+        if wanted is Role.RUNNER:
+            raise UsageError("a runner does not log in; leave out --login")
+        hub = living_hub(data_home())
+        if hub is None:
+            raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
+        print_line(login_link(hub.address, access.make_code(name or wanted.value, wanted)))
+        return Exit.SUCCESS
+    seconds = None if days is None else days * 86400.0
+    print_line(access.make_token(name or wanted.value, wanted, seconds=seconds))
+    return Exit.SUCCESS
+
+
+def run_token_cli(session: str | None) -> int:
+    """Print the command line with which a CLI up to 2.1.120 dials the hub."""
+    from quarterdeck.service.service import cli_secret  # with all that serving needs
+
+    home = data_home()
+    client = connect(Target())
+    token, path = cli_token(cli_secret(home), "/"), "/"
+    if session is not None:
+        found = find_session(client, session)
+        token, path = cli_token(cli_secret(home), found), OWN_PATH + found
+    launch = Launch(sdk_url="ws" + client.address.removeprefix("http") + path)
+    print_line(shlex.join(["env", f"{TOKEN_VARIABLE}={token}", "claude", *to_argv(launch)]))
+    return Exit.SUCCESS
+
+
+def run_token_list() -> int:
+    """Print who has access, oldest first; never a token."""
+    console = consoles.stdout()
+    for grant in Access(data_home()).grants():
+        line = Text.assemble((grant.id, "cyan"), f"  {grant.role.value:<8}  {grant.kind.value:<7}")
+        line.append(f"  {one_line(grant.name, 64)}")
+        line.append(f"  made {moment(int(grant.made * 1000))}", "dim")
+        if grant.expires is not None:
+            line.append(f", until {moment(int(grant.expires * 1000))}", "dim")
+        console.print(line, soft_wrap=True)
+    return Exit.SUCCESS
+
+
+def run_token_revoke(grant: str) -> int:
+    """Take access back, from open connections too."""
+    Access(data_home()).revoke(grant)
+    return Exit.SUCCESS
+
+
+def _role(given: str) -> Role:
+    try:
+        return Role(given)
+    except ValueError as error:
+        known = ", ".join(role.value for role in Role)
+        raise UsageError(f"--role: one of {known}") from error

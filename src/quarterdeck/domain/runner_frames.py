@@ -1,0 +1,239 @@
+"""The words between a runner and the hub: normative, and versioned by `PROTOCOL`.
+
+A runner opens one WebSocket for its machine and one for each run. A frame is a header, which is one
+line of JSON, and what belongs to it: the lines of a CLI, as they are. So a line of 10 MB is never
+escaped, and never decoded on its way.
+
+What a run says is numbered from 1, each line and the end too. The runner keeps what the hub does
+not `have`; the hub says so after it has committed. What is written to a run is numbered as well,
+from 1; the runner writes each number once, in order, and says what it has `written`.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.domain.structs import Value
+
+PROTOCOL = 1
+
+
+class Header(Value, tag_field="t"):
+    """The base of all headers."""
+
+
+# --- the machine's socket: runner to hub ---
+
+
+class RunReport(Value):
+    """A run that the runner has, and how far it is. `ended`: only its last words are left."""
+
+    run: str
+    session: str
+    said: int
+    written: int
+    ended: bool = False
+
+
+class Hello(Header, tag="hello"):
+    """The first frame of a runner."""
+
+    machine: str
+    runner: str
+    protocol: int
+    version: str
+    pid: int
+    runs: tuple[RunReport, ...] = ()
+    can: tuple[str, ...] = ()
+    """What it can do beyond the first version of this protocol."""
+    closed: tuple[str, ...] = ()
+    """Folders of its own that agents on this machine must not touch; absolute paths."""
+    worktrees: str = ""
+    """The folder in those where agents do work."""
+
+
+class Refused(Header, tag="refused"):
+    """A run could not be started: no memory, too many, no such folder, no CLI."""
+
+    run: str
+    reason: str
+
+
+class Vitals(Header, tag="vitals"):
+    """How the machine is, now and then. `memory_available` is 0 where nobody knows."""
+
+    runs: int
+    memory_available: int
+    load: float
+    at: int = 0
+    """What its clock says, in ms since 1970."""
+
+
+class Reply(Header, tag="reply"):
+    """What came of an errand: its result follows as one line, or (`refused`) why there is none."""
+
+    errand: str
+    refused: bool = False
+
+
+# --- the machine's socket: hub to runner ---
+
+
+class Welcome(Header, tag="welcome"):
+    """The first frame of the hub. `hub` names this start of it."""
+
+    hub: str
+    protocol: int
+
+
+class Start(Header, tag="start"):
+    """Start a CLI. The same run twice is once."""
+
+    run: str
+    session: str
+    spec: SessionSpec
+    origin: Origin = Origin()
+
+
+class Stop(Header, tag="stop"):
+    """End a run: gently, or by force."""
+
+    run: str
+    force: bool = False
+
+
+class Forget(Header, tag="forget"):
+    """The hub has all of this run, or wants nothing of it. A run that goes on is forgotten at its
+    end.
+    """
+
+    run: str
+
+
+class MachineRequest(Header, tag="errand"):
+    """Do or look up something outside of a run; the request follows as one line.
+
+    Only for a runner that says in its hello that it `can`.
+    """
+
+    errand: str
+
+
+# --- a run's socket: runner to hub ---
+
+
+class Lines(Header, tag="lines"):
+    """Lines of the CLI follow, one after the other, the first with the number `first`."""
+
+    first: int
+
+
+class Started(Header, tag="started"):
+    """The process runs, or ran: the first frame of every connection of a run.
+
+    `directory` is where it works: the worktree's folder, if there is one.
+    """
+
+    pid: int
+    version: str | None = None
+    directory: str | None = None
+
+
+class Ended(Header, tag="ended"):
+    """The process has ended, and has said all. Numbered as its last line.
+
+    `reason` is one sentence for a person; `stderr` holds the last lines that it wrote there.
+    `unheard` tells that it may have said more, which nobody read: its transcript may have it.
+    `fault` is what the runner had to do about it: `output_closed` (it closed its output and lived
+    on) or `no_exit` (it did not end when its input ended).
+    """
+
+    number: int
+    reason: str
+    clean: bool = False
+    exit_code: int | None = None
+    signal: int | None = None
+    stderr: tuple[str, ...] = ()
+    unheard: bool = False
+    fault: str = ""
+
+
+class Written(Header, tag="written"):
+    """Everything up to this number has been written to the CLI. The second frame, too."""
+
+    upto: int
+
+
+class Gap(Header, tag="gap"):
+    """The numbers from the last one sent up to `first`, and without it, will not come.
+
+    They were transient lines, given up because nobody came for them in time. The next frame of
+    lines, or the end, has the number `first`.
+    """
+
+    first: int
+
+
+class Transcript(Header, tag="transcript"):
+    """Messages from the CLI's transcript follow, in the form in which it would have said them.
+
+    `cli_session` names the transcript that was found. None: there is none, and no line.
+    """
+
+    cli_session: str | None = None
+    last: bool = False
+
+
+# --- a run's socket: hub to runner ---
+
+
+class Ack(Header, tag="have"):
+    """The hub has committed everything up to this number. The first frame of the hub."""
+
+    upto: int
+
+
+class Write(Header, tag="write"):
+    """A line for the CLI follows."""
+
+    number: int
+
+
+class Recall(Header, tag="recall"):
+    """Read what nobody heard of an ended run in the transcript that the CLI kept.
+
+    `known` are the uuids of the messages that the hub has of the run, `prompts` those of the
+    prompts that were written to it. Of the messages from the first of all these on, it wants the
+    ones that are not `known`.
+    """
+
+    cli_session: str | None = None
+    known: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+RunnerHeader = (
+    Hello | Refused | Vitals | Reply | Lines | Started | Ended | Written | Gap | Transcript
+)
+HubHeader = Welcome | Start | Stop | Forget | MachineRequest | Ack | Write | Recall
+
+_runner = msgspec.json.Decoder(RunnerHeader)
+_hub = msgspec.json.Decoder(HubHeader)
+
+
+def frame(header: Header, lines: tuple[bytes, ...] | list[bytes] = ()) -> bytes:
+    """A frame: the header, and the lines that belong to it."""
+    return b"\n".join((msgspec.json.encode(header), *lines))
+
+
+def read_runner_frame(data: bytes) -> tuple[RunnerHeader, list[bytes]]:
+    """A frame that a runner sent. Raises `msgspec.DecodeError` for what is none."""
+    head, _, rest = data.partition(b"\n")
+    return _runner.decode(head), rest.split(b"\n") if rest else []
+
+
+def read_hub_frame(data: bytes) -> tuple[HubHeader, list[bytes]]:
+    """A frame that the hub sent. Raises `msgspec.DecodeError` for what is none."""
+    head, _, rest = data.partition(b"\n")
+    return _hub.decode(head), rest.split(b"\n") if rest else []

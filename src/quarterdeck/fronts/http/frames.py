@@ -1,0 +1,133 @@
+"""The words of the stream, both ways. The normative page is `docs/reference/stream.md`.
+
+A frame is one JSON object with its kind in `t`. The envelope is decoded first and a command's body
+second, so that a command that makes no sense is still answered by its id.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Raw, field
+
+from quarterdeck.domain.commands import Outcome
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.http.problems import Problem
+from quarterdeck.fronts.http.roles import Role
+from quarterdeck.hub.api import Deltas
+
+PROTOCOL = 1
+
+FrameId = Annotated[str, Meta(min_length=1, max_length=128)]
+Number = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class Frame(Value, tag_field="t"):
+    """The base of all frames."""
+
+
+# --- client to server ----------------------------------------------------------------------------
+
+
+class Follow(Frame, tag="follow", forbid_unknown_fields=True):
+    """Follow these sessions, each after its number; with `all`, every other one from now on."""
+
+    id: FrameId
+    sessions: dict[str, Number] = field(default_factory=dict)
+    all: bool = False
+    epoch: str | None = None
+    """The journal that the numbers are of. Wanted as soon as one of them is above 0."""
+    live: bool = True
+    """Whether text that is still being made is wanted too."""
+
+
+class Unfollow(Frame, tag="unfollow", forbid_unknown_fields=True):
+    """Follow these no more; with `all`, none at all."""
+
+    id: FrameId
+    sessions: tuple[str, ...] = ()
+    all: bool = False
+
+
+class Order(Frame, tag="command", forbid_unknown_fields=True):
+    """Do this. It is acknowledged by `done` or `failed`, with the same id."""
+
+    id: FrameId
+    command: Raw
+
+
+class Beat(Frame, tag="beat"):
+    """I am here. Both ways."""
+
+
+ClientFrame = Follow | Unfollow | Order | Beat
+
+
+# --- server to client ----------------------------------------------------------------------------
+
+
+class Limits(Value, omit_defaults=False):
+    """What a client has to keep to."""
+
+    frame_bytes: int
+    sessions: int
+    commands: int
+    silence_seconds: float
+
+
+class Hello(Frame, tag="hello", omit_defaults=False):
+    """The first frame of the server."""
+
+    protocol: int
+    epoch: str
+    name: str
+    role: Role
+    beat_seconds: float
+    limits: Limits
+
+
+class Place(Value):
+    """What became of the wish to follow a session.
+
+    `gap`: the number is not of this journal (`epoch`), lies beyond its last event (`ahead`), or
+    there is no such session (`unknown`). The session is then not followed.
+    """
+
+    status: Literal["ok", "gap"]
+    reason: Literal["epoch", "ahead", "unknown"] | None = None
+    head: int | None = None
+
+
+class Following(Frame, tag="following", omit_defaults=False):
+    """The answer to `follow` and `unfollow`."""
+
+    id: str
+    sessions: dict[str, Place]
+    all: bool
+
+
+class Live(Frame, tag="live"):
+    """Text that is still being made. `whole`: it is all of its block so far, and replaces it."""
+
+    deltas: tuple[Deltas, ...]
+    whole: bool = False
+
+
+class Done(Frame, tag="done"):
+    """The command was done."""
+
+    id: str
+    outcome: Outcome
+
+
+class Failed(Frame, tag="failed"):
+    """The command, or the frame with that id, was refused."""
+
+    id: str
+    problem: Problem
+
+
+class Bad(Frame, tag="error"):
+    """The frame could not be read; the connection is closed after it."""
+
+    problem: Problem

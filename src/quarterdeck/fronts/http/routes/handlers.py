@@ -1,0 +1,98 @@
+"""How a handler is given what it needs, decodes what it takes, and passes on what is wished.
+
+Below the routes. A body is decoded here and not by the framework, so that raw JSON stays raw, and
+so that what is wrong with it is told with its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+import msgspec
+from litestar import Request
+from litestar.connection import ASGIConnection
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.handlers import BaseRouteHandler
+from litestar.params import PathParameter, SkipValidation
+from msgspec.structs import replace
+
+from quarterdeck.domain.commands import AnswerAsk, AnyCommand, Control, Outcome
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.fronts.http.origins import Visit
+from quarterdeck.fronts.http.problems import Refused
+from quarterdeck.fronts.http.roles import Person, Right, right_for
+from quarterdeck.hub.api import HubApi
+
+BODY_LIMIT = 32 * 1024 * 1024
+"""A prompt may carry images. Sixteen of the largest that the model takes."""
+
+Hub = NamedDependency[SkipValidation[HubApi]]
+Asking = Request[Person, object, State]
+SessionId = Annotated[
+    str, PathParameter(description="A session's id", max_length=128, min_length=1)
+]
+
+CONTROL_SECONDS = 600.0
+"""How long anybody may wait for a CLI's answer."""
+
+_commands: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+async def body_of(request: Asking, kind: type[_T], *, empty_is: _T | None = None) -> _T:
+    """The body, decoded. Raises `Refused` or `UsageError` for what cannot be taken."""
+    data = await request.body()
+    if not data and empty_is is not None:
+        return empty_is
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise Refused("unsupported_media_type", "Content-Type: application/json is wanted")
+    return decoded(data, kind)
+
+
+def decoded(data: bytes, kind: type[_T]) -> _T:
+    """JSON as a struct. Raises `UsageError` with the path of what is wrong."""
+    try:
+        data.decode()  # raw members are passed on, and nobody else looks at their letters
+        return msgspec.json.decode(data, type=kind)
+    except UnicodeDecodeError as error:
+        raise UsageError(f"body: not UTF-8 at byte {error.start}") from error
+    except msgspec.DecodeError as error:
+        raise UsageError(f"body: {error}") from error
+    except RecursionError as error:
+        raise UsageError("body: nested too deeply") from error
+
+
+def decode_command(data: msgspec.Raw) -> AnyCommand:
+    """A command from JSON. Raises `UsageError` with the path of what is wrong."""
+    try:
+        return _commands.decode(data)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"command: {error}") from error
+    except RecursionError as error:
+        raise UsageError("command: nested too deeply") from error
+
+
+async def do(hub: HubApi, person: Person, command: AnyCommand) -> Outcome:
+    """Submit a command for somebody, if they may. Whoever they are is known here, not told."""
+    person.need(right_for(command))
+    if isinstance(command, Control) and not 0 < command.timeout <= CONTROL_SECONDS:
+        raise UsageError(f"timeout: a number above 0 and up to {CONTROL_SECONDS:g} is wanted")
+    if isinstance(command, AnswerAsk):
+        command = replace(command, role=person.role.value)
+    return await hub.submit(replace(command, by=person.name))
+
+
+def reading(connection: ASGIConnection[object, Person, object, State], _: BaseRouteHandler) -> None:
+    """A guard: whoever may see nothing gets nowhere."""
+    connection.user.need(Right.READ)
+
+
+def visit_of(scope: Mapping[str, object]) -> Visit:
+    """From where a request came, as the gate has found."""
+    visit = scope["quarterdeck.visit"]
+    assert isinstance(visit, Visit)
+    return visit

@@ -1,0 +1,192 @@
+"""The routes of the history: search, export, import, retention."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Annotated, Literal
+
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter, SkipValidation
+from litestar.response import Stream
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.fronts.http.events import envelope
+from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention, RetentionReport
+from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.problems import Refused
+from quarterdeck.fronts.http.roles import Right
+from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
+from quarterdeck.history.export import Form
+from quarterdeck.history.imports import ImportReport
+from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.api import HubApi
+from quarterdeck.journal.retention import Plan, Retention
+from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
+
+MEGABYTE = 1024 * 1024
+LINES = 100
+"""Of an export as JSON that are written at once. Others may go on between two pieces."""
+MEDIA_TYPES = {
+    "markdown": "text/markdown; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "json": "application/x-ndjson",
+}
+_ENDINGS = {"markdown": "md", "html": "html", "json": "ndjson"}
+
+Behind = NamedDependency[SkipValidation[HistoryService | None]]
+Word = Annotated[str | None, QueryParameter(max_length=1000)]
+Time = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="In ms since 1970")]
+
+
+@get("/search", opt=documented(READ_ERRORS))
+async def search(
+    history: Behind,
+    q: Annotated[
+        str,
+        QueryParameter(
+            description='Words; "a phrase", a begin*, -without', max_length=LONGEST_QUERY
+        ),
+    ],
+    session: Word = None,
+    project: Word = None,
+    machine: Word = None,
+    tool: Word = None,
+    kind: Annotated[
+        Literal["prompt", "answer", "tool"] | None, QueryParameter(description="Only these texts")
+    ] = None,
+    since: Time = None,
+    until: Time = None,
+    before: Annotated[
+        int | None, QueryParameter(ge=0, le=2**53, description="The `next` of the page before")
+    ] = None,
+    limit: Annotated[int, QueryParameter(ge=1, le=MOST_HITS)] = 20,
+) -> Hits:
+    """Search prompts, answers and calls of tools over all sessions, newest first.
+
+    All words must be there. `project` is a project's name, or a folder's path with all below it.
+    """
+    wanted = Search(
+        words=q,
+        session=session,
+        project=project,
+        machine=machine,
+        tool=tool,
+        kind=None if kind is None else TextKind(kind),
+        since=since,
+        until=until,
+        before=before,
+        limit=limit,
+    )
+    return await _there(history).search(wanted)
+
+
+@get(
+    "/sessions/{session_id:str}/export",
+    opt=documented(READ_ERRORS, gives_text=tuple(MEDIA_TYPES.values())),
+)
+async def export_session(
+    session_id: SessionId,
+    request: Asking,
+    hub: Hub,
+    history: Behind,
+    format_: Annotated[
+        Literal["markdown", "html", "json"], QueryParameter(name="format", description="As what")
+    ] = "markdown",
+) -> Stream:
+    """A session as a file: Markdown, one page of HTML, or all its events, a JSON object a line."""
+    if format_ == "json":
+        view = await hub.session(session_id)
+        pieces: AsyncIterator[bytes] = _events(hub, session_id, view.head)
+    else:
+        view, told_ = await _there(history).export(session_id, Form(format_), by=request.user.name)
+        pieces = _encoded(told_)
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", view.name).strip("-.")[:60] or view.session
+    return Stream(
+        pieces,
+        media_type=MEDIA_TYPES[format_],
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}.{_ENDINGS[format_]}"',
+            # Should a browser show it all the same, it is nobody's page.
+            "Content-Security-Policy": "sandbox",
+        },
+    )
+
+
+@post(
+    "/import",
+    status_code=200,
+    opt=documented(COMMAND_ERRORS, takes=NewImport, body_optional=True),
+)
+async def import_sessions(request: Asking, history: Behind) -> ImportReport:
+    """Take in sessions that the CLI left on the disk of the hub's machine.
+
+    Again and again is once: only what is new is added.
+    """
+    request.user.need(Right.MANAGE)
+    wanted = await body_of(request, NewImport, empty_is=NewImport())
+    return await _there(history).import_sessions(
+        directory=wanted.directory, only=wanted.sessions, dry_run=wanted.dry_run
+    )
+
+
+@post(
+    "/retention",
+    status_code=200,
+    opt=documented(COMMAND_ERRORS, takes=NewRetention, body_optional=True),
+)
+async def apply_retention(request: Asking, history: Behind) -> RetentionReport:
+    """Tell which sessions are too old or too large to be kept, or delete them.
+
+    A session that is in use always stays.
+    """
+    request.user.need(Right.MANAGE)
+    wanted = await body_of(request, NewRetention, empty_is=NewRetention())
+    past = _there(history)
+    rule = _rule(wanted)
+    if wanted.dry_run:
+        return _report(await past.plan(rule), dry_run=True)
+    if (rule or past.retention).keeps_all:
+        raise UsageError("body: a limit is wanted: days, megabytes")
+    return _report(await past.let_go(rule, by=request.user.name), dry_run=False)
+
+
+def _rule(wanted: NewRetention) -> Retention | None:
+    if wanted.days is None and wanted.megabytes is None and not wanted.archived_only:
+        return None
+    size = None if wanted.megabytes is None else wanted.megabytes * MEGABYTE
+    return Retention(days=wanted.days, bytes=size, archived_only=wanted.archived_only)
+
+
+def _report(plan: Plan, *, dry_run: bool) -> RetentionReport:
+    return RetentionReport(
+        dry_run=dry_run,
+        leaving=plan.leaving,
+        freed_bytes=plan.freed,
+        sessions=plan.sessions,
+        bytes=plan.bytes,
+    )
+
+
+def _there(history: HistoryService | None) -> HistoryService:
+    if history is None:
+        raise Refused("not_found", "this server keeps no history to look through")
+    return history
+
+
+async def _encoded(pieces: AsyncIterator[str]) -> AsyncIterator[bytes]:
+    async for piece in pieces:
+        yield piece.encode("utf-8", "replace")
+
+
+async def _events(hub: HubApi, session: str, head: int) -> AsyncIterator[bytes]:
+    after = 0
+    while after < head and (page := await hub.events(session, after=after)):
+        after = page[-1].seq
+        for start in range(0, len(page), LINES):
+            some = page[start : start + LINES]
+            yield b"".join(envelope(stored) + b"\n" for stored in some if stored.seq <= head)
+
+
+HANDLERS = [search, export_session, import_sessions, apply_retention]

@@ -1,0 +1,134 @@
+"""The routes that belong to no one session: questions, machines, the audit log, logins, health."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio
+from litestar import Response, get, post
+from litestar.datastructures import State
+from litestar.di import NamedDependency
+from litestar.params import PathParameter, QueryParameter, SkipValidation
+
+from quarterdeck import __version__
+from quarterdeck.domain.commands import AnswerAsk, Outcome
+from quarterdeck.fronts.http.access import Access
+from quarterdeck.fronts.http.events import page
+from quarterdeck.fronts.http.openapi import (
+    COMMAND_ERRORS,
+    LOGIN_ERRORS,
+    OPEN_ERRORS,
+    READ_ERRORS,
+    documented,
+)
+from quarterdeck.fronts.http.roles import RIGHTS, Person
+from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, do, visit_of
+from quarterdeck.fronts.http.routes.sessions import After, Limit
+from quarterdeck.fronts.http.shapes import (
+    AskAnswer,
+    AskList,
+    EventPage,
+    Health,
+    LoggedIn,
+    LoginCode,
+    MachineList,
+    Me,
+)
+from quarterdeck.fronts.http.tokens import Kind
+
+LOGIN_LIMIT = 4096
+"""Whoever sends this is not known yet."""
+
+Doors = NamedDependency[SkipValidation[Access]]
+OfSession = Annotated[
+    str | None, QueryParameter(description="Of this session only", max_length=128)
+]
+AskId = Annotated[str, PathParameter(description="A question's id", max_length=256, min_length=1)]
+
+
+@get("/asks", opt=documented(READ_ERRORS))
+async def list_asks(hub: Hub, session: OfSession = None) -> AskList:
+    """The open questions, oldest first."""
+    return AskList(asks=tuple(await hub.asks(session=session)))
+
+
+@post("/asks/{ask_id:str}/answer", status_code=200, opt=documented(COMMAND_ERRORS, takes=AskAnswer))
+async def answer_ask(ask_id: AskId, request: Asking, hub: Hub) -> Outcome:
+    """Answer a question. The first answer counts; a later one is told whose that was."""
+    wanted = await body_of(request, AskAnswer)
+    return await do(hub, request.user, AnswerAsk(ask=ask_id, answer=wanted.answer))
+
+
+@get("/machines", opt=documented(READ_ERRORS))
+async def list_machines(hub: Hub) -> MachineList:
+    """The machines that run agents, or did."""
+    return MachineList(machines=tuple(await hub.machines()))
+
+
+@get("/audit", opt=documented(READ_ERRORS, gives=EventPage))
+async def list_audit(
+    hub: Hub, session: OfSession = None, after: After = 0, limit: Limit = 500
+) -> Response[bytes]:
+    """Who or what let each call pass, or did not. `after` is a position, as `next` gives it."""
+    entries = await hub.audit(session=session, after=after, limit=limit)
+    following = entries[-1].position if entries else None
+    return Response(page(hub.epoch, entries, following), media_type="application/json")
+
+
+@get("/whoami", opt=documented(READ_ERRORS))
+async def whoami(request: Asking) -> Me:
+    """Who the server takes you for, and what you may do."""
+    return me(request.user)
+
+
+@post("/logout", status_code=200, opt=documented(READ_ERRORS))
+async def logout(request: Asking, access: Doors) -> Response[Me]:
+    """End a browser's login. A bearer token stays valid."""
+    person = request.user
+    for grant in access.grants():
+        if grant.id == person.grant and grant.kind is Kind.BROWSER:
+            await anyio.to_thread.run_sync(access.revoke, grant.id)
+    headers = {"Set-Cookie": access.set_cookie(None, visit_of(request.scope))}
+    return Response(me(person), headers=headers)
+
+
+@post(
+    "/login",
+    status_code=200,
+    request_max_body_size=LOGIN_LIMIT,
+    opt=documented(LOGIN_ERRORS, takes=LoginCode, open=True),
+)
+async def login(request: Asking, access: Doors) -> Response[LoggedIn]:
+    """Exchange the code of a login link for a cookie and a page key, of use only together.
+
+    A code works once, for ten minutes.
+    """
+    given = await body_of(request, LoginCode)
+    visit = visit_of(request.scope)
+    made = await anyio.to_thread.run_sync(access.login, given.code, visit)
+    told_of = me(made.person)
+    body = LoggedIn(
+        name=told_of.name,
+        role=told_of.role,
+        rights=told_of.rights,
+        expires=told_of.expires,
+        page_key=made.page_key,
+    )
+    return Response(body, headers={"Set-Cookie": access.set_cookie(made, visit)})
+
+
+@get("/healthz", opt=documented(OPEN_ERRORS, open=True))
+async def healthz(state: State) -> Health:
+    """The server answers."""
+    del state
+    return Health(ok=True, version=__version__)
+
+
+def me(person: Person) -> Me:
+    """What somebody is told about themselves."""
+    rights = tuple(sorted(RIGHTS[person.role]))
+    return Me(name=person.name, role=person.role, rights=rights, expires=person.expires)
+
+
+HANDLERS = [list_asks, answer_ask, list_machines, list_audit, whoami, logout]
+OPEN_HANDLERS = [login, healthz]

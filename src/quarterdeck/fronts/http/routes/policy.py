@@ -1,0 +1,142 @@
+"""The routes about policy: what is in force, why, what it would have done, and the audit's chain.
+
+Whoever may read may look, try and verify; nothing of that changes anything. What is tried has
+limits of time and memory, and each person has one turn at a time. To grant and to revoke
+is an owner's right, as all that decides what agents may do without a question.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from litestar import delete, get, post
+from litestar.params import PathParameter, QueryParameter
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.policy_shapes import (
+    CallQuestion,
+    NewPolicyGrant,
+    PolicyGrants,
+    PolicyText,
+    PolicyTrial,
+    SuggestionList,
+)
+from quarterdeck.fronts.http.roles import Right
+from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of
+from quarterdeck.hub.permissions.service import PolicyView, Question
+from quarterdeck.hub.permissions.trials import PolicyChecked
+from quarterdeck.journal.chain import Checked
+from quarterdeck.policy.explain import Explanation
+from quarterdeck.policy.grants import Grant
+from quarterdeck.policy.replay import Replay
+from quarterdeck.policy.suggest import LEAST
+
+DAY_MS = 86_400_000
+WORK_ERRORS = ("took_too_long", "busy")
+TRY_ERRORS = (*READ_ERRORS, "too_large", "unsupported_media_type", *WORK_ERRORS)
+
+GrantId = Annotated[str, PathParameter(description="A grant's id", max_length=128, min_length=1)]
+Since = Annotated[
+    int | None, QueryParameter(description="In ms since 1970; else the last 30 days", ge=0)
+]
+Least = Annotated[int, QueryParameter(description="Alike answers at least", ge=1, le=1000)]
+HeadText = Annotated[
+    str | None, QueryParameter(description="A head that you have kept", max_length=128)
+]
+
+
+@get("/policy", opt=documented(READ_ERRORS))
+async def show_policy(hub: Hub) -> PolicyView:
+    """The policies in force, and what is wrong with their files."""
+    return await hub.policy.view()
+
+
+@post("/policy/check", status_code=200, opt=documented(TRY_ERRORS, takes=PolicyText))
+async def check_policy(request: Asking, hub: Hub) -> PolicyChecked:
+    """Read a policy with its examples, and put nothing into force."""
+    text = (await body_of(request, PolicyText)).text
+    return await hub.policy.check(text, by=request.user.name)
+
+
+@post("/policy/explain", status_code=200, opt=documented(TRY_ERRORS, takes=CallQuestion))
+async def explain_call(request: Asking, hub: Hub) -> Explanation:
+    """Which rules hit which part of a call, and which decided."""
+    asked = await body_of(request, CallQuestion)
+    given = {name: getattr(asked, name) for name in CallQuestion.__struct_fields__}
+    return await hub.policy.explain(Question(**given), by=request.user.name)
+
+
+@post("/policy/replay", status_code=200, opt=documented(TRY_ERRORS, takes=PolicyTrial))
+async def replay_policy(request: Asking, hub: Hub) -> Replay:
+    """What a policy would have done with the calls of the past, against what was done."""
+    trial = await body_of(request, PolicyTrial)
+    since = _month_ago() if trial.since is None else trial.since
+    return await hub.policy.replay(trial.text, since, trial.session, by=request.user.name)
+
+
+@get("/policy/suggestions", opt=documented((*READ_ERRORS, *WORK_ERRORS)))
+async def suggest_rules(
+    request: Asking, hub: Hub, since: Since = None, least: Least = LEAST
+) -> SuggestionList:
+    """Rules learnt from the answers that people gave, with the history that supports each."""
+    start = _month_ago() if since is None else since
+    return SuggestionList(suggestions=await hub.policy.suggest(start, least, by=request.user.name))
+
+
+@get("/policy/grants", opt=documented(READ_ERRORS))
+async def list_grants(hub: Hub) -> PolicyGrants:
+    """What people have granted: by answering «always», or here."""
+    return PolicyGrants(grants=(await hub.policy.view()).grants)
+
+
+@post("/policy/grants", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewPolicyGrant))
+async def add_grant(request: Asking, hub: Hub) -> Grant:
+    """Allow something without a question. What a policy denies or asks about stays so."""
+    request.user.need(Right.MANAGE)
+    new = await body_of(request, NewPolicyGrant)
+    if new.directory is not None and not new.directory.startswith("/"):
+        raise UsageError("directory: an absolute path is wanted")
+    now = int(time.time() * 1000)
+    until = None if new.seconds is None else now + int(new.seconds * 1000)
+    grant = Grant(
+        id="",
+        rules=new.rules,
+        by=request.user.name,
+        at=now,
+        until=until,
+        directory=new.directory,
+        project=new.project,
+    )
+    return await hub.policy.grant(grant)
+
+
+@delete("/policy/grants/{grant_id:str}", status_code=200, opt=documented(COMMAND_ERRORS))
+async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub) -> Grant:
+    """Take a grant back."""
+    request.user.need(Right.MANAGE)
+    return await hub.policy.revoke(grant_id)
+
+
+@get("/audit/verify", opt=documented(READ_ERRORS))
+async def verify_audit(hub: Hub, head: HeadText = None) -> Checked:
+    """Check that nobody has changed the audit log, up to the head that it gives."""
+    return await hub.policy.verify(head)
+
+
+def _month_ago() -> int:
+    return int(time.time() * 1000) - 30 * DAY_MS
+
+
+HANDLERS = [
+    show_policy,
+    check_policy,
+    explain_call,
+    replay_policy,
+    suggest_rules,
+    list_grants,
+    add_grant,
+    revoke_grant,
+    verify_audit,
+]

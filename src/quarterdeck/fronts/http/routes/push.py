@@ -1,0 +1,103 @@
+"""The routes of Web Push: a browser asks to be told that an agent waits, also with no page open.
+
+Owns the words of the routes, and `Pushing`: what they need of whoever sends. It knows nothing of
+keys and of push services.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Protocol
+
+from litestar import delete, get, post
+from litestar.di import NamedDependency
+from litestar.params import SkipValidation
+from msgspec import Meta
+
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.problems import Refused
+from quarterdeck.fronts.http.routes.handlers import Asking, body_of
+from quarterdeck.fronts.http.shapes import Body
+
+Endpoint = Annotated[str, Meta(min_length=1, max_length=2048)]
+Key = Annotated[str, Meta(min_length=1, max_length=128)]
+
+
+class Pushing(Protocol):
+    """Whoever keeps the subscriptions, and sends."""
+
+    async def public_key(self) -> str:
+        """The key that a browser subscribes with, in base 64 as web addresses have it."""
+
+    async def subscribe(self, grant: str, endpoint: str, p256dh: str, auth: str) -> None:
+        """Tell a browser while its grant is valid. Raises `UsageError` and `Conflict`."""
+
+    async def unsubscribe(self, endpoint: str) -> None:
+        """Tell it no more. One that is not known is told nothing already."""
+
+
+Pusher = NamedDependency[SkipValidation[Pushing | None]]
+
+
+class BrowserKeys(Body):
+    """What a message for the browser is sealed with, in base 64 as web addresses have it."""
+
+    p256dh: Key
+    auth: Key
+
+
+class NewSubscription(Body):
+    """A browser's subscription, as its `PushSubscription` has it."""
+
+    endpoint: Endpoint
+    keys: BrowserKeys
+
+
+class OldSubscription(Body):
+    """A subscription that ends."""
+
+    endpoint: Endpoint
+
+
+class PushKey(Value, omit_defaults=False):
+    """The hub's public key, in base 64 as web addresses have it."""
+
+    key: str
+
+
+@get("/push", opt=documented(READ_ERRORS))
+async def push_key(pushing: Pusher) -> PushKey:
+    """The key that a browser subscribes with (`applicationServerKey`)."""
+    return PushKey(key=await _there(pushing).public_key())
+
+
+@post("/push/subscriptions", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewSubscription))
+async def subscribe(request: Asking, pushing: Pusher) -> PushKey:
+    """Tell a browser of every question, for as long as your access is valid.
+
+    Again with the same endpoint is once. Gives the key that it must have been made with.
+    """
+    there = _there(pushing)
+    new = await body_of(request, NewSubscription)
+    await there.subscribe(request.user.grant, new.endpoint, new.keys.p256dh, new.keys.auth)
+    return PushKey(key=await there.public_key())
+
+
+@delete(
+    "/push/subscriptions", status_code=200, opt=documented(COMMAND_ERRORS, takes=OldSubscription)
+)
+async def unsubscribe(request: Asking, pushing: Pusher) -> PushKey:
+    """Tell a browser no more; its endpoint, which nobody else knows, says which."""
+    there = _there(pushing)
+    old = await body_of(request, OldSubscription)
+    await there.unsubscribe(old.endpoint)
+    return PushKey(key=await there.public_key())
+
+
+def _there(pushing: Pushing | None) -> Pushing:
+    if pushing is None:
+        raise Refused("not_found", "this server sends no push messages")
+    return pushing
+
+
+HANDLERS = [push_key, subscribe, unsubscribe]

@@ -1,0 +1,96 @@
+"""The routes of where sessions work: their changes, their worktrees, folders, projects."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from litestar import get, post
+from litestar.di import NamedDependency
+from litestar.params import PathParameter, QueryParameter, SkipValidation
+
+from quarterdeck.domain.machine_requests import Changes, Folders, Settled
+from quarterdeck.domain.projects import Project
+from quarterdeck.fronts.http.masking import MASK
+from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
+from quarterdeck.fronts.http.roles import Right
+from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
+from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, WorktreeAction
+from quarterdeck.hub.worktrees import TEXT_LIMIT, WorktreeService
+
+Shop = NamedDependency[SkipValidation[WorktreeService]]
+ERRAND_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
+
+MachineName = Annotated[
+    str, PathParameter(description="A machine's name", max_length=128, min_length=1)
+]
+
+
+@get("/projects", opt=documented(READ_ERRORS))
+async def list_projects(workshop: Shop) -> ProjectList:
+    """The projects of the configuration: their directories, and what holds for their sessions."""
+    return ProjectList(
+        projects=tuple(
+            ProjectShape(name=name, defaults=_masked(project))
+            for name, project in sorted(workshop.projects.items())
+        )
+    )
+
+
+@get("/sessions/{session_id:str}/diff", opt=documented(ERRAND_ERRORS))
+async def get_diff(
+    session_id: SessionId,
+    workshop: Shop,
+    text_limit: Annotated[
+        int, QueryParameter(ge=0, le=8 * TEXT_LIMIT, description="Bytes of the diff's text at most")
+    ] = TEXT_LIMIT,
+) -> Changes:
+    """What a session has changed: files, lines, and the text of the diff.
+
+    In a worktree it is compared to where its branch left its base, else to the last commit. What is
+    not committed, and files that are new, are in it.
+    """
+    return await workshop.changes(session_id, text_limit=text_limit)
+
+
+@post(
+    "/sessions/{session_id:str}/worktree",
+    status_code=200,
+    opt=documented(COMMAND_ERRORS, takes=WorktreeAction),
+)
+async def settle_worktree(session_id: SessionId, request: Asking, workshop: Shop) -> Settled:
+    """Merge a session's worktree into its base, keep it, or discard it.
+
+    A merge that cannot be made leaves everything as it was. What is discarded and is nowhere else
+    is saved first; `saved` is the ref under which it is found again.
+    """
+    person = request.user
+    person.need(Right.MANAGE)
+    wanted = await body_of(request, WorktreeAction)
+    return await workshop.settle(
+        session_id, wanted.action, by=person.name, into=wanted.into, message=wanted.message
+    )
+
+
+@get("/machines/{machine:str}/directories", opt=documented(ERRAND_ERRORS))
+async def list_directories(
+    machine: MachineName,
+    request: Asking,
+    workshop: Shop,
+    path: Annotated[
+        str | None,
+        QueryParameter(
+            description="The folder to look into; the roots if left out", max_length=4096
+        ),
+    ] = None,
+) -> Folders:
+    """The folders of a machine that can be worked in, below those that the configuration allows."""
+    request.user.need(Right.MANAGE)
+    return await workshop.folders(machine, path)
+
+
+def _masked(project: Project) -> Project:
+    return msgspec.structs.replace(project, env=dict.fromkeys(project.env, MASK))
+
+
+HANDLERS = [list_projects, get_diff, settle_worktree, list_directories]

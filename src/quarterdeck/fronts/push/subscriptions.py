@@ -1,0 +1,159 @@
+"""What is kept on disk: the hub's key, and who has subscribed. Both are closed to everybody else.
+
+Blocking, and safe to use from several threads. Only the hub writes these files. One that is damaged
+is put aside: a browser that opens the deck subscribes again by itself. The cryptography is loaded
+when it is needed, which takes a tenth of a second: most hubs have no subscription.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from quarterdeck.domain.errors import Conflict, UsageError
+from quarterdeck.domain.structs import Value
+from quarterdeck.runtime.files import replace_file
+
+if TYPE_CHECKING:
+    from quarterdeck.fronts.push.encryption import HubKey
+
+log = logging.getLogger(__name__)
+
+KEY_FILE, SUBSCRIPTIONS_FILE = "push.key", "push.json"
+MOST, MOST_OF_ONE = 200, 8
+"""Subscriptions of all, and of one grant: a browser has one, a token may be used by several."""
+LONGEST_ENDPOINT = 2048
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+
+
+class Subscription(Value):
+    """A browser that wants to be told. The endpoint is a secret: whoever has it can send there."""
+
+    grant: str
+    """By whose access it came; it goes when that is taken back."""
+    endpoint: str
+    p256dh: str
+    auth: str
+
+    @property
+    def origin(self) -> str:
+        """The push service. It is nobody's secret, and may be logged."""
+        parts = urlsplit(self.endpoint)
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+class Kept:
+    """The two files. What was read is held in memory: there is little of it."""
+
+    def __init__(self, folder: Path, *, loopback: bool = False) -> None:
+        """`loopback` lets endpoints be on this machine, without TLS: for tests."""
+        self._folder = folder
+        self._loopback = loopback
+        self._mutex = threading.Lock()
+        self._key: HubKey | None = None
+        self._subscriptions = self._read()
+
+    @property
+    def subscriptions(self) -> Sequence[Subscription]:
+        """All, oldest first."""
+        return self._subscriptions
+
+    def key(self) -> HubKey:
+        """The hub's key; made when there is none."""
+        with self._mutex:
+            if self._key is None:
+                self._key = self._have_key()
+            return self._key
+
+    def add(self, new: Subscription) -> None:
+        """Take one up; it takes the place of an earlier one with its endpoint.
+
+        Raises `UsageError` for one that cannot be right, and `Conflict` when there are too many.
+        """
+        self._check(new)
+        with self._mutex:
+            rest = [each for each in self._subscriptions if each.endpoint != new.endpoint]
+            own = [each for each in rest if each.grant == new.grant]
+            surplus = own[: max(0, len(own) + 1 - MOST_OF_ONE)]
+            rest = [each for each in rest if each not in surplus]
+            if len(rest) >= MOST:
+                raise Conflict("too_many_subscriptions", f"{MOST} browsers are told already")
+            self._write((*rest, new))
+
+    def remove(self, endpoint: str) -> None:
+        """Forget one; one that is not there is forgotten already."""
+        self._keep(tuple(each for each in self._subscriptions if each.endpoint != endpoint))
+
+    def keep_only(self, grants: Collection[str]) -> None:
+        """Forget those whose access was taken back, or has run out."""
+        self._keep(tuple(each for each in self._subscriptions if each.grant in grants))
+
+    def _keep(self, kept: tuple[Subscription, ...]) -> None:
+        with self._mutex:
+            # What was added meanwhile is in the list of now, and stays.
+            gone = {each.endpoint for each in self._subscriptions} - {e.endpoint for e in kept}
+            if gone:
+                self._write(tuple(e for e in self._subscriptions if e.endpoint not in gone))
+
+    def _write(self, subscriptions: tuple[Subscription, ...]) -> None:
+        data = msgspec.json.format(msgspec.json.encode(subscriptions), indent=2)
+        replace_file(self._folder / SUBSCRIPTIONS_FILE, data)
+        self._subscriptions = subscriptions
+
+    def _read(self) -> tuple[Subscription, ...]:
+        file = self._folder / SUBSCRIPTIONS_FILE
+        try:
+            found = msgspec.json.decode(file.read_bytes(), type=tuple[Subscription, ...])
+            for each in found:
+                self._check(each)
+        except FileNotFoundError:
+            return ()
+        except (msgspec.DecodeError, UsageError) as error:
+            _put_aside(file, error)
+            return ()
+        return found
+
+    def _have_key(self) -> HubKey:
+        from quarterdeck.fronts.push.encryption import HubKey
+
+        file = self._folder / KEY_FILE
+        try:
+            return HubKey(file.read_bytes())
+        except FileNotFoundError:
+            pass
+        except (ValueError, TypeError) as error:  # the second: one that has a password
+            _put_aside(file, error)
+        made = HubKey.new()
+        replace_file(file, made)
+        return HubKey(made)
+
+    def _check(self, new: Subscription) -> None:
+        from quarterdeck.fronts.push.encryption import check_keys
+
+        check_keys(new.p256dh, new.auth)
+        endpoint = new.endpoint
+        try:
+            parts = urlsplit(endpoint)
+            _ = parts.port  # raises for one that is no number
+            right = parts.scheme == "https" and bool(parts.hostname)
+            if self._loopback:
+                right = right or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+        except ValueError:
+            right, parts = False, urlsplit("")
+        plain = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
+        if not right or not plain or parts.username is not None:
+            raise UsageError("endpoint: an https address is wanted")
+        if len(endpoint) > LONGEST_ENDPOINT:
+            raise UsageError(f"endpoint: it has more than {LONGEST_ENDPOINT} letters")
+
+
+def _put_aside(file: Path, error: Exception) -> None:
+    aside = file.with_name(file.name + ".damaged")
+    log.error("%s is damaged (%s) and put aside as %s", file, error, aside.name)
+    file.replace(aside)

@@ -1,0 +1,119 @@
+"""One try to deliver one payload, over HTTP.
+
+Owns the limits of a try: its time, no redirect, nothing read of the answer but its headers, no
+cookies. It never raises for what an endpoint does: that is an `Attempt` too. Addresses are not
+logged, since they may hold a secret.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from quarterdeck import __version__
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.webhooks.payloads import Link, sample
+from quarterdeck.fronts.webhooks.settings import Webhook, WebhookEvent
+from quarterdeck.fronts.webhooks.signature import headers, read_keys
+
+if TYPE_CHECKING:
+    import httpx2
+
+GONE = 410
+"""«Never again»: what the convention has for an endpoint that is not there any more."""
+LONGEST_ERROR = 200
+
+
+class Attempt(Value):
+    """What a try came to. `status` is None when there was no answer."""
+
+    ok: bool
+    status: int | None = None
+    error: str = ""
+    """A few words for a person; nothing that the endpoint said."""
+    retry_after: float | None = None
+    seconds: float = 0.0
+
+    @property
+    def gone(self) -> bool:
+        """Whether the endpoint wants no more tries of this."""
+        return self.status == GONE
+
+
+@asynccontextmanager
+async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
+    """A client for all endpoints. Proxies are taken from the environment, as everywhere."""
+    import httpx2  # a fifth of a second, which a hub without webhooks need not wait for
+
+    for name in ("httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.WARNING)  # their «info» is every address
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    async with httpx2.AsyncClient(
+        headers={"user-agent": f"quarterdeck/{__version__}", "content-type": "application/json"},
+        cookies=no_cookies,
+        follow_redirects=False,
+        timeout=None,  # the whole try is bounded below, however slowly it drips
+    ) as client:
+        yield client
+
+
+async def attempt(client: httpx2.AsyncClient, hook: Webhook, id_: str, body: bytes) -> Attempt:
+    """Try once."""
+    import httpx2
+
+    began = time.monotonic()
+    found = Attempt(ok=False, error=f"no answer within {hook.timeout:g} s")
+    try:
+        # Read anew each time: a secret can be replaced while the hub runs.
+        keys = await anyio.to_thread.run_sync(read_keys, hook.secret_file)
+        signed = headers(id_, int(time.time()), body, keys)
+        with anyio.move_on_after(hook.timeout):
+            async with client.stream("POST", hook.url, content=body, headers=signed) as answer:
+                found = _judge(answer)
+    except UsageError as error:
+        found = Attempt(ok=False, error=str(error))
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        found = Attempt(ok=False, error=_words(error))
+    return msgspec.structs.replace(found, seconds=time.monotonic() - began)
+
+
+async def send_sample(hook: Webhook, event: WebhookEvent, link: Link) -> Attempt:
+    """Post a payload that is about nothing, once, as a real one would be posted."""
+    body = msgspec.json.encode(sample(event, int(time.time() * 1000), link))
+    async with open_client() as client:
+        return await attempt(client, hook, f"sample-{new_id()}", body)
+
+
+def _judge(answer: httpx2.Response) -> Attempt:
+    status = answer.status_code
+    if 200 <= status < 300:
+        return Attempt(ok=True, status=status)
+    error = f"status {status}"
+    if 300 <= status < 400:
+        error += ": redirects are not followed"
+    return Attempt(ok=False, status=status, error=error, retry_after=_retry_after(answer))
+
+
+def _retry_after(answer: httpx2.Response) -> float | None:
+    given = answer.headers.get("retry-after", "")
+    return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
+
+
+def _words(error: Exception) -> str:
+    """What went wrong, without an address in it."""
+    name = type(error).__name__
+    cause = error.__cause__ or error.__context__
+    while cause is not None and (cause.__cause__ or cause.__context__) is not None:
+        cause = cause.__cause__ or cause.__context__
+    said = str(cause if isinstance(cause, OSError) else "")
+    return f"{name}: {said}"[:LONGEST_ERROR] if said else name

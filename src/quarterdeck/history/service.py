@@ -1,0 +1,190 @@
+"""The history of all sessions: searching, exporting, importing, and letting go of what is old.
+
+Owns what fronts may ask about the past, and the two tasks that keep it: the one that fills the
+search index behind the journal, and the one that keeps to the retention rule. Above are the fronts;
+below are the hub, by its `Deck`, and the journal.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Self
+
+import anyio
+from anyio import CapacityLimiter, to_thread
+
+from quarterdeck.domain.commands import DeleteSession
+from quarterdeck.domain.errors import Conflict, JournalError, NotFound, QuarterdeckError
+from quarterdeck.history.export import Form, exported
+from quarterdeck.history.export.rendering import Rendering
+from quarterdeck.history.imports import Importer, ImportReport
+from quarterdeck.history.texts import texts_of
+from quarterdeck.hub.api import HubApi
+from quarterdeck.journal.base import Journal, Stored
+from quarterdeck.journal.retention import Plan, Retention, plan
+from quarterdeck.journal.search import Hits, Search
+from quarterdeck.journal.sqlite.search import SearchIndex
+from quarterdeck.journal.views import SessionView
+from quarterdeck.runtime.tasks import tasks_beside
+
+log = logging.getLogger(__name__)
+
+RETENTION_SECONDS = 3600.0
+"""How often the retention rule is kept to. It looks at every event."""
+GATHER_SECONDS = 0.2
+"""What happens within this time is indexed together: one by one it would cost each event as much
+time as all that the hub does for it. Whoever searches does not miss it."""
+
+TRY_AGAIN_SECONDS = 5.0
+"""After the index could not be written."""
+PAUSE_SECONDS = 0.01
+"""Between two batches when the index has much to catch up on: others want the processor too."""
+BY_RETENTION = "retention"
+
+
+class HistoryService:
+    """What was said, on one journal."""
+
+    def __init__(
+        self,
+        hub: HubApi,
+        journal: Journal,
+        index: SearchIndex,
+        *,
+        retention: Retention | None = None,
+        config_dir: Path | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.retention = retention or Retention()
+        """What is kept. May be replaced while it runs."""
+        self._hub = hub
+        self._journal = journal
+        self._index = index
+        self._clock = clock
+        self._importer = Importer(journal, index.owners, config_dir=config_dir, clock=clock)
+        self._import = anyio.Lock()
+        self._filling = CapacityLimiter(1)
+        self._asking = CapacityLimiter(4)
+
+    @classmethod
+    async def open(
+        cls,
+        hub: HubApi,
+        journal: Journal,
+        path: Path,
+        *,
+        retention: Retention | None = None,
+        config_dir: Path | None = None,
+    ) -> Self:
+        """With the index in this file, which is made if it is not there or does not fit."""
+        index = await to_thread.run_sync(
+            SearchIndex, path, journal.epoch, journal.position, texts_of
+        )
+        return cls(hub, journal, index, retention=retention, config_dir=config_dir)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the index and the retention rule, while the block runs; then close the index."""
+        try:
+            async with tasks_beside() as tasks:
+                tasks.start_soon(self._fill)
+                tasks.start_soon(self._keep)
+                yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(self._index.close)
+
+    # --- searching -----------------------------------------------------------------------------
+
+    async def search(self, wanted: Search) -> Hits:
+        """A page of what is found. Raises `UsageError` for a query without a word."""
+        return await to_thread.run_sync(
+            self._index.search, wanted, self._journal.position, limiter=self._asking
+        )
+
+    async def caught_up(self, seconds: float = 60.0) -> None:
+        """Wait until all that is in the journal now can be found. Raises `TimeoutError`."""
+        position = self._journal.position
+        with anyio.fail_after(seconds):
+            while self._index.position < position:  # noqa: ASYNC110 - a thread makes it true
+                await anyio.sleep(0.01)
+
+    async def _fill(self) -> None:
+        while True:
+            try:
+                async for batch in self._journal.follow(after=self._index.position):
+                    await to_thread.run_sync(self._index.add, batch, limiter=self._filling)
+                    behind = self._journal.position - self._index.position > len(batch)
+                    await anyio.sleep(PAUSE_SECONDS if behind else GATHER_SECONDS)
+                return  # the journal was closed
+            except JournalError as error:
+                log.error("the search index lags behind: %s", error)
+                await anyio.sleep(TRY_AGAIN_SECONDS)
+
+    # --- files ---------------------------------------------------------------------------------
+
+    async def export(
+        self, session: str, form: Form, *, by: str
+    ) -> tuple[SessionView, AsyncIterator[str]]:
+        """A session as a file, piece by piece. Raises `NotFound`."""
+        view = await self._hub.session(session)
+
+        async def read(after: int) -> list[Stored]:
+            return await self._journal.read(session, after=after)
+
+        return view, exported(form, view, read, Rendering(self._hub.workers, by))
+
+    async def import_sessions(
+        self, *, directory: str | None = None, only: Sequence[str] = (), dry_run: bool = False
+    ) -> ImportReport:
+        """Take in what the CLI left on this machine's disk. Raises `Conflict` while another does.
+
+        Raises `UsageError` for an id that is none.
+        """
+        if self._import.locked():
+            raise Conflict("importing", "an import is under way already")
+        async with self._import:
+            return await self._importer.run(directory=directory, only=only, dry_run=dry_run)
+
+    # --- what goes -----------------------------------------------------------------------------
+
+    async def plan(self, rule: Retention | None = None) -> Plan:
+        """What would go by a rule, or by the one that holds."""
+        views: list[SessionView] = []
+        after: str | None = None
+        while page := await self._journal.summaries(after=after, limit=500, archived=None):
+            after = page[-1].session
+            views += page
+        sizes = await self._journal.sizes()
+        return plan(rule or self.retention, views, sizes, int(self._clock() * 1000))
+
+    async def let_go(self, rule: Retention | None = None, *, by: str = BY_RETENTION) -> Plan:
+        """Delete what goes by a rule; gives what really went."""
+        planned = await self.plan(rule)
+        gone = []
+        for leaving in planned.leaving:
+            try:
+                # What came into use since the plan was made stays: the hub refuses.
+                await self._hub.submit(DeleteSession(session=leaving.session, by=by))
+            except (Conflict, NotFound) as error:
+                log.info("session %s stays: %s", leaving.session, error)
+            else:
+                gone.append(leaving)
+        return Plan(leaving=tuple(gone), sessions=planned.sessions, bytes=planned.bytes)
+
+    async def _keep(self) -> None:
+        while True:
+            await anyio.sleep(RETENTION_SECONDS)
+            if self.retention.keeps_all:
+                continue
+            try:
+                gone = await self.let_go()
+            except QuarterdeckError as error:
+                log.error("old sessions could not be deleted: %s", error)
+            else:
+                if gone.leaving:
+                    log.info("%d old sessions were deleted", len(gone.leaving))

@@ -1,0 +1,407 @@
+"""CLIs that dial the hub themselves (`--sdk-url`, up to 2.1.120): another way to a run.
+
+Owns the doors that they dial and the ports of their runs. At `/` a CLI is adopted as a new session;
+at a session's own path it belongs to that one, as its first run or its next. Nobody numbers their
+lines but us, so a gap is told as one: after a reconnect the CLI is asked again for what it still
+wants to know.
+
+A CLI that comes back to `/` is given its session only if it proves which one it is. The first thing
+that it is told is a token of its session's own, which CLIs from 2.1.62 on use from then on, also
+for what they post. 2.1.37 keeps the token of `/`; it names the last message that it said, and gets
+the session whose CLI dialled `/` and said that message. Whoever proves nothing is somebody new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from quarterdeck.domain.errors import JournalError, LinkClosed
+from quarterdeck.domain.ids import is_id, new_id
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.ports import RunEnd, RunOwner
+from quarterdeck.hub.runners import address_of
+from quarterdeck.links.base import Dropped, Resumed
+from quarterdeck.links.websocket.accept import CliEndpoint, Door
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
+from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
+from quarterdeck.wire.framing import LineReader, OversizedLine
+from quarterdeck.wire.outbound import UpdateEnvironment
+
+log = logging.getLogger(__name__)
+
+DIALLED = "dialled"
+"""What the machine of such a run is called: we do not know which it is."""
+OWN_PATH = "/v1/ws/"
+ROOT_EVENTS = "/events"
+"""Where a CLI that dialled `/` posts what it says, if it is told to post."""
+RETRY_SECONDS = 0.5
+"""Until a journal that could not be written is tried again."""
+
+SENT_AWAY_SECONDS = 15.0
+"""For so long a CLI that was sent away may come back: up to 2.1.37 no word of ours ends it."""
+
+RETURN_SECONDS = 90.0
+"""For so long the CLI of a run is waited for when the hub has been restarted. A CLI that lost its
+hub dials at least every 38 s, and gives up after ten minutes."""
+RESTARTED = "The hub was restarted, and the CLI has not dialled again yet."
+
+TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - a variable's name
+
+Adopt = Callable[[str, bool, str | None, bool], Awaitable[None]]
+"""A CLI is there for a session; whether it had a link before; the address that it is from; and
+whether it dialled `/`."""
+
+SaidAtRoot = Callable[[str, str, str], bool]
+"""Whether the CLI of a session's run dialled `/` and said the message with this uuid."""
+
+
+def cli_token(secret: bytes, session: str) -> str:
+    """The token with which a CLI opens this session and no other; `/` stands for a new one."""
+    return hmac.new(secret, session.encode(), hashlib.sha256).hexdigest()
+
+
+def root_token(secret: bytes, session: str) -> str:
+    """The token with which the CLI of this session comes back to `/`: it says which one it is."""
+    return f"{session}.{cli_token(secret, session)}"
+
+
+class _Port:
+    """A session's hold on a CLI that dialled."""
+
+    def __init__(self, run: str, session: str, said: int) -> None:
+        self.run = run
+        self.session = session
+        self.said = said
+        self.link = WebSocketLink()
+        self.known = said > 0
+        self.stopped = False
+        self.root = False
+        """Whether it dialled `/` with the token of `/`, since this hub began."""
+        self.has_token = False
+        """Whether it was seen to use its session's own token."""
+        self.last: str | None = None
+        """The uuid of the last message that it said."""
+        self._lines: list[bytes] = []
+        self._wake = anyio.Event()
+
+    def write(self, number: int, line: bytes) -> None:  # noqa: ARG002 - a CLI knows no numbers
+        if not self.known:
+            self._lines.append(line + b"\n")
+            self._wake.set()
+
+    def have(self, upto: int) -> None:
+        pass  # a CLI keeps what it wants to, and tells nobody
+
+    def stop(self, *, force: bool = False) -> None:  # noqa: ARG002 - there is one way only
+        self.stopped = True
+        self.link.fail(LinkClosed("The session was ended.", close_code=4001))
+
+    def forget(self) -> None:
+        self.stop()
+
+    def recall(
+        self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
+    ) -> None:
+        pass  # its machine has nobody who could read its files
+
+    def give_token(self, token: str) -> None:
+        """Tell the CLI its session's own token. It is a secret: it does not go by the journal."""
+        told = UpdateEnvironment(variables={TOKEN_VARIABLE: token})
+        self._lines.append(msgspec.json.encode(told) + b"\n")
+        self._wake.set()
+
+    async def pump(self) -> None:
+        """Send what is to be written, until the link has ended."""
+        try:
+            while True:
+                await self._wake.wait()
+                self._wake = anyio.Event()
+                lines, self._lines = self._lines, []
+                await self.link.send(b"".join(lines))
+        except LinkClosed:
+            pass  # the reader hears of it too
+
+
+class _Away(Value):
+    """A CLI that was sent away, and may come back until then all the same."""
+
+    session: str
+    last: str | None
+    until: float
+
+
+class _Message(Value):
+    uuid: str | None = None
+
+
+class InboundClis:
+    """All CLIs that dial. `owner` gives a session; `adopt` begins one, or its next run."""
+
+    def __init__(
+        self,
+        secret: bytes,
+        owner: Callable[[str], RunOwner | None],
+        adopt: Adopt,
+        said_at_root: SaidAtRoot,
+    ) -> None:
+        self._secret = secret
+        self._said_at_root = said_at_root
+        self._owner = owner
+        self._adopt = adopt
+        self._ports: dict[str, _Port] = {}
+        self._sent_away: list[_Away] = []
+        self._endpoint = CliEndpoint(self._door)
+        self._tasks: TaskGroup | None = None
+
+    def run_in(self, tasks: TaskGroup) -> None:
+        """Where to run what reads and writes the links."""
+        self._tasks = tasks
+        for port in self._ports.values():
+            self._serve(port)
+
+    def attach(self, run: str, session: str, *, said: int) -> _Port:
+        """A run of a CLI that dialled, or will dial again: its port."""
+        port = self._ports[session] = _Port(run, session, said)
+        if self._tasks is not None:
+            self._serve(port)
+        return port
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection or POST of a CLI."""
+        if scope["type"] == "websocket":
+            scope = await self._placed(scope)
+        elif path_of(scope) == ROOT_EVENTS:
+            scope = self._posted(scope)
+        await self._endpoint(scope, receive, send)
+
+    def _posted(self, scope: Scope) -> Scope:
+        """The events of a CLI that dialled `/` and sends them by POST.
+
+        One that has not taken its own token yet says not which it is. There may be one such CLI at
+        a time. Others are told that nobody knows them.
+        """
+        session = self._named(scope)
+        if session is not None:
+            if (port := self._ports.get(session)) is not None:
+                port.has_token = True
+        elif self._bears(scope, "/"):
+            there = [
+                port.session
+                for port in self._ports.values()
+                if port.root and port.link.connected and not port.has_token
+            ]
+            session = there[0] if len(there) == 1 else None
+        return scope if session is None else self._at(scope, _events_of(session), session)
+
+    async def _placed(self, scope: Scope) -> Scope:
+        """Give a CLI that dialled `/` a session's own path; make the session if there is none."""
+        path = path_of(scope)
+        back = _has_been_here(scope)
+        at_root = path == "/"
+        if at_root and (named := self._named(scope)) is not None:
+            # It was here before, also if it posts what it says and so names no last message.
+            session, at_root, back = named, False, True
+            if self._is_sent_away(scope, session):
+                return scope
+        elif at_root:
+            if not self._bears(scope, "/"):
+                return scope
+            found = self._back(scope)
+            if found is None and back and self._away():
+                return scope
+            session = found or new_id()
+        elif path.startswith(OWN_PATH) and is_id(path.removeprefix(OWN_PATH)):
+            session = path.removeprefix(OWN_PATH)
+            if not self._bears(scope, session):
+                return scope
+            if self._is_sent_away(scope, session):
+                return {**scope, "path": OWN_PATH, "raw_path": OWN_PATH.encode()}  # nobody's
+        else:
+            return scope
+        if session not in self._ports:
+            await self._adopt(session, back, address_of(scope), at_root)
+        if (port := self._ports.get(session)) is not None:
+            if at_root:
+                port.root = True
+                port.give_token(root_token(self._secret, session))
+            elif path == "/":
+                port.has_token = True
+        return self._at(scope, OWN_PATH + session, session)
+
+    def _at(self, scope: Scope, path: str, session: str) -> Scope:
+        """The same, at a session's own path, and with its own token."""
+        token = f"Bearer {cli_token(self._secret, session)}".encode()
+        headers = [(n, v) for n, v in _headers(scope) if n != b"authorization"]
+        return {
+            **scope,
+            "path": path,
+            "raw_path": path.encode(),
+            "headers": [*headers, (b"authorization", token)],
+        }
+
+    def _back(self, scope: Scope) -> str | None:
+        """The session whose CLI dialled `/` before and comes back with the token of `/`.
+
+        It names the last message that it wanted to send. If nobody heard that message, or if it
+        names none, nothing says whose CLI it is.
+        """
+        last = header(scope, b"x-last-request-id")
+        if not last:
+            return None
+        said = (
+            port.session
+            for port in self._ports.values()
+            if not port.link.over
+            and not port.has_token
+            and self._said_at_root(port.session, port.run, last)
+        )
+        return next(said, None)
+
+    def _named(self, scope: Scope) -> str | None:
+        """The session that the token of a CLI at `/` names; None if it names none, or is wrong."""
+        kind, _, token = (header(scope, b"authorization") or "").partition(" ")
+        session, dot, _ = token.partition(".")
+        if kind.lower() != "bearer" or not dot or not is_id(session):
+            return None
+        wanted = root_token(self._secret, session)
+        return session if hmac.compare_digest(token.encode(), wanted.encode()) else None
+
+    def _away(self) -> list[_Away]:
+        """Those that were sent away and may come back; at `/` nobody can tell which one it is."""
+        now = time.monotonic()
+        self._sent_away = [away for away in self._sent_away if away.until > now]
+        return self._sent_away
+
+    def _is_sent_away(self, scope: Scope, session: str) -> bool:
+        """Whether a CLI that was sent away comes back where the session's next one is already.
+
+        It says what it said last. Were it let in, it would be given what is meant for the other.
+        """
+        last = header(scope, b"x-last-request-id")
+        away = [one.last for one in self._away() if one.session == session]
+        if last is None or not away:
+            return False
+        port = self._ports.get(session)
+        return last in away or (port is not None and port.link.connected)
+
+    def _bears(self, scope: Scope, session: str) -> bool:
+        kind, _, token = (header(scope, b"authorization") or "").partition(" ")
+        wanted = cli_token(self._secret, session)
+        return kind.lower() == "bearer" and hmac.compare_digest(token.encode(), wanted.encode())
+
+    def _door(self, path: str) -> Door | None:
+        session = path.removeprefix(OWN_PATH)
+        port = self._ports.get(session)
+        return Door(port.link, cli_token(self._secret, session)) if port else None
+
+    def _serve(self, port: _Port) -> None:
+        assert self._tasks is not None
+        self._tasks.start_soon(port.pump)
+        self._tasks.start_soon(self._read, port)
+
+    async def _read(self, port: _Port) -> None:
+        reader = LineReader()
+        known, port.known = port.known, False
+        try:
+            await self._first_connection(port, known=known)
+            owner = self._owner(port.session)
+            if owner is None:
+                return
+            if known:
+                await _tell(partial(owner.run_resumed, port.run, port.link.last_request_id))
+            else:
+                await _tell(partial(owner.run_started, port.run, None, None, None))
+            while True:
+                heard = await port.link.receive()
+                if isinstance(heard, Resumed):
+                    reader = LineReader()
+                await self._pass_on(port, owner, reader, heard)
+        except LinkClosed as closed:
+            # First the CLI is sent away: what is told next may start another for its conversation.
+            await port.link.close()
+            owner = self._owner(port.session)
+            if owner is not None:
+                ending = RunEnd(reason=closed.reason, clean=closed.clean)
+                await _tell(partial(owner.run_ended, port.run, ending))
+        finally:
+            if port.stopped:
+                until = time.monotonic() + SENT_AWAY_SECONDS
+                self._sent_away.append(_Away(session=port.session, last=port.last, until=until))
+            if self._ports.get(port.session) is port:
+                del self._ports[port.session]
+
+    async def _first_connection(self, port: _Port, *, known: bool) -> None:
+        """Wait until the CLI is there. Raises `LinkClosed` when it does not come, or is stopped."""
+        owner = self._owner(port.session)
+        if known and owner is not None and not port.link.connected:
+            await _tell(partial(owner.run_lost, port.run, RESTARTED))
+        seconds = RETURN_SECONDS if known else FIRST_SECONDS
+        with anyio.move_on_after(seconds) as waiting:
+            await port.link.wait_connected()
+        if waiting.cancelled_caught:
+            port.link.fail(LinkClosed(f"The CLI did not come back within {seconds:g} s."))
+            await port.link.wait_connected()
+
+    async def _pass_on(
+        self, port: _Port, owner: RunOwner, reader: LineReader, heard: bytes | Dropped | Resumed
+    ) -> None:
+        match heard:
+            case Dropped(reason=reason):
+                await _tell(partial(owner.run_lost, port.run, reason))
+            case Resumed(last_request_id=last):
+                await _tell(partial(owner.run_resumed, port.run, last))
+            case bytes() as data:
+                lines = [_line(line) for line in reader.feed(data)]
+                if lines:
+                    port.last = _last_uuid(lines) or port.last
+                    first, port.said = port.said + 1, port.said + len(lines)
+                    await _tell(partial(owner.run_said, port.run, first, lines))
+
+
+async def _tell(tell: Callable[[], Awaitable[None]]) -> None:
+    """Tell a session what its CLI did; again, while that cannot be journalled: only we have it."""
+    while True:
+        try:
+            return await tell()
+        except JournalError as error:
+            log.error("what a CLI did is not journalled yet: %s", error)
+        await anyio.sleep(RETRY_SECONDS)
+
+
+def _last_uuid(lines: list[bytes]) -> str | None:
+    """The uuid of the last of these messages that has one."""
+    for line in reversed(lines):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+            if uuid := msgspec.json.decode(line, type=_Message).uuid:
+                return uuid
+    return None
+
+
+def _has_been_here(scope: Scope) -> bool:
+    """Whether a CLI had a link before: it names the last message that it wanted to send."""
+    return header(scope, b"x-last-request-id") is not None
+
+
+def _events_of(session: str) -> str:
+    """Where the CLI of a session posts what it says."""
+    return f"/v1/session/{session}/events"
+
+
+def _line(line: bytes | OversizedLine) -> bytes:
+    return line if isinstance(line, bytes) else line.head
+
+
+def _headers(scope: Scope) -> list[tuple[bytes, bytes]]:
+    found = scope.get("headers", [])
+    assert isinstance(found, list | tuple)
+    return [(bytes(name), bytes(value)) for name, value in found]

@@ -1,0 +1,87 @@
+"""Errands of the hub: something that a machine looks up or does outside of a run.
+
+Owns which are under way, and that each ends: answered, refused, or failed with the connection or
+the time. `worktrees` stands above it; below are the machines' sockets, which `runners` has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import anyio
+import msgspec
+
+from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.machine_requests import ERRANDS, AnyErrand, AnyErrandResult, ErrandRefused
+from quarterdeck.domain.runner_frames import Header, Hello, MachineRequest, Reply
+from quarterdeck.domain.secrets import without_tokens_in
+
+SECONDS = 300.0
+"""A merge is a handful of gits, and each has two minutes on its machine."""
+
+_R = TypeVar("_R", bound=AnyErrandResult)
+
+
+class Tell(Protocol):
+    """How a machine is told something, if it is there."""
+
+    def __call__(self, machine: str, header: Header, /, *lines: bytes) -> None:
+        """Say it."""
+
+
+class MachineRequests:
+    """The errands that are under way."""
+
+    def __init__(self, tell: Tell, hello: Callable[[str], Hello | None]) -> None:
+        """`hello` gives what a machine said of itself, if it is connected."""
+        self._tell = tell
+        self._hello = hello
+        self._open: dict[str, tuple[str, asyncio.Future[tuple[bool, bytes]]]] = {}
+
+    async def run(
+        self, machine: str, errand: AnyErrand, gives: type[_R], seconds: float = SECONDS
+    ) -> _R:
+        """Have it done. Raises `Conflict` with the machine's code, or `LinkError`."""
+        hello = self._hello(machine)
+        if hello is None:
+            raise LinkRefused(f"the machine {machine!r} is not connected")
+        if ERRANDS not in hello.can:
+            text = f"the runner of {machine!r} ({hello.version}) is too old for this: update it"
+            raise Conflict("old_runner", text)
+        id_ = new_id()
+        answer: asyncio.Future[tuple[bool, bytes]] = asyncio.get_running_loop().create_future()
+        self._open[id_] = (machine, answer)
+        try:
+            self._tell(machine, MachineRequest(errand=id_), msgspec.json.encode(errand))
+            with anyio.fail_after(seconds):
+                refused, line = await answer
+        except TimeoutError:
+            text = f"the machine {machine!r} did not answer within {seconds:g} s"
+            raise Conflict("machine_silent", text) from None
+        finally:
+            del self._open[id_]
+        try:
+            if not refused:
+                return msgspec.json.decode(line, type=gives)
+            why = msgspec.json.decode(line, type=ErrandRefused)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            text = f"the machine {machine!r} answered what is no answer: {error}"
+            raise Conflict("bad_answer", text) from error
+        raise Conflict(why.code, why.text)
+
+    def replied(self, machine: str, reply: Reply, lines: list[bytes]) -> None:
+        """A machine has answered; an answer that nobody waits for (any more) is nothing."""
+        asked, answer = self._open.get(reply.errand, ("", None))
+        if answer is not None and asked == machine and not answer.done():
+            # Diffs are in it, and with them whatever is in files.
+            answer.set_result((reply.refused, without_tokens_in(b"\n".join(lines))))
+
+    def lost(self, machine: str) -> None:
+        """The machine is gone: whether it did what it was asked to is not known."""
+        for asked, answer in self._open.values():
+            if asked == machine and not answer.done():
+                text = f"the connection to {machine!r} was lost; it may have been done all the same"
+                answer.set_exception(LinkClosed(text))

@@ -1,0 +1,219 @@
+"""What the CLI takes for a person's answer.
+
+Turns an answer in our words (`domain.commands`) into the body of a control response, for the very
+version at the other end. Pure; `run` sends what comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from quarterdeck.agent.asks import (
+    Allow,
+    AnyAsk,
+    Decision,
+    Deny,
+    PlanAsk,
+    QuestionsAsk,
+    ToolAsk,
+    to_ask,
+    to_result,
+)
+from quarterdeck.domain.commands import (
+    AllowAnswer,
+    Answer,
+    DenyAnswer,
+    ElicitationAnswer,
+    PlanAnswer,
+    QuestionsAnswer,
+    Scope,
+    SkipAnswer,
+)
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.events import AskKind, AskOpened
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.hub.permissions.edits import Edit
+from quarterdeck.wire import answers as wire
+from quarterdeck.wire.permissions import (
+    AddRules,
+    Destination,
+    PermissionBehavior,
+    PermissionMode,
+    PermissionRule,
+    RemoveRules,
+    ReplaceRules,
+    Suggestion,
+)
+from quarterdeck.wire.requests import CanUseTool, decode_request
+from quarterdeck.wire.versions import Version
+
+
+class Reply(Value):
+    """What goes to the CLI, and what it means. `fresh`: this plan is to be done in a new run."""
+
+    body: Any
+    allowed: bool
+    reasons: tuple[str, ...]
+    fresh: str | None = None
+    always: bool = False
+    """It is allowed from now on, by a grant of ours."""
+    grants: tuple[str, ...] = ()
+    """The rules that the CLI suggests for that; none: the narrowest that can be said."""
+    edit: Edit | None = None
+    """What runs instead of what the question was about."""
+
+
+def reply_to(
+    opened: AskOpened,
+    answer: Answer,
+    *,
+    version: Version | None,
+    bypass_allowed: bool,
+    edit: Edit | None = None,
+) -> Reply:
+    """The reply for an answer. Raises `UsageError` for an answer that does not fit its question.
+
+    Of another input than the question's only that of `edit` goes to the CLI: it has been decided.
+    """
+    if isinstance(answer, AllowAnswer):
+        answer = msgspec.structs.replace(answer, input=ABSENT if edit is None else edit.input)
+    if opened.ask_kind is AskKind.ELICITATION:
+        return _elicitation(opened, answer)
+    request = decode_request(opened.request)
+    if not isinstance(request, CanUseTool):
+        raise UsageError(f"the question {opened.ask} cannot be read any more")
+    ask = to_ask(opened.request_id, request)
+    decision, reason = _decision(ask, answer)
+    fresh = None
+    if isinstance(answer, PlanAnswer) and answer.choice == "fresh":
+        fresh = opened.plan
+        if not fresh:
+            raise UsageError("this version of the CLI has not told the plan; choose another way")
+    return Reply(
+        body=to_result(ask, decision, version=version, bypass_allowed=bypass_allowed),
+        allowed=isinstance(decision, Allow) or fresh is not None,
+        reasons=(reason,),
+        fresh=fresh,
+        always=_is_granted(ask, answer),
+        # What the CLI suggests is about the call that it asked about.
+        grants=tuple(_rules(ask)) if isinstance(ask, ToolAsk) and edit is None else (),
+        edit=edit,
+    )
+
+
+def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
+    match ask, answer:
+        case _, DenyAnswer(message=message, stop=stop):
+            return Deny(message or Deny().message, stop), message or "denied"
+        case QuestionsAsk(), QuestionsAnswer(answers=answers, notes=notes):
+            return ask.answer(answers, notes=notes), "answered"
+        case QuestionsAsk(), SkipAnswer(message=message):
+            return (ask.skip(message) if message else ask.skip()), "skipped"
+        case PlanAsk(), PlanAnswer():
+            return _plan(ask, answer)
+        case ToolAsk(), AllowAnswer():
+            how = ", with another input" if answer.input else ""
+            return _allow(ask, answer), f"allowed ({answer.scope.value}){how}"
+        case _:
+            raise UsageError(
+                f"{type(answer).__name__} is no answer to a question about {ask.tool_name}"
+            )
+
+
+def _allow(ask: ToolAsk, answer: AllowAnswer) -> Allow:
+    """The allowance. What is allowed for always is ours to keep, and the CLI hears of this once."""
+    changed = answer.input or None
+    if answer.scope is Scope.ONCE:
+        return Allow(input=changed)
+    if answer.scope is Scope.ALWAYS:
+        modes = () if _is_granted(ask, answer) else tuple(_other_updates(ask))
+        return Allow(input=changed, updates=modes)
+    updates: tuple[Suggestion, ...] = tuple(
+        msgspec.structs.replace(update, destination=Destination.SESSION)
+        for update in ask.suggestions
+        if hasattr(update, "destination")
+    )
+    if not updates:
+        rule = PermissionRule(tool_name=ask.tool_name)
+        where = Destination.SESSION
+        updates = (AddRules(rules=(rule,), behavior=PermissionBehavior.ALLOW, destination=where),)
+    return Allow(input=changed, updates=updates)
+
+
+def _is_granted(ask: AnyAsk, answer: Answer) -> bool:
+    if not isinstance(ask, ToolAsk) or not isinstance(answer, AllowAnswer):
+        return False
+    if answer.scope is not Scope.ALWAYS:
+        return False
+    # For edits the CLI suggests another mode, in which all of them pass: no rule of ours is wanted.
+    return ask.tool_name == "Bash" or bool([*_rules(ask)]) or not [*_other_updates(ask)]
+
+
+def _rules(ask: ToolAsk) -> Iterator[str]:
+    for update in ask.suggestions:
+        if isinstance(update, AddRules) and update.behavior is PermissionBehavior.ALLOW:
+            yield from (str(rule) for rule in update.rules)
+
+
+def _other_updates(ask: ToolAsk) -> Iterator[Suggestion]:
+    for update in ask.suggestions:
+        if not isinstance(update, AddRules | ReplaceRules | RemoveRules):
+            yield update
+
+
+def _plan(ask: PlanAsk, answer: PlanAnswer) -> tuple[Decision, str]:
+    match answer.choice:
+        case "fresh":
+            message = "The user will implement the plan in a new conversation."
+            return Deny(message, interrupt=True), "approved, to be done in a new conversation"
+        case "auto":
+            return ask.approve(PermissionMode.ACCEPT_EDITS), "approved, edits accepted"
+        case "manual":
+            return ask.approve(PermissionMode.DEFAULT), "approved, every call asked about"
+        case "revise":
+            if not answer.feedback:
+                raise UsageError("feedback: say what the plan lacks")
+            return ask.revise(answer.feedback), "to be revised"
+        case "reject":
+            return (ask.reject(answer.feedback) if answer.feedback else ask.reject()), "rejected"
+
+
+def _elicitation(opened: AskOpened, answer: Answer) -> Reply:
+    match answer:
+        case ElicitationAnswer(action=action, content=content):
+            body = wire.ElicitationAnswer(action=wire.ElicitationAction(action), content=content)
+            return Reply(body=body, allowed=action == "accept", reasons=(action,))
+        case DenyAnswer() | SkipAnswer():
+            body = wire.ElicitationAnswer(action=wire.ElicitationAction.DECLINE)
+            return Reply(body=body, allowed=False, reasons=("decline",))
+        case _:
+            raise UsageError(
+                f"{type(answer).__name__} is no answer to what the server {opened.tool} asks"
+            )
+
+
+def late_prompt(opened: AskOpened, answer: Answer, edit: Edit | None = None) -> str:
+    """What to tell a session whose question died with its process, when it is answered at last."""
+    about = f"Before the session was interrupted you asked about {opened.tool}: {opened.title}."
+    match answer:
+        case AllowAnswer() if edit is not None:
+            told = bytes(edit.input).decode()
+            return f"{about} The user allows it with this input instead: {told}"
+        case AllowAnswer():
+            return f"{about} The user allows it. Go on."
+        case DenyAnswer(message=message) | SkipAnswer(message=message):
+            return f"{about} The user says no. {message}".rstrip()
+        case PlanAnswer(choice="revise", feedback=feedback):
+            return f"The user wants your plan revised: {feedback}"
+        case PlanAnswer(choice="reject"):
+            return f"The user rejected your plan. {answer.feedback}".rstrip()
+        case PlanAnswer():
+            return f"The user approved your plan. Implement it:\n\n{opened.plan or opened.title}"
+        case QuestionsAnswer(answers=answers):
+            told = "\n".join(f"- {question} {given}" for question, given in answers.items())
+            return f"The user has answered your questions:\n{told}"
+        case ElicitationAnswer(action=action):
+            return f"{about} The user's answer: {action}."

@@ -1,0 +1,76 @@
+"""An answer that allows a call with another input: the rules decide about what is to run.
+
+A person was asked about one call and lets another one run in its place. Nothing else stands between
+that input and the tool: the CLI does not show it to the hook again. So the rules that hold now are
+held against it, in the name and the role of whoever answers. Pure; `judge` decides, and `session`
+asks here before an answer has any effect.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from quarterdeck.domain.commands import AllowAnswer, Answer, AnswerAsk
+from quarterdeck.domain.errors import Forbidden, UsageError
+from quarterdeck.domain.events import AskOpened
+from quarterdeck.domain.structs import Value
+from quarterdeck.policy.ask_settings import may_answer
+from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.wire.rawjson import dump, is_object, same_json
+from quarterdeck.wire.requests import CanUseTool, decode_request
+
+MOST_BYTES = 8 * 1024 * 1024
+"""A larger input is refused: it is read, compared and decided about while the session waits."""
+
+
+class Edit(Value):
+    """What is to run in the place of what a question was about, and what the rules say of it."""
+
+    input: Raw
+    verdict: Verdict
+
+
+def edited_call(opened: AskOpened, answer: Answer) -> CanUseTool | None:
+    """The call as an answer wants it; None if that is the very call of the question.
+
+    The tool is always that of the question. Raises `UsageError` for what is no input of a tool.
+    """
+    request = decode_request(opened.request)
+    if not isinstance(answer, AllowAnswer) or not answer.input:
+        return None
+    if not isinstance(request, CanUseTool):
+        raise UsageError("input: this question is not about a tool call")
+    if len(bytes(answer.input)) > MOST_BYTES:
+        raise UsageError(f"input: at most {MOST_BYTES} bytes are taken")
+    try:
+        given = dump(answer.input)
+    except UsageError as error:
+        raise UsageError(f"input: {error}") from error
+    if not is_object(given):
+        raise UsageError("input: a JSON object is wanted")
+    if same_json(given, request.input):
+        return None
+    return CanUseTool(
+        tool_name=request.tool_name,
+        input=given,
+        tool_use_id=request.tool_use_id,
+        agent_id=request.agent_id,
+    )
+
+
+def check_edit(verdict: Verdict, command: AnswerAsk) -> None:
+    """Raise `Forbidden` unless whoever answers may have it run."""
+    if verdict.behavior is Behavior.ALLOW:
+        return
+    why = "; ".join(verdict.reasons)
+    if verdict.behavior is Behavior.DENY:
+        raise Forbidden(f"policy denies the edited input: {why}")
+    if verdict.ruled and verdict.rule is None:
+        # The decision itself failed, and so nobody knows whom a rule would want to be asked.
+        raise Forbidden(f"policy cannot read the edited input: {why}")
+    people = verdict.asking.answered_by
+    if not may_answer(people, command.by, command.role):
+        wanted = "; and ".join(" or ".join(each) for each in people)
+        raise Forbidden(
+            f"the rule {verdict.rule!r} wants an answer by {wanted} for the edited input: {why}"
+        )

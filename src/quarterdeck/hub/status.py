@@ -1,0 +1,131 @@
+"""How a session stands, by what its CLI says: state, limits, the CLI's id. Pure; below `run`.
+
+Owns the translation of the wire's states into the words that people read, and which of them was
+told last: only a change is an event. That its machine cannot be reached is no word of the CLI, and
+told by other events.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from quarterdeck.domain.events import CliSession, Event, RateLimited, StateChanged
+from quarterdeck.domain.sessions import SessionState
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.messages import Assistant, RateLimitEvent
+from quarterdeck.wire.peer import Peer
+from quarterdeck.wire.reports import RateLimitInfo, RateLimitStatus
+from quarterdeck.wire.states import State
+from quarterdeck.wire.system import ApiRetry
+
+_STATES = {
+    State.NEW: SessionState.STARTING,
+    State.INITIALIZING: SessionState.STARTING,
+    State.READY: SessionState.IDLE,
+    State.WORKING: SessionState.WORKING,
+    State.WAITING: SessionState.WAITING,
+    State.COMPACTING: SessionState.COMPACTING,
+    State.RETRYING: SessionState.RETRYING,
+    State.CLOSED: SessionState.ENDED,
+}
+_WHILE_LIMITED = frozenset({SessionState.IDLE, SessionState.WORKING, SessionState.RETRYING})
+"""Where a limit is what matters most; somebody who is asked can still answer."""
+_END_OF_TIME = 253_402_300_800
+"""The year 10,000, in seconds."""
+_NO_MODEL = "<synthetic>"
+"""The model of a message that the CLI wrote itself: that it is limited, for instance."""
+
+
+class StatusTracker:
+    """What was told of a session as a whole."""
+
+    def __init__(self) -> None:
+        self._state: SessionState | None = None
+        self._cli_session: str | None = None
+        self._limits: dict[str | None, RateLimited] = {}
+        self._limited: RateLimited | None = None
+
+    @property
+    def limited_until(self) -> int | None:
+        """When the limit that holds the CLI up is said to end, in ms; None if none does."""
+        return self._limited.resets_at if self._limited is not None else None
+
+    def restore(self, event: StateChanged | CliSession | RateLimited) -> None:
+        """It was told before."""
+        match event:
+            case RateLimited(limit=limit):
+                self._limits[limit] = event
+            case StateChanged(state=state):
+                self._state = state
+            case CliSession(cli_session=cli_session):
+                self._cli_session = cli_session
+
+    def hear(self, message: Message) -> list[Event]:
+        """Whether the account's limits hold the CLI up; an event for each change of one."""
+        match message:
+            case RateLimitEvent(rate_limit_info=info):
+                return self._measured(info)
+            case Assistant(error=None) if message.message.model != _NO_MODEL:
+                self._limited = None  # the turn goes on
+            case _:
+                pass
+        return []
+
+    def limit_over(self) -> None:
+        """The time of the limit is over."""
+        self._limited = None
+
+    def _measured(self, info: RateLimitInfo) -> list[Event]:
+        told = RateLimited(
+            status=str(info.status),
+            limit=info.rate_limit_type,
+            resets_at=_milliseconds(info.resets_at),
+            used=None if info.utilization is None else float(info.utilization),
+        )
+        paid = info.is_using_overage or info.overage_in_use
+        if info.status == RateLimitStatus.REJECTED and not paid:
+            self._limited = told
+        elif self._limited is not None and self._limited.limit == told.limit:
+            self._limited = None
+        if self._limits.get(told.limit) == told:
+            return []
+        self._limits[told.limit] = told
+        return [told]
+
+    def changes(self, peer: Peer, message: Message | None) -> list[Event]:
+        """What is to be told now, after a message of the CLI or something that we did."""
+        events: list[Event] = []
+        if peer.session_id and peer.session_id != self._cli_session:
+            self._cli_session = peer.session_id
+            events.append(CliSession(cli_session=self._cli_session))
+        state = _STATES.get(peer.state)
+        if state is SessionState.IDLE and not peer.initialized:
+            state = SessionState.STARTING  # a link that was lost and is back makes no greeting
+        if self._limited is not None and state in _WHILE_LIMITED:
+            state = SessionState.LIMITED
+        if state is not None and state is not self._state:
+            self._state = state
+            events.append(StateChanged(state=state, detail=self._detail(state, message)))
+        return events
+
+    def _detail(self, state: SessionState, message: Message | None) -> str:
+        if state is SessionState.LIMITED and self._limited is not None:
+            return _limit_in_words(self._limited)
+        if isinstance(message, ApiRetry):
+            return f"{message.error} ({message.attempt} of {message.max_retries})"
+        return ""
+
+
+def _limit_in_words(limited: RateLimited) -> str:
+    which = (limited.limit or "account").replace("_", " ")
+    if limited.resets_at is None:
+        return f"the {which} limit is reached"
+    until = datetime.fromtimestamp(limited.resets_at / 1000, UTC)
+    return f"the {which} limit is reached, until {until:%Y-%m-%d %H:%M} UTC"
+
+
+def _milliseconds(seconds: float | None) -> int | None:
+    """A time that a calendar has; the CLI tells seconds."""
+    if seconds is None or not 0 <= seconds < _END_OF_TIME:
+        return None
+    return int(seconds * 1000)

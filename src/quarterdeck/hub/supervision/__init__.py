@@ -1,0 +1,1 @@
+"""What is watched in every session: spending, liveness, crashes."""

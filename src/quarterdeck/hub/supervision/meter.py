@@ -1,0 +1,201 @@
+"""What the open turn of a run has used so far, by what the CLI's messages say. Pure; below `run`.
+
+The CLI tells its totals with a turn's result only, and a budget must hold before that. So each
+response of the model is read as it comes: what it took in stands in its first event, what it has
+given in its last one. Responses of subagents whose text the CLI keeps to itself are not seen: what
+is metered is a lower bound, and the result puts it right.
+
+Costs are not said here at all. `Prices` estimates them: by what the CLI's own totals came to for
+that model before, and by its family's list price until there is such a total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quarterdeck.domain.events import Metered, ModelTokens
+from quarterdeck.domain.structs import Value
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
+from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
+from quarterdeck.wire.stream import MessageDelta, MessageStart
+
+_NO_MODEL = "<synthetic>"
+"""The model of an answer that the CLI wrote itself."""
+
+_INPUT, _OUTPUT, _CACHE_READ, _CACHE_WRITE = 1.0, 5.0, 0.1, 1.25
+"""What a token costs, in tokens of input: so it is for every model of the API."""
+
+_LIST_PRICES = (("opus", 5e-6), ("sonnet", 3e-6), ("haiku", 1e-6))
+_DEAREST = 15e-6
+"""US dollars for a token of input. A model of no known family is taken for the dearest: a budget
+that holds too early can be raised, money that is spent does not come back."""
+
+
+class Prices:
+    """What a token costs, by the totals that the CLIs told."""
+
+    def __init__(self, known: Iterable[ModelTokens] = ()) -> None:
+        self._units: dict[str, float] = {}
+        self.learn(known)
+
+    def learn(self, told: Iterable[ModelTokens]) -> None:
+        """The CLI has told what this cost."""
+        for each in told:
+            if (weight := _weight(each)) > 0 and each.cost_usd > 0:
+                self._units[each.model] = each.cost_usd / weight
+
+    def cost(self, used: ModelTokens) -> float:
+        """An estimate of what this costs."""
+        return _weight(used) * self._unit(used.model)
+
+    def _unit(self, model: str) -> float:
+        if model in self._units:
+            return self._units[model]
+        return next((unit for family, unit in _LIST_PRICES if family in model), _DEAREST)
+
+
+class _Response(Value):
+    model: str
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+class Meter:
+    """Counts what one run uses between two results."""
+
+    def __init__(self) -> None:
+        self._responses: dict[str, _Response] = {}
+        self._streaming: dict[str | None, str] = {}
+        self._calls: set[str] = set()
+        self._counted: frozenset[str] = frozenset()
+        self._base: tuple[ModelTokens, ...] = ()
+        self._base_calls = 0
+        self.version = 0
+        """Changes with what was metered."""
+        self.checked = 0
+        """The version that was held against the budgets last."""
+        self.due = False
+        """A response is whole and the turn goes on: what was metered is to be written down."""
+
+    @property
+    def tool_calls(self) -> int:
+        """How many tools were called."""
+        return self._base_calls + len(self._calls)
+
+    @property
+    def used(self) -> bool:
+        """Whether anything was metered since the last result."""
+        return bool(self._responses or self._base)
+
+    def hear(self, message: Message) -> None:
+        """Take note of a message."""
+        match message:
+            case StreamEvent(parent_tool_use_id=parent):
+                self._hear_stream(message, parent)
+            case Assistant():
+                body = message.message
+                self._take(body.id, body.model, body.usage)
+                calls = {block.id for block in body.content if isinstance(block, ToolUseBlock)}
+                if body.id not in self._counted and not calls <= self._calls:
+                    self._calls |= calls
+                    self.version += 1
+            case User():
+                if self.used and any(isinstance(b, ToolResultBlock) for b in message.blocks):
+                    self.due = True
+                    self.version += 1
+            case Result():
+                self._clear()
+            case _:
+                pass
+
+    def restore(self, metered: Metered) -> None:
+        """It was written down before, with more than the messages of the journal can tell."""
+        self._counted |= frozenset(self._responses)
+        self._responses.clear()
+        self._calls.clear()
+        self._base = metered.models
+        self._base_calls = metered.tool_calls
+        self.version += 1
+        self.due = False
+
+    def models(self, prices: Prices) -> tuple[ModelTokens, ...]:
+        """What was used so far, by model."""
+        sums = {each.model: each for each in self._base}
+        for each in self._responses.values():
+            old = sums.get(each.model, ModelTokens(model=each.model))
+            sums[each.model] = ModelTokens(
+                model=each.model,
+                input=old.input + each.input,
+                output=old.output + each.output,
+                cache_read=old.cache_read + each.cache_read,
+                cache_write=old.cache_write + each.cache_write,
+            )
+        return tuple(_priced(each, prices) for each in sums.values())
+
+    def metered(self, run: str, prices: Prices) -> Metered:
+        """What is written down of it."""
+        self.due = False
+        return Metered(run=run, models=self.models(prices), tool_calls=self.tool_calls)
+
+    def _clear(self) -> None:
+        self._responses.clear()
+        self._streaming.clear()
+        self._calls.clear()
+        self._counted = frozenset()
+        self._base = ()
+        self._base_calls = 0
+        self.due = False
+        self.version += 1
+
+    def _hear_stream(self, message: StreamEvent, parent: str | None) -> None:
+        match message.event:
+            case MessageStart(message=body):
+                self._streaming[parent] = body.id
+                self._take(body.id, body.model, body.usage)
+            case MessageDelta(usage=usage) if parent in self._streaming:
+                self._take(self._streaming[parent], "", usage)
+            case _:
+                pass
+
+    def _take(self, response: str, model: str, usage: Usage) -> None:
+        """Numbers of one response: each may be told several times, and the largest counts."""
+        if not response or model == _NO_MODEL or response in self._counted:
+            return
+        old = self._responses.get(response) or _Response(model=model)
+        new = _Response(
+            model=model or old.model,
+            input=max(old.input, _count(usage.input_tokens)),
+            output=max(old.output, _count(usage.output_tokens)),
+            cache_read=max(old.cache_read, _count(usage.cache_read_input_tokens)),
+            cache_write=max(old.cache_write, _count(usage.cache_creation_input_tokens)),
+        )
+        if new != old or response not in self._responses:
+            self._responses[response] = new
+            self.version += 1
+
+
+def _priced(used: ModelTokens, prices: Prices) -> ModelTokens:
+    return ModelTokens(
+        model=used.model,
+        cost_usd=prices.cost(used),
+        input=used.input,
+        output=used.output,
+        cache_read=used.cache_read,
+        cache_write=used.cache_write,
+    )
+
+
+def _weight(used: ModelTokens) -> float:
+    return (
+        used.input * _INPUT
+        + used.output * _OUTPUT
+        + used.cache_read * _CACHE_READ
+        + used.cache_write * _CACHE_WRITE
+    )
+
+
+def _count(value: float | None) -> int:
+    return int(value) if value and 0 < value < 2**53 else 0

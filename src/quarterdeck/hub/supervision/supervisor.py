@@ -1,0 +1,214 @@
+"""What is watched in every session: that it does not spend too much, and that it is alive.
+
+Owns the rules of budgets and of the watchdog as the hub applies them. `session` asks at fixed
+points: when lines came, when a prompt is to go, when the clock ticks, when a run ends; and does
+what it is told, which is journalled first. Below are the pure parts: `meter`, `budgets`, `watchdog`
+and `crashes`. One guard serves all sessions. It keeps nothing that the journal does not: the sums
+over all sessions are read from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.events import (
+    Alarmed,
+    AlarmEnded,
+    BudgetFreed,
+    BudgetReached,
+    Event,
+    RunEnded,
+    TurnEnded,
+)
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.run import Run
+from quarterdeck.hub.supervision import crashes
+from quarterdeck.hub.supervision.budgets import (
+    Ledger,
+    Limits,
+    Spent,
+    any_limit,
+    news,
+    project_of,
+    reached,
+    sentence,
+)
+from quarterdeck.hub.supervision.watchdog import Action, Timeouts
+from quarterdeck.journal.accounts import tokens_of
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.views import SessionView
+from quarterdeck.wire.commands import Interrupt
+
+UNSTOPPABLE = "unstoppable"
+
+NOT_HEEDED_SECONDS = 30.0
+"""How long a CLI may go on after it was interrupted for a budget, before it is ended."""
+
+
+class Actions(Value):
+    """What a session is to do: journal these events, and then end its process, or not."""
+
+    events: tuple[Event, ...] = ()
+    says: bool = False
+    """The run has something to say to its CLI."""
+    end: bool = False
+    kill: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.events) or self.says or self.end or self.kill
+
+
+class Supervisor:
+    """Watches all sessions."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        patience: Timeouts | None = None,
+        *,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.patience = patience or Timeouts()
+        self._now = now
+        self._ledger = Ledger(now)
+
+    @property
+    def now(self) -> int:
+        """The time, in ms since 1970."""
+        return int(self._now() * 1000)
+
+    async def load(self, journal: Journal) -> None:
+        """Read from the journal what all sessions have spent."""
+        await self._ledger.load(journal)
+
+    def note(self, before: SessionView | None, stored: Stored) -> None:
+        """An event was stored on top of this view."""
+        self._ledger.note(before, stored)
+
+    # --- budgets -------------------------------------------------------------------------------
+
+    def held(self, view: SessionView, run: Run | None = None) -> str | None:
+        """Why no prompt is to be sent now; None if one may be."""
+        return next((sentence(each) for each in self._reached(view, run)), None)
+
+    def admit(self, view: SessionView, run: Run | None) -> None:
+        """Refuse a new prompt while a budget is used up. Raises `Conflict`."""
+        if why := self.held(view, run):
+            raise Conflict("budget_reached", why)
+
+    def heard(self, view: SessionView, run: Run, *, again: bool = False) -> Actions:
+        """Lines came and are journalled: what is to be written down, and whether it must stop.
+
+        Most lines change no number, and are passed over; but others may have spent (`again`).
+        """
+        ended = [AlarmEnded(alarm=alarm) for alarm in run.watch.ended(view.account)]
+        if run.meter.version == run.meter.checked and not again:
+            return Actions(events=tuple(ended))
+        run.meter.checked = run.meter.version
+        events: list[Event] = [*ended]
+        says = False
+        over = self._reached(view, run)
+        fresh, _ = news(view.account, over)
+        if run.meter.due or (fresh and run.meter.used):
+            events.append(run.meter.metered(run.run, self._ledger.prices))
+        events += fresh
+        if over and run.busy and not run.stopped_at:
+            run.stopped_at = self.now
+            run.request(Interrupt())
+            says = True
+        return Actions(events=tuple(events), says=says)
+
+    def turned(self, view: SessionView, run: Run, events: Sequence[Event]) -> Actions:
+        """Turns have ended: one of a resumed conversation may have come to nothing."""
+        found: list[Event] = []
+        for event in events:
+            if isinstance(event, TurnEnded) and (event.failed or not event.text):
+                why = event.outcome.replace("_", " ")
+                found += crashes.alarms_at_turn(view, why, answered=run.watch.answered_for)
+        return Actions(events=tuple(found))
+
+    def freed(self, view: SessionView, run: Run | None) -> Actions:
+        """Which limits are not reached any more: they were raised, or a day or a run is new."""
+        if not view.account.budgets:
+            return Actions()
+        _, freed = news(view.account, self._reached(view, run))
+        return Actions(events=tuple(BudgetFreed(scope=e.scope, unit=e.unit) for e in freed))
+
+    # --- liveness ------------------------------------------------------------------------------
+
+    def ticked(self, view: SessionView, run: Run) -> Actions:
+        """The clock has moved on: is it alive?"""
+        if view.link_lost is not None:
+            run.watch.touch(self.now)  # whoever cannot be heard cannot be judged
+            return Actions()
+        if run.stopped_at and self.now > run.stopped_at + NOT_HEEDED_SECONDS * 1000:
+            return self._unstoppable(view, run)
+        findings = run.watch.check(
+            self.now,
+            self.patience,
+            view.account,
+            in_turn=run.busy,
+            asking=bool(view.asks),
+        )
+        events: list[Event] = []
+        for finding in findings:
+            if finding.action is Action.INTERRUPT:
+                run.request(Interrupt())
+            elif finding.action is Action.REPEAT:
+                run.repeat_answer(run.watch.unheeded)
+            events.append(
+                Alarmed(alarm=finding.alarm, text=finding.text, action=finding.action.value)
+            )
+        actions = {finding.action for finding in findings}
+        return Actions(events=tuple(events), end=Action.END in actions, kill=Action.KILL in actions)
+
+    def ended(self, view: SessionView, run: Run, ended: RunEnded) -> list[Event]:
+        """A run is about to end: what is written down before its end."""
+        events: list[Event] = []
+        if run.meter.used:
+            metered = run.meter.metered(run.run, self._ledger.prices)
+            if metered.models != view.account.metered:
+                events.append(metered)
+        return [*events, *crashes.alarms_at_end(view, ended, answered=run.watch.answered_for)]
+
+    def after_end(self, view: SessionView) -> list[Event]:
+        """A run has ended: what is written down after it."""
+        alarm = crashes.loop_alarm(view)
+        return [] if alarm is None else [alarm]
+
+    def restarts(self, view: SessionView) -> bool:
+        """Whether a session waits to be resumed by itself."""
+        return crashes.restart_at(view) is not None
+
+    def restart_due(self, view: SessionView) -> bool:
+        """Whether a session is to be resumed by itself now."""
+        due = crashes.restart_at(view)
+        return due is not None and self.now >= due and self.held(view) is None
+
+    # --- inside --------------------------------------------------------------------------------
+
+    def _watched(self, view: SessionView) -> bool:
+        return any_limit(view.spec.budget, self.limits, project_of(view))
+
+    def _reached(self, view: SessionView, run: Run | None) -> list[BudgetReached]:
+        if not self._watched(view):
+            return []
+        open_turn = None
+        if run is not None and run.meter.used:
+            models = run.meter.models(self._ledger.prices)
+            open_turn = Spent(usd=sum(each.cost_usd for each in models), tokens=tokens_of(models))
+        spending = self._ledger.spending(view, open_turn)
+        return reached(view.spec.budget, self.limits, project_of(view), spending)
+
+    def _unstoppable(self, view: SessionView, run: Run) -> Actions:
+        run.stopped_at = 0
+        if not run.busy or UNSTOPPABLE in view.account.alarms:
+            return Actions()
+        text = "It was interrupted for its budget, and went on."
+        return Actions(
+            events=(Alarmed(alarm=UNSTOPPABLE, text=text, action=Action.END.value),), end=True
+        )

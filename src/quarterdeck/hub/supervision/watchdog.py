@@ -1,0 +1,264 @@
+"""Whether a run is alive: what it was heard to do last, and what explains that it is silent. Pure.
+
+Owns the alarms of a run that goes on. A line of any kind is life: a delta, a keep-alive, the
+progress of a task. Silence is no alarm while something explains it: a question that is open, a tool
+that runs, a background task, a retry of the API, a limit of the account. What is left is a CLI that
+should have said something:
+
+- `silent_after_tool`: a tool gave its result, and then nothing came;
+- `no_reaction`: a permission was answered, and the CLI does nothing with it;
+- `no_result`: a turn is open, and neither a word nor its end comes;
+- `no_exit`: somebody wants it to end, and it does not.
+
+Each is answered in steps, and only with what is safe: an answer may be said twice, a turn that says
+nothing may be interrupted, and what does not take that either may be ended, for a session can be
+resumed. `guard` does these things and writes them down, so that the next hub goes on at the same
+step; ends of runs are judged in `crashes`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from quarterdeck.domain.events import AskOpened
+from quarterdeck.domain.structs import Value
+from quarterdeck.journal.accounts import Account
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock
+from quarterdeck.wire.messages import Assistant, RateLimitEvent, Result, User
+from quarterdeck.wire.reports import RateLimitStatus
+from quarterdeck.wire.system import (
+    ApiRetry,
+    BackgroundTasksChanged,
+    TaskNotification,
+    TaskProgress,
+    TaskStarted,
+    TaskUpdated,
+)
+
+SILENT_AFTER_TOOL = "silent_after_tool"
+NO_REACTION = "no_reaction"
+NO_RESULT = "no_result"
+NO_EXIT = "no_exit"
+
+_OF_SILENCE = frozenset({SILENT_AFTER_TOOL, NO_REACTION, NO_RESULT})
+
+QUICK_TOOLS = frozenset(
+    {
+        "AskUserQuestion",
+        "Edit",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "Glob",
+        "Grep",
+        "LS",
+        "MultiEdit",
+        "NotebookEdit",
+        "NotebookRead",
+        "Read",
+        "TodoWrite",
+        "Write",
+    }
+)
+"""Tools that have ended a moment after they were allowed. All others may run for hours."""
+
+_LOCAL_OUTPUT = "<local-command-stdout>"
+
+
+class Timeouts(Value, forbid_unknown_fields=True):
+    """How long silence is borne before it is an alarm, in seconds."""
+
+    after_tool: float = 600.0
+    """After a tool's result. Old CLIs say nothing while they try the API again, for minutes."""
+    result: float = 900.0
+    """In the midst of a turn, or at its end."""
+    answer: float = 60.0
+    """After a permission was answered, where the CLI has to do something at once."""
+    exit: float = 60.0
+    """After a stop. The machine has means of its own, which take less."""
+    recover: bool = True
+    """Whether something is done about an alarm: first the turn is interrupted, then the run is
+    ended, each after as long again. Without it, alarms only ring."""
+
+
+class Action(StrEnum):
+    """What is to be done."""
+
+    RING = ""
+    REPEAT = "the answer was sent again"
+    INTERRUPT = "the turn was interrupted"
+    END = "the CLI was ended; the session can be resumed"
+    KILL = "the CLI was killed"
+
+
+_STEPS = {
+    SILENT_AFTER_TOOL: (Action.RING, Action.INTERRUPT, Action.END),
+    NO_REACTION: (Action.REPEAT, Action.INTERRUPT, Action.END),
+    NO_RESULT: (Action.RING, Action.INTERRUPT, Action.END),
+    NO_EXIT: (Action.KILL,),
+}
+
+
+class Finding(Value):
+    """An alarm, and what is to be done about it now."""
+
+    alarm: str
+    text: str
+    action: Action
+
+
+class _Answer(Value):
+    request_id: str
+    tool: str
+    allowed: bool
+
+    @property
+    def quick(self) -> bool:
+        """Whether the CLI has to do something at once."""
+        return not self.allowed or self.tool in QUICK_TOOLS
+
+
+class Watch:
+    """What one run was heard to do."""
+
+    def __init__(self, now: int = 0) -> None:
+        self._last = now
+        self._tools: dict[str, str] = {}
+        self._tasks: dict[str, None] = {}
+        self._explained = 0
+        self._after_tool = False
+        self._answer: _Answer | None = None
+        self._asks: dict[str, tuple[str, str]] = {}
+        self.answered_for = False
+        """Whether a turn of this run has come to anything, or somebody did not let it."""
+
+    def hear(self, message: Message, at: int) -> None:
+        """Take note of a message, at a time in ms. The CLI lives."""
+        self.lives(at)
+        self._hear_task(message)
+        match message:
+            case Assistant():
+                self._after_tool = False
+                self.answered_for = True
+                for block in message.blocks:
+                    if isinstance(block, ToolUseBlock):
+                        self._tools[block.id] = block.name
+            case User():
+                done = [b.tool_use_id for b in message.blocks if isinstance(b, ToolResultBlock)]
+                for call in done:
+                    self._tools.pop(call, None)
+                self._after_tool = self._after_tool or bool(done)
+                if _LOCAL_OUTPUT in message.text:  # how old versions tell what a command printed
+                    self.answered_for = True
+            case Result():
+                self._tools.clear()
+                self._after_tool = False
+                self._explained = 0
+            case ApiRetry(retry_delay_ms=delay):
+                self._explained = max(self._explained, at + int(delay))
+            case RateLimitEvent(rate_limit_info=info):
+                if info.status is RateLimitStatus.REJECTED and info.resets_at:
+                    self._explained = max(self._explained, int(info.resets_at) * 1000)
+            case _:
+                pass
+
+    def lives(self, at: int) -> None:
+        """It has said something, at a time in ms, and be it a piece of text."""
+        self._last = max(self._last, at)
+        self._answer = None
+
+    def asked_to(self, subtype: str) -> None:
+        """Somebody asks something of the CLI; what they break off need not come to anything."""
+        self.answered_for = self.answered_for or subtype == "interrupt"
+
+    def touch(self, at: int) -> None:
+        """Silence is counted from now on: we did something, or could not hear it before."""
+        self._last = max(self._last, at)
+
+    def asked(self, opened: AskOpened) -> None:
+        """A person is asked."""
+        self._asks[opened.ask] = (opened.request_id, opened.tool)
+
+    def answered(self, ask: str, at: int, *, allowed: bool) -> None:
+        """A person has answered; of questions of other runs nothing is known here."""
+        if (asked := self._asks.pop(ask, None)) is not None:
+            self.settled(*asked, at, allowed=allowed)
+
+    def settled(self, request_id: str, tool: str, at: int, *, allowed: bool) -> None:
+        """A permission was answered, by a person or by policy."""
+        self.touch(at)
+        self._answer = _Answer(request_id=request_id, tool=tool, allowed=allowed)
+
+    @property
+    def unheeded(self) -> str | None:
+        """The request whose answer the CLI has not reacted to."""
+        return None if self._answer is None else self._answer.request_id
+
+    def ended(self, account: Account) -> list[str]:
+        """The alarms that are over, since the CLI was heard again."""
+        return [
+            name
+            for name, alarm in account.alarms.items()
+            if name in _OF_SILENCE and alarm.at < self._last
+        ]
+
+    def check(
+        self, now: int, patience: Timeouts, account: Account, *, in_turn: bool, asking: bool
+    ) -> list[Finding]:
+        """What is wrong at a time in ms, and was not done before."""
+        if account.stopping:
+            return self._step(NO_EXIT, account, now, account.stopping, patience.exit, patience)
+        if not in_turn or asking or self._tasks or now < self._explained:
+            return []
+        since = max(self._last, self._explained)
+        if self._answer is not None and self._answer.quick:
+            return self._step(NO_REACTION, account, now, since, patience.answer, patience)
+        if self._tools:
+            return []  # a tool that runs long is no silence
+        if self._after_tool:
+            return self._step(SILENT_AFTER_TOOL, account, now, since, patience.after_tool, patience)
+        return self._step(NO_RESULT, account, now, since, patience.result, patience)
+
+    def _step(
+        self,
+        alarm: str,
+        account: Account,
+        now: int,
+        since: int,
+        seconds: float,
+        patience: Timeouts,
+    ) -> list[Finding]:
+        """The next step of an alarm that is due: the first after `seconds`, then as long again."""
+        steps = _STEPS[alarm]
+        if not patience.recover and alarm in _OF_SILENCE:
+            steps = (Action.RING,)
+        ringing = account.alarms.get(alarm)
+        done = 0
+        if ringing is not None and ringing.at >= since:
+            done = next((i + 1 for i, step in enumerate(steps) if step == ringing.action), 1)
+        if done >= len(steps) or now < since + (done + 1) * seconds * 1000:
+            return []
+        silent = (now - since) // 1000
+        return [Finding(alarm=alarm, text=_TEXTS[alarm].format(silent), action=steps[done])]
+
+    def _hear_task(self, message: Message) -> None:
+        match message:
+            case TaskStarted(task_id=task) | TaskProgress(task_id=task):
+                self._tasks[task] = None
+            case TaskNotification(task_id=task):
+                self._tasks.pop(task, None)
+            case TaskUpdated(task_id=task, patch=patch):
+                if patch.status is not None and patch.status.ended:
+                    self._tasks.pop(task, None)
+            case BackgroundTasksChanged(tasks=tasks):
+                self._tasks = {task.task_id: None for task in tasks}
+            case _:
+                pass
+
+
+_TEXTS = {
+    SILENT_AFTER_TOOL: "A tool gave its result, and nothing has come for {} s.",
+    NO_REACTION: "A permission was answered, and the CLI has not reacted for {} s.",
+    NO_RESULT: "The turn goes on, and nothing has come for {} s.",
+    NO_EXIT: "It was told to end {} s ago, and still runs.",
+}

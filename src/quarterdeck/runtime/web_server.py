@@ -1,0 +1,123 @@
+"""A web server inside somebody's program.
+
+Owns the settings that our servers share: limits for lines of tens of megabytes, no log of paths, no
+signals, an end that is bounded. Above are the hub's front and the endpoint for CLIs that dial an
+`Agent`; below is uvicorn.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import uvicorn
+
+from quarterdeck.domain.errors import LinkRefused
+from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.websocket_protocol import PatientProtocol
+
+Application = Callable[..., Awaitable[None]]
+"""Any ASGI app, whatever names it has for the types of scope, receive and send."""
+
+# A line can be tens of megabytes: an image, a file that was read.
+FRAME_LIMIT = 128 * 1024 * 1024
+PING_SECONDS = 20.0
+SHUTDOWN_SECONDS = 3
+TICK_SECONDS = 1.0
+BACKLOG = 2048
+
+
+def settings(
+    app: Application,
+    *,
+    ping_seconds: float = PING_SECONDS,
+    pong_seconds: float,
+    lifespan: Literal["on", "off"] = "off",
+    certificate: Path | None = None,
+    key: Path | None = None,
+) -> uvicorn.Config:
+    """How an app is served. Who does not answer a ping within `pong_seconds` is taken for gone."""
+    return uvicorn.Config(
+        app,
+        interface="asgi3",
+        http="h11",
+        ws=PatientProtocol,
+        ws_max_size=FRAME_LIMIT,
+        ws_ping_interval=ping_seconds,
+        ws_ping_timeout=pong_seconds,
+        ws_per_message_deflate=False,  # four times the work; frames are many and small
+        lifespan=lifespan,
+        log_config=None,
+        log_level="warning",  # its «info» is every path, and a path may name a session
+        access_log=False,
+        proxy_headers=False,  # whoever is above knows which proxies are to be believed
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at this address. Raises `LinkRefused` when it cannot be had."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise LinkRefused(f"cannot listen on {host}: {error.strerror}") from error
+    family, kind, protocol, _, address = found[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        raise LinkRefused(f"cannot listen on {host} port {port}: {error.strerror}") from error
+    return listener
+
+
+@asynccontextmanager
+async def serving(config: uvicorn.Config, listener: socket.socket) -> AsyncIterator[None]:
+    """Serve while the block runs. At the end requests have three seconds to finish."""
+    server = _EmbeddedServer(config)
+    listener.listen(BACKLOG)  # from here on nobody is refused
+    async with tasks_beside() as tasks:
+        tasks.start_soon(_run, server, listener)
+        try:
+            yield
+        finally:
+            server.leave()
+
+
+class _EmbeddedServer(uvicorn.Server):
+    """A server whose program's signals are not its to take. It ends when it is told to."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._told = anyio.Event()
+
+    def leave(self) -> None:
+        """End: take nothing new, give what is under way its time."""
+        self.should_exit = True
+        self._told.set()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def main_loop(self) -> None:
+        # The original looks ten times a second whether it should exit.
+        while not self.should_exit:
+            await self.on_tick(0)  # among other things, the time in every answer's header
+            with anyio.move_on_after(TICK_SECONDS):
+                await self._told.wait()
+
+
+async def _run(server: uvicorn.Server, listener: socket.socket) -> None:
+    # Shielded: a cancelled server would leave its connections and their tasks behind. It ends by
+    # itself when it is told to, within the time of its shutdown.
+    with anyio.CancelScope(shield=True):
+        await server.serve(sockets=[listener])

@@ -1,0 +1,167 @@
+"""The data folder, as the commands on this machine see it: who serves, who runs, who may come in.
+
+Owns the names of the files that the commands share, the lock of the hub, and the token of this
+machine's own commands. Above are `serve`, `stop`, `status` and `target`; it starts nothing.
+
+    hub.lock      locked while a hub serves from this folder
+    hub.json      where that is
+    journal.db    the journal; search.db finds things in it, and can be made anew
+    cli.token     how the commands of this user get in
+    cli.secret    makes the tokens of CLIs that dial the hub themselves
+    runner.token  how the local runner gets in
+    runner/       the local runner's folder
+    far-runner/   the folder of a runner for a hub elsewhere
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.domain.structs import Value
+from quarterdeck.policy.private import Private
+from quarterdeck.runtime.agent_process import refuse_agents
+from quarterdeck.runtime.files import replace_file
+from quarterdeck.runtime.locks import lock_file
+from quarterdeck.runtime.processes import ProcessId, living
+
+HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
+CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
+JOURNAL, SEARCH = "journal.db", "search.db"
+RUNNER, FAR_RUNNER = "runner", "far-runner"
+GENTLY_SECONDS = 20.0
+"""A CLI has a few seconds to end its shells and to write down its last words."""
+HURRY_SECONDS = 10.0
+
+
+def private_in(home: Path, *fixed: Path) -> Private:
+    """What agents must not touch: the data folder, by its name and behind links.
+
+    Worktrees are in it, and agents work there. `fixed` are files which they may read only.
+    """
+    places = dict.fromkeys((home.absolute(), home.resolve()))
+    return Private(
+        folders=tuple(str(place) for place in places),
+        open=tuple(
+            str(place / runner / "worktrees") for place in places for runner in (RUNNER, FAR_RUNNER)
+        ),
+        fixed=tuple(str(file.absolute()) for file in fixed),
+    )
+
+
+class HubState(Value):
+    """Where the hub is, for the commands on this machine."""
+
+    pid: int
+    address: str
+    version: str
+
+
+@contextmanager
+def hub_lock(home: Path) -> Iterator[None]:
+    """Serve from this folder. Raises `Conflict` when another hub does."""
+    file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not lock_file(file, fcntl.LOCK_EX):
+            state = _read_state(home)
+            where = f" at {state.address}, process {state.pid}" if state else ""
+            raise Conflict("hub_is_there", f"a hub serves from {home} already{where}")
+        try:
+            yield
+        finally:
+            (home / HUB_FILE).unlink(missing_ok=True)
+    finally:
+        os.close(file)
+
+
+def living_hub(home: Path) -> HubState | None:
+    """The hub that serves from this folder just now, if one does and has said where."""
+    try:
+        file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _read_state(home)
+    finally:
+        os.close(file)
+    return None  # what a killed hub left there is of no use
+
+
+def _read_state(home: Path) -> HubState | None:
+    try:
+        return msgspec.json.decode((home / HUB_FILE).read_bytes(), type=HubState)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def agents_in(folder: Path) -> list[ProcessId]:
+    """The CLIs of a runner's folder that live."""
+    from quarterdeck.runner.home import Home  # most commands need nothing of the runner
+
+    left = Home(folder).runs_left()
+    return sorted(
+        living(ProcessId(facts.pid, facts.born) for facts in left if facts.born),
+        key=lambda process: process.pid,
+    )
+
+
+def own_token(home: Path) -> str:
+    """The token of this machine's commands; made when there is none, or none that is valid.
+
+    Raises `AgentRefused` in an agent's process: it is a person's.
+    """
+    refuse_agents("the token of this machine's commands")
+    from quarterdeck.fronts.http.roles import Role
+    from quarterdeck.fronts.http.tokens import Kind, TokenFile
+
+    tokens = TokenFile(home)
+    file = home / CLI_TOKEN
+    if file.exists():
+        token = file.read_text().strip()
+        # A token says its grant: qd_GRANT_SECRET.
+        if any(f"_{grant.id}_" in token for grant in tokens.grants()):
+            return token
+    token = tokens.make(_who(), Role.OWNER, Kind.TOKEN)
+    replace_file(file, token.encode())
+    return token
+
+
+def _who() -> str:
+    """The name under which this user's commands are journalled."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        return "terminal"
+    return name[:40] if name.isprintable() and name.strip() else "terminal"
+
+
+def end_runner(folder: Path) -> bool:
+    """End the runner of a folder with all its agents; False if it did not end. Blocks."""
+    from quarterdeck.runner.home import living_runner
+
+    living = living_runner(folder)
+    return living is None or end_process(living.pid, lambda: living_runner(folder) is None)
+
+
+def end_process(pid: int, gone: Callable[[], bool]) -> bool:
+    """Ask a process to end, and once more after a while; False if it did not. Blocks."""
+    for seconds in (GENTLY_SECONDS, HURRY_SECONDS):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if gone():
+                return True
+            time.sleep(0.05)
+    return gone()

@@ -1,0 +1,155 @@
+"""Webhooks, push, metrics and traces, put together for `serve`: they follow one hub's journal.
+
+The fronts do not know each other: what one counts and another shows is carried over here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from quarterdeck.config import Settings
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.http import Access, Requests
+from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
+from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment
+from quarterdeck.fronts.push import Push
+from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, Webhooks, new_secret
+from quarterdeck.hub.api import HubApi
+from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.runtime.files import replace_file
+
+WEBHOOK_SECRET = "webhook.secret"  # noqa: S105 - the name of a file
+NO_CONTACT = "mailto:nobody@example.org"
+"""Push services want an address of whoever sends. A hub that only this machine reaches has none."""
+
+
+class NotificationSettings(Value):
+    """Who is told what happens, besides those who look."""
+
+    webhooks: tuple[Webhook, ...] = ()
+    telemetry: Telemetry | None = None
+    address: str | None = None
+    """Where people reach the hub, for links to sessions; None: where this machine does."""
+
+
+def notification_settings(settings: Settings, home: Path) -> NotificationSettings:
+    """By the configuration. Raises `UsageError` for what cannot be right.
+
+    A webhook without a secret file of its own has the one in the data folder; one without a name is
+    called by its number.
+    """
+    origins, telemetry = settings.server.origins, settings.telemetry
+    return NotificationSettings(
+        webhooks=tuple(
+            Webhook(
+                name=each.name or f"webhook-{number}",
+                url=each.url,
+                secret_file=each.secret_file or str(home / WEBHOOK_SECRET),
+                events=tuple(WebhookEvent(event) for event in each.events),
+                projects=each.projects,
+                timeout=each.timeout,
+                tries=each.tries,
+                give_up_hours=each.give_up_hours,
+            )
+            for number, each in enumerate(settings.webhooks, 1)
+        ),
+        telemetry=None
+        if telemetry.endpoint is None
+        else Telemetry(
+            endpoint=telemetry.endpoint,
+            headers_file=telemetry.headers_file,
+            service_name=telemetry.service_name,
+        ),
+        address=origins[0] if origins else None,
+    )
+
+
+def have_secret(home: Path) -> Path:
+    """The file with the secret of webhooks that have no other; made when it is not there."""
+    file = home / WEBHOOK_SECRET
+    if not file.exists():
+        replace_file(file, new_secret().encode() + b"\n")
+    return file
+
+
+class Notifications:
+    """The fronts. The HTTP front is to be given `requests`, `metrics.page` and `push`."""
+
+    def __init__(
+        self,
+        service: HubApi,
+        journal: SqliteJournal,
+        home: Path,
+        told: NotificationSettings,
+        access: Access,
+    ) -> None:
+        have_secret(home)
+        self.requests = Requests()
+        self.metrics = Metrics(
+            service,
+            Sources(
+                requests=lambda: self.requests.counts,
+                streams=self.requests.streams,
+                deliveries=self._deliveries,
+                journal_bytes=journal.size,
+                commits=lambda: _commits(journal),
+            ),
+        )
+        self.webhooks = Webhooks(service, home, told.webhooks, link=self._link)
+        address = told.address or ""
+        self.push = Push(
+            service,
+            home,
+            grants=lambda: {grant.id for grant in access.grants()},
+            contact=address if address.startswith("https:") else NO_CONTACT,
+        )
+        self._tracing = Tracing(service, home, told.telemetry) if told.telemetry else None
+        self._address = told.address
+
+    def change(self, told: NotificationSettings) -> None:
+        """Other webhooks from now on. Where traces go is settled when the hub starts."""
+        self.webhooks.change(told.webhooks)
+
+    @asynccontextmanager
+    async def running(self, address: str) -> AsyncIterator[None]:
+        """Tell while the block runs. `address` is where this machine reaches the hub."""
+        self._address = self._address or address
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self.metrics.running())
+            await stack.enter_async_context(self.webhooks.running())
+            await stack.enter_async_context(self.push.running())
+            if self._tracing is not None:
+                await stack.enter_async_context(self._tracing.running())
+            yield
+
+    def _link(self, session: str) -> str:
+        return session_link(self._address or "", session)
+
+    def _deliveries(self) -> dict[str, Deliveries]:
+        return {
+            name: Deliveries(
+                delivered=counts.delivered,
+                failed=counts.failed,
+                given_up=counts.given_up,
+                waiting=counts.waiting,
+            )
+            for name, counts in self.webhooks.counts.items()
+        }
+
+
+def session_link(address: str, session: str) -> str:
+    """Where the browser's deck shows a session."""
+    return f"{address.rstrip('/')}/s/{quote(session, safe='')}"
+
+
+def run_variables(told: NotificationSettings, run: str) -> Mapping[str, str]:
+    """What a run's CLI is told of the trace that it belongs to."""
+    return run_environment(run) if told.telemetry is not None else {}
+
+
+def _commits(journal: SqliteJournal) -> Commits:
+    times = journal.commit_times
+    return Commits(buckets=times.upto(), count=times.count, seconds=times.seconds)

@@ -1,0 +1,317 @@
+"""`quarterdeck serve`: the whole service in one process, put together here and nowhere else.
+
+Journal, hub, HTTP and the local runner. The runner is a process of its own and outlives us: agents
+work on while the hub is stopped, killed or upgraded, and the next hub finds them again.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+
+import anyio
+import msgspec
+from msgspec.structs import replace
+
+from quarterdeck import __version__
+from quarterdeck.config import Settings
+from quarterdeck.domain.errors import Conflict, LaunchError
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.http import (
+    Access,
+    Listen,
+    Places,
+    Role,
+    built_deck,
+    login_link,
+    make_app,
+    serve,
+)
+from quarterdeck.fronts.http.tokens import Kind
+from quarterdeck.history.service import HistoryService
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.runners import LOCAL
+from quarterdeck.hub.transcript_in_use import TranscriptInUse
+from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.runner import living_runner, spawn_runner
+from quarterdeck.runner.home import LOG
+from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.runtime.files import replace_file
+from quarterdeck.service import settings as applying
+from quarterdeck.service.config_file import Configuration
+from quarterdeck.service.local_hub import (
+    CLI_SECRET,
+    HUB_FILE,
+    RUNNER,
+    RUNNER_TOKEN,
+    SEARCH,
+    HubState,
+    agents_in,
+    end_runner,
+    hub_lock,
+    private_in,
+)
+from quarterdeck.service.local_runner import kept_runner
+from quarterdeck.service.logs import Logs
+from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
+from quarterdeck.service.reload import keep_reloading
+
+RUNNER_SECONDS = 30.0
+"""A runner first ends what an earlier one left behind."""
+SWITCH_SECONDS = 0.0001
+"""How long a thread works on while another waits. For each commit the journal's thread gives way
+and goes on some ten times: with Python's own 5 ms a busy loop would delay each of these steps by as
+much, and with 0.5 ms a commit takes twice as long as with this."""
+NO_DECK = "The web deck is not built. In the checkout: `make deck`, then start this again."
+STARTED_LINE = "Quarterdeck is at"
+_ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
+
+
+class Serving(Value):
+    """How to serve."""
+
+    listen: Listen
+    places: Places = Places()
+    runner: bool = True
+    claude: str | None = None
+    """The only CLI that the local runner starts; None: whichever a session names."""
+    settings: Settings = Settings()
+    """All that is configured; where to listen and by which names is above."""
+    fixed: tuple[Path, ...] = ()
+    """Files that agents may read and not change: the configuration."""
+
+
+class Service(Value):
+    """The service while it runs. `address` leads to it from this machine."""
+
+    home: Path
+    hub: Hub
+    access: Access
+    address: str
+    take: Callable[[Settings], None]
+    """Takes over settings that can be changed while it runs."""
+
+
+def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
+    """Serve until a signal comes; gives the exit code."""
+    logs = Logs()
+    logs.change(configuration.loaded.settings.log)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    try:
+        anyio.run(_serve, configuration, logs, runner)
+    finally:
+        logs.close()
+    return 0
+
+
+async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None:
+    home = data_home()
+    serving = serving_of(configuration.loaded.settings, runner=runner)
+    serving = replace(serving, fixed=(configuration.path,))
+    async with running_service(home, serving) as service, anyio.create_task_group() as tasks:
+
+        def take(settings: Settings) -> None:
+            logs.change(settings.log)
+            service.take(settings)
+
+        # At a terminal SIGHUP says that the terminal is gone, and ends us, as it always did.
+        on_signal = not sys.stdin.isatty()
+        tasks.start_soon(partial(keep_reloading, configuration, take, on_signal=on_signal))
+        _say_where(service)
+        # What is loaded by now stays to the end. To look through it for garbage, as Python does
+        # now and then, would hold up everybody for 60 ms.
+        gc.freeze()
+        await until_signal()
+        tasks.cancel_scope.cancel()
+        going_on = sum(machine.runs for machine in await service.hub.machines())
+    _say_goodbye(going_on)
+
+
+def serving_of(settings: Settings, *, runner: bool = True) -> Serving:
+    """How to serve, by the configuration. Raises `UsageError` for what cannot be right."""
+    server = settings.server
+    return Serving(
+        listen=Listen(
+            host=server.host,
+            port=server.port,
+            certificate=None if server.certificate is None else Path(server.certificate),
+            key=None if server.key is None else Path(server.key),
+        ),
+        places=applying.places(settings),
+        runner=runner,
+        settings=settings,
+    )
+
+
+@asynccontextmanager
+async def running_service(home: Path, serving: Serving) -> AsyncIterator[Service]:
+    """The service, while the block runs; with the local runner, which goes on after it."""
+    access = Access(home, places=_places(serving))
+    with hub_lock(home):
+        journal = await SqliteJournal.open(home / "journal.db")
+        try:
+            told = notification_settings(serving.settings, home)
+            hub = Hub(
+                journal,
+                access.runner_named,
+                cli_secret=cli_secret(home),
+                elsewhere=TranscriptInUse(),
+                run_env=partial(run_variables, told),
+                policies=Policies(home, private=private_in(home, *serving.fixed)),
+            )
+            telling = Notifications(hub, journal, home, told, access)
+            past = await HistoryService.open(hub, journal, home / SEARCH)
+            app = make_app(
+                hub,
+                access,
+                runner_endpoint=hub.runners,
+                cli_endpoint=hub.dialled,
+                static=built_deck(),
+                past=past,
+                metrics=telling.metrics.page,
+                requests=telling.requests,
+                pushing=telling.push,
+                workshop=hub.workshop,
+            )
+            _take(serving.settings, hub, past)
+
+            def take(settings: Settings) -> None:
+                access.places = _places(replace(serving, places=applying.places(settings)))
+                telling.change(notification_settings(settings, home))
+                _take(settings, hub, past)
+
+            async with hub.running(), past.running(), serve(app, serving.listen) as bound:
+                address = _from_here(bound, serving)
+                token = runner_token(home, access)
+                state = HubState(pid=os.getpid(), address=address, version=__version__)
+                replace_file(home / HUB_FILE, msgspec.json.encode(state))
+                service = Service(home=home, hub=hub, access=access, address=address, take=take)
+                start = partial(_have_runner, home, address, token, serving)
+                runner = kept_runner(home / RUNNER, start) if serving.runner else nullcontext()
+                async with telling.running(address), runner:
+                    yield service
+        finally:
+            await journal.close()
+
+
+def _take(settings: Settings, hub: Hub, past: HistoryService) -> None:
+    """Have the hub go by these settings from now on."""
+    hub.change(limits=applying.shared_limits(settings), patience=applying.patience(settings))
+    past.retention = applying.retention(settings)
+    hub.policies.use(Path(settings.policy.file) if settings.policy.file else None)
+    hub.workshop.change(
+        settings.projects, settings.roots.directories, applying.session_budget(settings)
+    )
+
+
+def cli_secret(home: Path) -> bytes:
+    """What the tokens of CLIs that dial are made of; made when it is not there."""
+    file = home / CLI_SECRET
+    if not file.exists():
+        replace_file(file, os.urandom(32))
+    return file.read_bytes()
+
+
+def _places(serving: Serving) -> Places:
+    """The names that were given, and the one that we listen on, which is no less ours."""
+    given, host = serving.places, serving.listen.host
+    hosts = given.hosts if host in _ANYWHERE else (*given.hosts, host)
+    return Places.of(hosts=hosts, origins=given.origins, proxies=given.proxies)
+
+
+def _from_here(bound: str, serving: Serving) -> str:
+    """The address for this machine's commands and runner.
+
+    With a certificate it must be a name that the certificate is for: the first that was given.
+    """
+    host = serving.listen.host
+    name = _ANYWHERE.get(host, "")
+    if serving.listen.certificate is not None and serving.places.hosts:
+        name = serving.places.hosts[0]
+    if not name:
+        return bound
+    scheme, _, rest = bound.partition("://")
+    return f"{scheme}://{name}:{rest.rpartition(':')[2]}"
+
+
+def _have_runner(home: Path, address: str, token: Path, serving: Serving) -> None:
+    """See to it that a runner lives here and dials us. Blocks."""
+    folder = home / RUNNER
+    url = "ws" + address.removeprefix("http")
+    living = living_runner(folder)
+    if living is not None and living.hub_url != url:
+        if agents := agents_in(folder):
+            raise Conflict(
+                "runner_dials_elsewhere",
+                f"the local runner dials {living.hub_url} and still has agents ({len(agents)}):"
+                f" serve there, or end them first with: quarterdeck stop",
+            )
+        end_runner(folder)
+    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(serving))
+    # Until it has moved in nobody could find it to end it.
+    deadline = time.monotonic() + RUNNER_SECONDS
+    while living_runner(folder) is None:
+        if time.monotonic() > deadline:
+            raise LaunchError(f"the runner does not begin; see {folder / LOG}")
+        time.sleep(0.02)
+
+
+def _runner_options(serving: Serving) -> tuple[str, ...]:
+    """What the runner is told when it is started; one that lives already keeps what it has."""
+    runner, log = serving.settings.runner, serving.settings.log
+    return (
+        *(("--claude", serving.claude) if serving.claude is not None else ()),
+        *("--max-runs", str(runner.max_agents)),
+        *("--memory-floor", str(runner.memory_floor_mb)),
+        *("--log-level", log.level),
+        *("--log-format", log.format),
+    )
+
+
+def runner_token(home: Path, access: Access) -> Path:
+    """The file with the local runner's token, made when it is not there."""
+    file = home / RUNNER_TOKEN
+    if not file.exists() or access.runner_named(file.read_text().strip()) is None:
+        replace_file(file, access.make_token(LOCAL, Role.RUNNER).encode())
+    return file
+
+
+async def until_signal() -> None:
+    """Wait for Ctrl-C, or for somebody who ends us."""
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            return
+
+
+def _say_where(service: Service) -> None:
+    sys.stdout.write(f"{STARTED_LINE} {service.address}\n")
+    if any(grant.kind is Kind.BROWSER for grant in service.access.grants()):
+        sys.stdout.write("A login link for another browser: quarterdeck token --login\n")
+    else:
+        link = login_link(service.address, service.access.make_code())
+        sys.stdout.write(f"Log in once, within ten minutes: {link}\n")
+    sys.stdout.write(deck_hint())
+    sys.stdout.write("Ctrl-C stops the hub; agents go on without it.\n")
+    sys.stdout.flush()
+
+
+def deck_hint() -> str:
+    """A line for somebody whose browser would show no deck; empty where it was built."""
+    return "" if built_deck() is not None else f"{NO_DECK}\n"
+
+
+def _say_goodbye(going_on: int) -> None:
+    rest = "No agent runs."
+    if going_on:
+        agents, them = ("agent goes", "it") if going_on == 1 else ("agents go", "them")
+        rest = f"{going_on} {agents} on; `quarterdeck stop` ends {them}."
+    sys.stdout.write(f"The hub has stopped. {rest}\n")
+    sys.stdout.flush()

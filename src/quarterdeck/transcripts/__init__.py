@@ -1,0 +1,39 @@
+"""The sessions that the CLI keeps on disk: find, read, name, copy and delete them.
+
+No CLI needs to run for any of this. All functions are plain ones that block on the disk: from
+async code call them in a thread, ``await anyio.to_thread.run_sync(list_sessions, directory)``.
+Reading answers with None or an empty list where there is nothing; a change to a session that is
+not there, and an id that is no UUID, is a `UsageError`. An `OSError` from the disk is passed on by
+changes, and never raised by reading.
+"""
+
+from __future__ import annotations
+
+from quarterdeck.transcripts.catalogue import list_sessions, session_info
+from quarterdeck.transcripts.edit import delete_session, rename_session, tag_session
+from quarterdeck.transcripts.fork import fork_session
+from quarterdeck.transcripts.history import list_subagents, session_messages, subagent_messages
+from quarterdeck.transcripts.layout import project_folder_name, project_path, projects_dir
+from quarterdeck.transcripts.model import SessionInfo, SessionMessage, SubagentInfo
+from quarterdeck.transcripts.recall import Recollection, recall, said_line
+
+__all__ = [
+    "Recollection",
+    "SessionInfo",
+    "SessionMessage",
+    "SubagentInfo",
+    "delete_session",
+    "fork_session",
+    "list_sessions",
+    "list_subagents",
+    "project_folder_name",
+    "project_path",
+    "projects_dir",
+    "recall",
+    "rename_session",
+    "said_line",
+    "session_info",
+    "session_messages",
+    "subagent_messages",
+    "tag_session",
+]

@@ -1,0 +1,220 @@
+"""Where the CLI keeps its sessions.
+
+Owns the names: the projects folder, the folder of one project, the file of one session. Everything
+else in this package asks here for a path. It looks at names, never at what a session says, with
+one exception: of two folders with like names it asks which one mentions the project.
+
+    <config dir>/projects/<project folder>/<session id>.jsonl
+    <config dir>/projects/<project folder>/<session id>/subagents/**/agent-<agent id>.jsonl
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.transcripts.lines import CHUNK, open_regular
+
+AnyPath: TypeAlias = str | os.PathLike[str]
+"""What a caller may give for a folder."""
+
+LONGEST_NAME = 200
+"""The CLI cuts a project folder's name here, so that a hash still fits into a file name."""
+
+_GIT_SECONDS = 5
+"""Long enough for a cold disk; a listing must not hang on a repository that does not answer."""
+
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def is_session_id(text: str) -> bool:
+    """Whether `text` is a UUID as the CLI writes them."""
+    return _ID.fullmatch(text) is not None
+
+
+def check_id(text: str, what: str = "session id") -> str:
+    """Give back `text` if it is a UUID: nothing else may become a part of a path."""
+    if not is_session_id(text):
+        raise UsageError(f"not a {what}: {text!r}; it must be a UUID")
+    return text
+
+
+def projects_dir(config_dir: AnyPath | None = None) -> Path:
+    """The folder of all projects: under `config_dir`, else CLAUDE_CONFIG_DIR, else ~/.claude."""
+    chosen = (
+        os.fspath(config_dir) if config_dir is not None else os.environ.get("CLAUDE_CONFIG_DIR")
+    )
+    base = chosen or str(Path.home() / ".claude")
+    return Path(unicodedata.normalize("NFC", base)) / "projects"
+
+
+def project_path(directory: AnyPath) -> str:
+    """The path by which the CLI knows `directory`: links resolved, letters composed (NFC)."""
+    return unicodedata.normalize("NFC", os.path.realpath(directory))
+
+
+def project_folder_name(path: str) -> str:
+    """The name of the folder that the CLI makes for the project at `path`.
+
+    The CLI is JavaScript and counts UTF-16 units: a character beyond the first 65,536 becomes two
+    hyphens, and goes into the hash as two numbers.
+    """
+    name = _hyphenated(path)
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[:LONGEST_NAME]}-{_hash(path)}"
+
+
+def project_folders(path: str, projects: Path) -> list[Path]:
+    """The folders that hold sessions of the project at `path`, the expected one first.
+
+    A short path has one. For a long one, versions disagree: old ones do not cut the name, and the
+    hash of others is of another kind. So each folder that begins alike is taken as well, unless
+    its sessions all say that they belong elsewhere.
+    """
+    expected = projects / project_folder_name(path)
+    found = [expected] if expected.is_dir() else []
+    name = _hyphenated(path)
+    if len(name) > LONGEST_NAME:
+        start = name[:LONGEST_NAME]
+        found += [
+            folder
+            for folder in subfolders(projects)
+            if folder != expected and folder.name.startswith(start) and _may_hold(folder, path)
+        ]
+    return found
+
+
+def worktrees(path: str) -> list[str]:
+    """The paths of all git worktrees of the repository around `path`; none if there is none."""
+    try:
+        done = subprocess.run(
+            ["git", "worktree", "list", "--porcelain"],
+            cwd=path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return []
+    if done.returncode != 0:
+        return []
+    mark = b"worktree "
+    lines = (line for line in done.stdout.split(b"\n") if line.startswith(mark))
+    return [unicodedata.normalize("NFC", os.fsdecode(line[len(mark) :])) for line in lines]
+
+
+def places(
+    directory: AnyPath | None, *, include_worktrees: bool, config_dir: AnyPath | None
+) -> Iterator[tuple[Path, str | None]]:
+    """The folders to look in, each once, with the path of its project where that is known.
+
+    Lazy on purpose: git is asked only by those who did not find what they wanted before.
+    """
+    projects = projects_dir(config_dir)
+    if directory is None:
+        yield from ((folder, None) for folder in subfolders(projects))
+        return
+    path = project_path(directory)
+    seen: set[Path] = set()
+    for candidate in _with_worktrees(path, include_worktrees):
+        for folder in project_folders(candidate, projects):
+            if folder not in seen:
+                seen.add(folder)
+                yield folder, candidate
+
+
+def find_session(
+    session_id: str, directory: AnyPath | None, config_dir: AnyPath | None
+) -> tuple[Path, str | None] | None:
+    """The file of a session and its project's path. An empty file counts as none."""
+    name = f"{check_id(session_id)}.jsonl"
+    for folder, path in places(directory, include_worktrees=True, config_dir=config_dir):
+        file = folder / name
+        try:
+            if file.is_file() and file.stat().st_size > 0:
+                return file, path
+        except OSError:
+            continue
+    return None
+
+
+def require_session(session_id: str, directory: AnyPath | None, config_dir: AnyPath | None) -> Path:
+    """The file of a session that must be there."""
+    if found := find_session(session_id, directory, config_dir):
+        return found[0]
+    where = f"for {os.fspath(directory)}" if directory is not None else "in any project"
+    raise UsageError(f"no session {session_id} {where} under {projects_dir(config_dir)}")
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """The folders in `folder`, by name; none if it cannot be read."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(folder / entry.name for entry in entries if _is_dir(entry))
+    except OSError:
+        return []
+
+
+def _with_worktrees(path: str, include_worktrees: bool) -> Iterator[str]:
+    yield path
+    if include_worktrees:
+        yield from worktrees(path)
+
+
+def _is_dir(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _may_hold(folder: Path, path: str) -> bool:
+    """Whether a session in `folder` names `path` as its own, or no session there names any."""
+    wanted = b'"cwd":' + msgspec.json.encode(os.fsencode(path).decode(errors="replace"))
+    named = False
+    for file in sorted(folder.glob("*.jsonl")):
+        try:
+            with open_regular(file) as stream:
+                head = stream.read(CHUNK)
+        except OSError:
+            continue
+        if wanted in head:
+            return True
+        named = named or b'"cwd":' in head
+    return not named
+
+
+def _units(text: str) -> Iterator[int]:
+    """The UTF-16 units of `text`; what is no character (a file name's stray byte) counts as one."""
+    data = text.encode("utf-16-le", errors="surrogatepass")
+    return (low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True))
+
+
+def _hyphenated(path: str) -> str:
+    return "".join(
+        chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in _units(path)
+    )
+
+
+def _hash(path: str) -> str:
+    """JavaScript's usual 32-bit string hash (times 31, plus the unit), in base 36, without sign."""
+    value = 0
+    for unit in _units(path):
+        value = (value * 31 + unit) & 0xFFFFFFFF
+    number = value if value < 0x80000000 else 0x100000000 - value
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits or "0"

@@ -1,0 +1,209 @@
+"""What a session file remembers, in the words in which the CLI would have said it.
+
+Owns the way from an entry of a transcript to a line of the stream: `said_line` is pure, `recall`
+reads a whole session with it. A hub uses it for what it did not hear: a session that ran in a
+terminal, the last words of a CLI whose machine failed. Which of it is news is the caller's to know,
+by the uuids.
+
+Unlike `history`, this leaves no branch out. A prompt that was edited, and all that was said before
+a conversation was compacted, has been said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.transcripts import layout
+from quarterdeck.transcripts.history import subagents_of
+from quarterdeck.transcripts.layout import AnyPath
+from quarterdeck.transcripts.lines import decode, lines_of, mend, open_regular, text
+
+_BY_THE_CLI = (
+    "[Request interrupted by user",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<task-notification>",
+)
+"""How texts begin that the CLI puts in the user's place: nobody has typed them."""
+
+
+class Recollection(msgspec.Struct, frozen=True, kw_only=True):
+    """One message that was said. `line` is the whole line of the stream, as one JSON object.
+
+    A `prompt` is what a person typed; its line is the echo that `--replay-user-messages` asks for.
+    `user` is what tools gave, or a text that the CLI put in.
+    """
+
+    kind: Literal["prompt", "user", "assistant"]
+    uuid: str
+    line: Raw
+    timestamp: str | None = None
+
+
+class _Entry(msgspec.Struct, rename="camel"):
+    """The members that are looked at. Of unknown kinds: one wrong one must spoil no other."""
+
+    type: object = None
+    uuid: object = None
+    session_id: object = None
+    timestamp: object = None
+    is_meta: object = None
+    is_sidechain: object = None
+    is_compact_summary: object = None
+    is_api_error_message: object = None
+    error: object = None
+    message: Raw = ABSENT
+    tool_use_result: Raw = ABSENT
+
+
+class _Block(msgspec.Struct):
+    type: object = None
+    text: object = None
+    tool_use_id: object = None
+
+
+class _Body(msgspec.Struct):
+    content: str | list[_Block | str | int | float | bool | list[Raw] | None] | None = None
+
+
+class _Said(Value, tag_field="type", omit_defaults=False):
+    message: Raw
+    parent_tool_use_id: str | None
+    session_id: str
+    uuid: str
+
+
+class _More(Value):
+    """What is there only now and then."""
+
+    timestamp: str | None = None
+    error: str | None = None
+    is_api_error_message: bool = False
+    tool_use_result: Raw = ABSENT
+    is_replay: bool = msgspec.field(name="isReplay", default=False)
+    is_synthetic: bool = msgspec.field(name="isSynthetic", default=False)
+
+
+class _Assistant(_Said, tag="assistant"):
+    pass
+
+
+class _User(_Said, tag="user"):
+    pass
+
+
+_ENTRY = msgspec.json.Decoder(_Entry)
+_BODY = msgspec.json.Decoder(_Body)
+
+
+def said_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Recollection | None:
+    """What an entry of a session file says, as the CLI would; None for what it would not say.
+
+    `parent_tool_use_id` is the call that started the subagent whose file the entry is from. Never
+    raises: a line that is cut or garbage says nothing.
+    """
+    entry = decode(_ENTRY, mend(line))  # a half of a character inside is nobody's text
+    if entry is None or not (uuid := text(entry.uuid)) or entry.is_meta:
+        return None
+    if bool(entry.is_sidechain) != (parent_tool_use_id is not None):
+        return None
+    body = decode(_BODY, bytes(entry.message)) if entry.message else None
+    if body is None:
+        return None
+    said = {"uuid": uuid, "session_id": text(entry.session_id) or ""}
+    timestamp = text(entry.timestamp)
+    match entry.type:
+        case "assistant":
+            kind: Literal["prompt", "user", "assistant"] = "assistant"
+            first: _Said = _Assistant(
+                message=entry.message, parent_tool_use_id=parent_tool_use_id, **said
+            )
+            rest = _More(
+                timestamp=timestamp,
+                error=text(entry.error),
+                is_api_error_message=entry.is_api_error_message is True,
+            )
+        case "user":
+            first = _User(message=entry.message, parent_tool_use_id=parent_tool_use_id, **said)
+            summary = entry.is_compact_summary is True
+            typed = parent_tool_use_id is None and not summary and _is_typed(body)
+            kind = "prompt" if typed else "user"
+            rest = _More(
+                timestamp=timestamp,
+                tool_use_result=entry.tool_use_result,
+                is_replay=typed,
+                is_synthetic=summary,
+            )
+        case _:
+            return None
+    joined = _joined(msgspec.json.encode(first), msgspec.json.encode(rest))
+    return Recollection(kind=kind, uuid=uuid, line=joined, timestamp=timestamp)
+
+
+def recall(
+    session_id: str, *, directory: AnyPath | None = None, config_dir: AnyPath | None = None
+) -> list[Recollection]:
+    """All that was said in a session, in the order of its file; empty if there is none.
+
+    What a subagent said stands before the result of the call that started it. Where nothing tells
+    which call that was, it is left out. Blocks on the disk; never raises for what is there.
+    """
+    found = layout.find_session(session_id, directory, config_dir)
+    return recall_file(found[0]) if found else []
+
+
+def recall_file(path: Path) -> list[Recollection]:
+    """As `recall`, where the session's file is known."""
+    waiting: dict[str, list[Recollection]] = {}
+    for agent in subagents_of(path):
+        if parent := agent.parent_tool_use_id:
+            waiting.setdefault(parent, []).extend(_read(Path(agent.path), parent))
+    said: list[Recollection] = []
+    for one in _read(path, None):
+        if waiting and one.kind == "user":
+            for call in [call for call in waiting if f'"{call}"'.encode() in bytes(one.line)]:
+                said += waiting.pop(call)
+        said.append(one)
+    return said + [one for rest in waiting.values() for one in rest]
+
+
+def _read(path: Path, parent_tool_use_id: str | None) -> Iterator[Recollection]:
+    """A file's messages, each once: a CLI that was resumed may have written one again."""
+    seen: set[str] = set()
+    try:
+        with open_regular(path) as stream:
+            for _, line in lines_of(stream):
+                one = said_line(line, parent_tool_use_id=parent_tool_use_id)
+                if one is not None and one.uuid not in seen:
+                    seen.add(one.uuid)
+                    yield one
+    except OSError:
+        return
+
+
+def _is_typed(body: _Body) -> bool:
+    """Whether a person wrote this: it brings no result back, and does not begin as the CLI does."""
+    match body.content:
+        case str(said):
+            return not said.startswith(_BY_THE_CLI)
+        case list(items):
+            blocks = [item for item in items if isinstance(item, _Block)]
+            if any(block.type == "tool_result" for block in blocks):
+                return False
+            texts = (block.text for block in blocks if isinstance(block.text, str))
+            return not next(texts, "").startswith(_BY_THE_CLI)
+        case _:
+            return False
+
+
+def _joined(first: bytes, rest: bytes) -> Raw:
+    """The members of two objects in one; the first has some."""
+    return Raw(first if rest == b"{}" else first[:-1] + b"," + rest[1:])

@@ -1,0 +1,165 @@
+"""Git, for worktrees and diffs: never through a shell, bounded, and with no programs of strangers.
+
+Owns how git is started and ended. Above are `worktrees`, `changes` and `settling`; it knows what no
+command means. An agent can write a repository's configuration and hooks: what they would have git
+run is not run here. The configuration of the machine's user (LFS is there, as a rule) holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+
+from quarterdeck.claude.environment import child_environment
+from quarterdeck.domain.errors import LaunchError
+from quarterdeck.domain.structs import Value
+
+HARDENED = (
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.pager=cat",
+    "-c", "core.editor=false",
+    "-c", "commit.gpgSign=false",
+    "-c", "submodule.recurse=false",
+    "-c", "advice.addEmbeddedRepo=false",
+    "-c", "gc.auto=0",
+)  # fmt: skip
+
+LARGEST = 64 * 1024 * 1024
+"""Of what a git says that is not asked to be brief: the names of a million files."""
+_CHUNK = 64 * 1024
+_OF_THE_REPOSITORY = {"local", "worktree"}
+_PROGRAMS = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$"
+
+
+class Said(Value):
+    """What git said. `cut`: it would have said more."""
+
+    code: int
+    out: bytes
+    err: str
+    cut: bool = False
+
+    @property
+    def text(self) -> str:
+        """Its output, without the newline at the end; names that are no text stay what they are."""
+        return self.out.decode(errors="surrogateescape").removesuffix("\n")
+
+    @property
+    def names(self) -> list[str]:
+        """Its output, cut at its zeros."""
+        return [name for name in self.out.decode(errors="surrogateescape").split("\0") if name]
+
+
+class Git:
+    """Starts gits that end within so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def __call__(
+        self,
+        directory: str | Path,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        limit: int = LARGEST,
+        good: tuple[int, ...] = (0,),
+    ) -> Said:
+        """Run git there. Raises `LaunchError`, with git's own words where it has some."""
+        command = " ".join(arguments[:2])
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "git", *HARDENED, "-C", os.fspath(directory), *arguments,
+                stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=_environment(env),
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise LaunchError(f"git could not be started: {error}") from error
+        try:
+            with anyio.fail_after(self._seconds):
+                said = await _listen(process, stdin, limit)
+        except TimeoutError:
+            raise LaunchError(f"`git {command}` did not end within {self._seconds:g} s") from None
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _kill(process)
+        if said.code not in good and not said.cut:
+            raise LaunchError(f"`git {command}` failed: {said.err or f'code {said.code}'}")
+        return said
+
+    async def without_programs(self, directory: str | Path) -> dict[str, str]:
+        """An environment in which the repository's own configuration names no program.
+
+        Its filters do nothing, and its merge drivers fail: what they are for is then a conflict.
+        """
+        listed = await self(
+            directory, "config", "--show-scope", "-z", "--get-regexp", _PROGRAMS, good=(0, 1)
+        )
+        parts = listed.text.split("\0")
+        names = {
+            entry.partition("\n")[0]
+            for scope, entry in zip(parts[::2], parts[1::2], strict=False)
+            if scope in _OF_THE_REPOSITORY
+        }
+        env = {"GIT_CONFIG_COUNT": str(len(names))}
+        for number, name in enumerate(sorted(names)):
+            env[f"GIT_CONFIG_KEY_{number}"] = name
+            env[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(("driver", "ed")) else ""
+        return env
+
+
+def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
+    ours = {"GIT_TERMINAL_PROMPT": "0", "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"}
+    return {**child_environment(), **ours, **(env or {})}
+
+
+async def _listen(process: asyncio.subprocess.Process, stdin: bytes | None, limit: int) -> Said:
+    """Everything that it says, up to a limit; one that says more is not heard to its end."""
+    assert process.stdout is not None
+    assert process.stderr is not None
+    errors = bytearray()
+    out = bytearray()
+    async with anyio.create_task_group() as group:
+        group.start_soon(_drain, process.stderr, errors)
+        if stdin is not None:
+            group.start_soon(_feed, process, stdin)
+        while len(out) <= limit and (chunk := await process.stdout.read(_CHUNK)):
+            out += chunk
+        if cut := len(out) > limit:
+            await _kill(process)
+    await process.wait()
+    words = errors.decode(errors="replace").strip()
+    return Said(code=process.returncode or 0, out=bytes(out[:limit]), err=words[-2000:], cut=cut)
+
+
+async def _drain(stream: asyncio.StreamReader, into: bytearray) -> None:
+    while chunk := await stream.read(_CHUNK):
+        into += chunk
+        del into[:-_CHUNK]
+
+
+async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.write(data)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """End git and what it started, if it has not ended: filters are in its group."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with anyio.move_on_after(5):
+            await process.wait()

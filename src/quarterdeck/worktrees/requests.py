@@ -1,0 +1,87 @@
+"""The runner's errands: what the hub wants looked up or done outside of a run.
+
+Owns how many at a time, and the one place where whatever goes wrong becomes a refusal. The `Runner`
+stands above it; below are `changes`, `settling` and `folders`.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from quarterdeck.domain.errors import Conflict, QuarterdeckError
+from quarterdeck.domain.machine_requests import (
+    AnyErrand,
+    AnyErrandResult,
+    ErrandRefused,
+    SeeChanges,
+    SeeFolders,
+    SettleTree,
+    read_errand,
+)
+from quarterdeck.worktrees.changes import see_changes
+from quarterdeck.worktrees.folders import see_folders
+from quarterdeck.worktrees.settle import Busy, settle
+from quarterdeck.worktrees.worktrees import Worktrees
+
+log = logging.getLogger("quarterdeck.runner")
+
+AT_ONCE = 4
+"""Git is quick, or waits for the disk; more of it at once makes agents wait."""
+MOST_WAITING = 64
+
+
+class MachineRequests:
+    """Does errands, a few at a time."""
+
+    def __init__(self, worktrees: Worktrees, busy: Busy) -> None:
+        self._worktrees = worktrees
+        self._busy = busy
+        self._places = anyio.Semaphore(AT_ONCE)
+        self._waiting = 0
+
+    async def do(self, lines: list[bytes]) -> tuple[bool, bytes]:
+        """Do one; gives whether it was refused, and the line to answer with."""
+        if self._waiting >= MOST_WAITING:
+            return _refusal("busy", f"{MOST_WAITING} errands wait already")
+        self._waiting += 1
+        try:
+            async with self._places:
+                errand = read_errand(b"\n".join(lines))
+                return False, msgspec.json.encode(await self._done(errand))
+        except msgspec.DecodeError as error:
+            return _refusal("unknown", f"this runner does not understand it: {error}")
+        except Conflict as error:
+            return _refusal(error.code, str(error))
+        except QuarterdeckError as error:
+            return _refusal("git_failed", str(error))
+        except Exception as error:
+            log.exception("an errand failed")
+            return _refusal("failed", f"{type(error).__name__}: {error}")
+        finally:
+            self._waiting -= 1
+
+    async def _done(self, errand: AnyErrand) -> AnyErrandResult:
+        match errand:
+            case SeeChanges():
+                _need_folder(errand.directory)
+                return await see_changes(errand, self._worktrees)
+            case SettleTree():
+                _need_folder(errand.directory)
+                return await settle(errand, self._worktrees, self._busy)
+            case SeeFolders():
+                return await anyio.to_thread.run_sync(see_folders, errand)
+
+
+def _need_folder(directory: str) -> None:
+    if not Path(directory).is_dir():
+        raise Conflict("no_such_folder", f"{directory!r} is not a folder on this machine")
+
+
+def _refusal(code: str, text: str) -> tuple[bool, bytes]:
+    words = text.encode(errors="replace").decode()
+    return True, msgspec.json.encode(ErrandRefused(code=code, text=words))

@@ -1,0 +1,359 @@
+"""The end of a worktree: merged, kept or discarded, and nothing lost on the way.
+
+Owns the order of the steps. `errands` stands above it; below are `worktrees` and git. What would be
+lost is saved first under `refs/quarterdeck/discarded/`; what cannot be saved makes it refuse. A
+merge is made beside the working folders and takes effect in one step, or not at all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+
+from quarterdeck.domain.errors import Conflict, LaunchError
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.machine_requests import Settled, SettleTree, TreeAction
+from quarterdeck.worktrees.changes import scratch_index, untracked
+from quarterdeck.worktrees.git import Git
+from quarterdeck.worktrees.worktrees import BASES, HEADS, Base, Tree, Worktrees
+
+DISCARDED = "refs/quarterdeck/discarded/"
+_NOBODY = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Quarterdeck"), ("EMAIL", "quarterdeck@localhost"))
+}
+_GITLINK = "160000"
+
+Busy = Callable[[Path, str], bool]
+"""Whether a run works in this folder, or is about to on this branch."""
+
+
+async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settled:
+    """Do it. Raises `Conflict` with a code, or `LaunchError` with git's words."""
+    await worktrees.check_name(wanted.directory, wanted.branch)
+    async with worktrees.alone(wanted.directory) as common:
+        settling = _Settling(wanted, worktrees, common, busy)
+        does = {
+            TreeAction.MERGE: settling.merge,
+            TreeAction.KEEP: settling.keep,
+            TreeAction.DISCARD: settling.discard,
+        }
+        done: list[Settled] = []
+        # Shielded: what is cancelled between its steps would be done by half. Git is bounded.
+        with anyio.CancelScope(shield=True):
+            await settling.look()
+            done.append(await does[wanted.action]())
+    return done[0]
+
+
+class _Settling:
+    """One worktree while it is settled."""
+
+    def __init__(self, wanted: SettleTree, worktrees: Worktrees, common: str, busy: Busy) -> None:
+        self._wanted = wanted
+        self._worktrees = worktrees
+        self._git: Git = worktrees.git
+        self._directory, self._branch = wanted.directory, wanted.branch
+        self._place = worktrees.place(common, wanted.branch)
+        self._is_busy = busy
+        self._tree: Tree | None = None
+        self._tip: str | None = None
+
+    async def look(self) -> None:
+        """Find the worktree and the branch: on its branch, or in the place that was made for it."""
+        self._tree = await self._worktrees.find(self._directory, self._branch)
+        if self._tree is None:
+            place = self._place.resolve()
+            trees = await self._worktrees.trees(self._directory)
+            self._tree = next((tree for tree in trees if tree.path.resolve() == place), None)
+        self._tip = await self._worktrees.commit_of(self._directory, HEADS + self._branch)
+        if self._tip is None and self._tree is None:
+            text = f"there is no branch {self._branch!r} and no worktree of it (any more)"
+            raise Conflict("no_worktree", text)
+
+    async def keep(self) -> Settled:
+        """Leave everything as it is, and say where."""
+        where = f", its worktree is {_text(self._tree.path)}" if self._tree else ""
+        text = f"The branch {self._branch} is kept{where}."
+        return Settled(action=TreeAction.KEEP, branch=self._branch, text=text)
+
+    # --- merge ---
+
+    async def merge(self) -> Settled:
+        """Bring the branch into its base."""
+        if self._tip is None or (self._tree and self._tree.ref != HEADS + self._branch):
+            at = "no branch" if self._tree is None or not self._tree.ref else self._tree.ref
+            text = f"the worktree is not on {self._branch!r} any more, but on {at}: merge by hand"
+            raise Conflict("moved", text)
+        base = await self._base()
+        assert base.ref is not None
+        await self._commit_rest()
+        merged = await self._merged(base, self._tip)
+        if merged != base.commit:
+            await self._advance(base, merged)
+        removed = await self._remove_if_free()
+        text = f"{self._branch} is merged into {base.branch}, which is now at {merged[:12]}."
+        if merged == base.commit:
+            text = f"{base.branch} has all of {self._branch} already."
+        text += " Its worktree and branch are removed." if removed else " Its worktree stays."
+        return Settled(
+            action=TreeAction.MERGE,
+            branch=self._branch,
+            text=text,
+            into=base.branch,
+            commit=merged,
+            removed=removed,
+        )
+
+    async def _base(self) -> Base:
+        if self._wanted.into is None:
+            base = await self._worktrees.base_of(self._directory, self._branch)
+            if base.ref is None:
+                text = "the branch was made from a commit that was on no branch: say into which"
+                raise Conflict("no_base", text)
+        else:
+            await self._worktrees.check_name(self._directory, self._wanted.into)
+            ref = HEADS + self._wanted.into
+            commit = await self._worktrees.commit_of(self._directory, ref)
+            if commit is None:
+                raise Conflict("no_base", f"there is no branch {self._wanted.into!r}")
+            base = Base(commit=commit, ref=ref)
+        if base.ref == HEADS + self._branch:
+            raise Conflict("no_base", f"{self._branch!r} cannot be merged into itself")
+        return base
+
+    async def _commit_rest(self) -> None:
+        """Commit what is not committed, if that is wanted; refuse if it is there and is not."""
+        if self._tree is None:
+            return
+        tree = self._tree.path
+        changed = await self._status(tree)
+        if not changed:
+            return
+        if self._wanted.message is None:
+            some = ", ".join(_text(name) for name in changed[:5])
+            more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
+            text = f"not committed in {_text(tree)}: {some}{more}; commit that, or give a message"
+            raise Conflict("uncommitted", text)
+        if (await self._git(tree, "ls-files", "--unmerged", "-z")).names:
+            raise Conflict("unmerged", f"a merge in {_text(tree)} has conflicts that nobody solved")
+        env = await self._git.without_programs(tree)
+        await self._refuse_nested(tree, env)
+        await self._git(tree, "add", "--all", env=env)
+        await self._git(
+            tree, "commit", "--quiet", "--no-verify", "--file=-",
+            env={**env, **await self._identity()},
+            stdin=self._wanted.message.encode(),
+        )  # fmt: skip
+        self._tip = await self._worktrees.commit_of(self._directory, HEADS + self._branch)
+
+    async def _merged(self, base: Base, before: str) -> str:
+        """The commit that the base is to be at. Nothing has changed when this raises."""
+        tip = self._tip or before
+        if await self._has(base.commit, tip):
+            return base.commit
+        if await self._has(tip, base.commit):
+            return tip
+        env = await self._git.without_programs(self._directory)
+        made = await self._git(
+            self._directory, "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z",
+            base.commit, tip, env=env, good=(0, 1),
+        )  # fmt: skip
+        tree, *conflicts = made.names
+        if made.code == 1:
+            some = ", ".join(_text(name) for name in conflicts[:10])
+            more = f" and {len(conflicts) - 10} more" if len(conflicts) > 10 else ""
+            text = f"{self._branch} and {base.branch} both changed {some}{more}; nothing was merged"
+            raise Conflict("merge_conflict", text)
+        message = f"Merge branch '{self._branch}' into {base.branch}\n"
+        commit = await self._git(
+            self._directory, "commit-tree", tree, "-p", base.commit, "-p", tip,
+            env=await self._identity(), stdin=message.encode(errors="surrogateescape"),
+        )  # fmt: skip
+        return commit.text
+
+    async def _advance(self, base: Base, merged: str) -> None:
+        """Move the base to the merged commit, with the folder where it is checked out."""
+        assert base.ref is not None
+        trees = await self._worktrees.trees(self._directory)
+        there = next((tree for tree in trees if tree.ref == base.ref), None)
+        if there is None:
+            await self._git(
+                self._directory, "update-ref", "-m", f"quarterdeck: merge {self._branch}",
+                base.ref, merged, base.commit,
+            )  # fmt: skip
+            return
+        env = await self._git.without_programs(there.path)
+        try:
+            # Git itself refuses, before it touches anything, to overwrite what is not committed.
+            await self._git(there.path, "merge", "--ff-only", "--quiet", merged, env=env)
+        except LaunchError as error:
+            text = f"{base.branch} is checked out in {_text(there.path)}, and stays: {error}"
+            raise Conflict("base_in_use", text) from error
+
+    async def _remove_if_free(self) -> bool:
+        """Remove a worktree of ours that nobody works in; never one that has something in it."""
+        if self._tree is not None and (not self._is_ours() or self._works()):
+            return False
+        if self._tree is not None:
+            try:
+                await self._git(self._directory, "worktree", "remove", str(self._tree.path))
+            except LaunchError:
+                return False  # a submodule, or somebody has begun to work there
+        await self._delete_branch()
+        return True
+
+    # --- discard ---
+
+    async def discard(self) -> Settled:
+        """Remove the worktree and the branch; what would be lost is saved under a ref first."""
+        if self._works():
+            raise Conflict("running", "an agent works there; stop it first")
+        if self._tree is not None and not self._is_ours():
+            text = f"the worktree {_text(self._tree.path)} was not made here; remove it by hand"
+            raise Conflict("not_ours", text)
+        saved = await self._save()
+        if self._tree is not None:
+            await self._git(self._directory, "worktree", "remove", "--force", str(self._tree.path))
+        await self._delete_branch()
+        text = f"The worktree and the branch {self._branch} are gone; nothing was lost with them."
+        if saved:
+            text = (
+                f"The worktree and the branch {self._branch} are gone. The work is saved:"
+                f" git branch {self._branch} {saved}"
+            )
+        return Settled(
+            action=TreeAction.DISCARD, branch=self._branch, text=text, saved=saved, removed=True
+        )
+
+    async def _save(self) -> str | None:
+        """Keep what only this worktree or branch has; gives the ref, or None for nothing."""
+        commits = [commit for commit in (self._tip,) if commit]
+        if self._tree is not None:
+            commits = [await self._snapshot(self._tree), *commits]
+        known = await self._kept_elsewhere()
+        unique: list[str] = []
+        for commit in commits:
+            if not await self._is_in(commit, [*known, *unique]):
+                unique.append(commit)
+        if not unique:
+            return None
+        keep = unique[0]
+        if len(unique) > 1:
+            parents = [part for commit in unique for part in ("-p", commit)]
+            made = await self._git(
+                self._directory, "commit-tree", f"{keep}^{{tree}}", *parents,
+                env=await self._identity(), stdin=b"What a discarded worktree had\n",
+            )  # fmt: skip
+            keep = made.text
+        # An id of our own at its end: two that are discarded in one second do not meet.
+        ref = f"{DISCARDED}{self._branch}-{time.strftime('%Y%m%d')}-{new_id()[-6:]}"
+        await self._git(self._directory, "update-ref", ref, keep, "")
+        return ref
+
+    async def _snapshot(self, tree: Tree) -> str:
+        """A commit of all that is in the folder and not ignored; HEAD itself if that is all."""
+        head = tree.head or await self._worktrees.commit_of(str(tree.path), "HEAD")
+        if head is None:
+            raise Conflict("unborn", f"nothing was ever committed in {_text(tree.path)}")
+        await self._refuse_submodules(tree.path)
+        async with scratch_index(self._git, tree.path) as env:
+            await self._refuse_nested(tree.path, env)
+            await self._git(tree.path, "add", "--all", env=env)
+            made = (await self._git(tree.path, "write-tree", env=env)).text
+        if made == (await self._git(tree.path, "rev-parse", f"{head}^{{tree}}")).text:
+            return head
+        commit = await self._git(
+            tree.path, "commit-tree", made, "-p", head,
+            env=await self._identity(), stdin=b"What was not committed when it was discarded\n",
+        )  # fmt: skip
+        return commit.text
+
+    async def _kept_elsewhere(self) -> list[str]:
+        """The tips of all other branches, of tags, of remotes, and of what was saved before."""
+        listed = await self._git(
+            self._directory, "for-each-ref", "--format=%(refname) %(objectname)"
+        )
+        found: list[str] = []
+        for line in listed.text.splitlines():
+            ref, _, commit = line.partition(" ")
+            if ref not in {HEADS + self._branch, BASES + self._branch, "refs/stash"}:
+                found.append(commit)
+        return found
+
+    async def _is_in(self, commit: str, others: list[str]) -> bool:
+        """Whether a commit can be reached from one of the others."""
+        if not others:
+            return False
+        wanted = "\n".join([commit, *(f"^{other}" for other in others)])
+        left = await self._git(
+            self._directory, "rev-list", "--max-count=1", "--stdin", "--ignore-missing",
+            stdin=wanted.encode() + b"\n",
+        )  # fmt: skip
+        return not left.text
+
+    async def _refuse_nested(self, tree: Path, env: dict[str, str]) -> None:
+        """A repository inside of it would be kept as a number only."""
+        _, nested = await untracked(self._git, tree, env)
+        if nested:
+            text = f"{_text(nested[0])} in {_text(tree)} is a repository of its own: move it first"
+            raise Conflict("nested_repository", text)
+
+    async def _refuse_submodules(self, tree: Path) -> None:
+        listed = (await self._git(tree, "ls-files", "--stage", "-z")).names
+        for entry in listed:
+            facts, _, name = entry.partition("\t")
+            if facts.startswith(_GITLINK) and await anyio.Path(tree / name / ".git").exists():
+                text = f"the submodule {_text(name)} is checked out there: remove it by hand"
+                raise Conflict("submodules", text)
+
+    # --- what both need ---
+
+    def _is_ours(self) -> bool:
+        """Whether it is in the runner's own folder."""
+        assert self._tree is not None
+        return self._tree.path.resolve().is_relative_to(self._worktrees.folder.resolve())
+
+    def _works(self) -> bool:
+        path = self._tree.path if self._tree is not None else self._place
+        return self._is_busy(path.resolve(), self._branch)
+
+    async def _status(self, tree: Path) -> list[str]:
+        env = {**await self._git.without_programs(tree), "GIT_OPTIONAL_LOCKS": "0"}
+        listed = await self._git(
+            tree, "status", "--porcelain=v1", "--no-renames", "--untracked-files=all",
+            "--ignore-submodules=dirty", "-z", env=env,
+        )  # fmt: skip
+        return [entry[3:] for entry in listed.names]
+
+    async def _has(self, commit: str, older: str) -> bool:
+        said = await self._git(
+            self._directory, "merge-base", "--is-ancestor", older, commit, good=(0, 1)
+        )
+        return said.code == 0
+
+    async def _identity(self) -> dict[str, str]:
+        """Whoever the user is to git; a name of ours where git knows none."""
+        known = await self._git(self._directory, "var", "GIT_COMMITTER_IDENT", good=(0, 128))
+        return {} if known.code == 0 else _NOBODY
+
+    async def _delete_branch(self) -> None:
+        """Only as it was seen: one that has moved since stays."""
+        if self._tip is not None:
+            await self._git(self._directory, "update-ref", "-d", HEADS + self._branch, self._tip)
+        await self._git(
+            self._directory,
+            "update-ref",
+            "--no-deref",
+            "-d",
+            BASES + self._branch,
+            good=(0, 1, 128),
+        )
+
+
+def _text(path: str | Path) -> str:
+    return str(path).encode(errors="surrogateescape").decode(errors="replace")

@@ -1,0 +1,70 @@
+"""Settings that a CLI is started with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.claude.launch import Launch
+from quarterdeck.claude.settings import with_inbox_refused
+from quarterdeck.domain.errors import UsageError
+
+NEWEST = "2.1.325"
+
+
+def settings_of(launch: Launch) -> object:
+    assert isinstance(launch.settings, str)
+    return json.loads(launch.settings)
+
+
+@pytest.mark.parametrize("version", ["2.1.224", NEWEST, "2.2.0", "3.0.1", None])
+def test_the_cross_session_inbox_is_refused_where_there_may_be_one(
+    version: str | None, tmp_path: Path
+) -> None:
+    launch = with_inbox_refused(Launch(), version, tmp_path)
+    assert settings_of(launch) == {"crossSessionInbound": "refuse"}
+
+
+def test_a_version_without_that_inbox_is_started_as_it_was_asked_for(tmp_path: Path) -> None:
+    assert with_inbox_refused(Launch(), "2.1.223", tmp_path) == Launch()
+    launch = Launch(settings="not-read.json")
+    assert with_inbox_refused(launch, "2.1.37", tmp_path) is launch
+
+
+def test_the_settings_of_the_session_are_kept(tmp_path: Path) -> None:
+    given = {
+        "env": {"A": "ä\u2028"},
+        "permissions": {"deny": ["Bash(rm:*)"]},
+        "n": 12345678901234567890,
+    }
+    launch = with_inbox_refused(Launch(model="opus", settings=json.dumps(given)), NEWEST, tmp_path)
+    assert settings_of(launch) == {**given, "crossSessionInbound": "refuse"}
+    assert launch.model == "opus"
+
+
+@pytest.mark.parametrize("named", ["own.json", "sub/../own.json", "{folder}/own.json"])
+def test_settings_in_a_file_are_read_where_the_cli_starts(named: str, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "own.json").write_text('\ufeff{"model": "opus"}', encoding="utf-8")
+    launch = Launch(settings=named.format(folder=tmp_path))
+    assert settings_of(with_inbox_refused(launch, NEWEST, tmp_path)) == {
+        "model": "opus",
+        "crossSessionInbound": "refuse",
+    }
+
+
+def test_a_session_that_says_what_to_do_with_messages_is_obeyed(tmp_path: Path) -> None:
+    launch = Launch(settings='{"crossSessionInbound": "hold"}')
+    assert with_inbox_refused(launch, NEWEST, tmp_path) is launch
+
+
+@pytest.mark.parametrize("text", [None, "[]", "{", "\xff", '{"a": tru}'])
+def test_settings_that_cannot_be_read_are_an_error_that_says_so(
+    text: str | None, tmp_path: Path
+) -> None:
+    if text is not None:
+        (tmp_path / "own.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UsageError, match="settings: cannot read them"):
+        with_inbox_refused(Launch(settings="own.json"), NEWEST, tmp_path)

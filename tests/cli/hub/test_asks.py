@@ -1,0 +1,108 @@
+"""What the options of `answer` come to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from msgspec import Raw
+
+from quarterdeck.cli.hub.asks import Given, to_answer
+from quarterdeck.domain.commands import (
+    AllowAnswer,
+    Answer,
+    DenyAnswer,
+    ElicitationAnswer,
+    PlanAnswer,
+    QuestionsAnswer,
+    Scope,
+    SkipAnswer,
+)
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.events import AskKind, AskOpened
+
+
+def opened(kind: AskKind, tool: str = "Bash", **given: object) -> AskOpened:
+    request = {"subtype": "can_use_tool", "tool_name": tool, "input": given, "tool_use_id": "t"}
+    return AskOpened(
+        ask="s.a",
+        run="r",
+        request_id="1",
+        ask_kind=kind,
+        tool=tool,
+        title="",
+        request=Raw(json.dumps(request).encode()),
+    )
+
+
+def questions(*texts: str) -> AskOpened:
+    asked = [
+        {"question": text, "header": f"H{number}", "options": [], "multiSelect": True}
+        for number, text in enumerate(texts, 1)
+    ]
+    return opened(AskKind.QUESTIONS, "AskUserQuestion", questions=asked)
+
+
+TOOL = opened(AskKind.TOOL, command="ls")
+FORM = opened(AskKind.ELICITATION, "server")
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "answer"),
+    [
+        (Given(verb="allow"), TOOL, AllowAnswer()),
+        (Given(verb="allow", scope=Scope.ALWAYS), TOOL, AllowAnswer(scope=Scope.ALWAYS)),
+        (
+            Given(verb="deny", message="no", stop=True),
+            TOOL,
+            DenyAnswer(message="no", stop=True),
+        ),
+        (Given(verb="skip"), questions("Why?"), SkipAnswer()),
+        (Given(verb="deny"), None, DenyAnswer()),
+        (Given(plan="fresh"), None, PlanAnswer(choice="fresh")),
+        (
+            Given(plan="revise", message="shorter"),
+            None,
+            PlanAnswer(choice="revise", feedback="shorter"),
+        ),
+        (Given(verb="deny"), FORM, ElicitationAnswer(action="decline")),
+        (Given(verb="cancel"), FORM, ElicitationAnswer(action="cancel")),
+        (Given(answers=("Red",)), questions("1=2?"), QuestionsAnswer(answers={"1=2?": "Red"})),
+        (
+            Given(answers=("1=2?=Red", "1=2?=Blue", "H2=x=y")),
+            questions("1=2?", "Why?"),
+            QuestionsAnswer(answers={"1=2?": ("Red", "Blue"), "Why?": "x=y"}),
+        ),
+        (Given(answers=("Q=a",)), None, QuestionsAnswer(answers={"Q": "a"})),
+    ],
+)
+def test_options_become_an_answer(given: Given, asked: AskOpened | None, answer: Answer) -> None:
+    assert to_answer(given, asked) == answer
+
+
+def test_an_input_comes_from_a_file_or_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "input.json"
+    file.write_text('{"command": "pwd"}')
+    for given in (str(file), '{"command": "pwd"}'):
+        answer = to_answer(Given(verb="allow", input=given), TOOL)
+        assert isinstance(answer, AllowAnswer)
+        assert json.loads(bytes(answer.input)) == {"command": "pwd"}
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "error"),
+    [
+        (Given(), TOOL, "say one of"),
+        (Given(verb="allow", plan="auto"), TOOL, "say one of"),
+        (Given(verb="deny", input="{}"), TOOL, "--input goes with allow"),
+        (Given(verb="allow", input="[1]"), TOOL, "--input: Expected `object`"),
+        (Given(verb="allow", input="/nowhere"), TOOL, "--input: /nowhere cannot be read"),
+        (Given(verb="cancel"), TOOL, "'cancel' is no answer"),
+        (Given(answers=("x",)), questions("Why?", "How?"), "not of the form Question=Label"),
+        (Given(plan="maybe"), TOOL, "--plan: one of"),
+    ],
+)
+def test_what_is_no_answer_is_refused(given: Given, asked: AskOpened, error: str) -> None:
+    with pytest.raises(UsageError, match=error.replace("[", r"\[")):
+        to_answer(given, asked)

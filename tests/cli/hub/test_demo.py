@@ -1,0 +1,100 @@
+"""`quarterdeck demo`: the deck with scripted agents, and nothing of it left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+from msgspec import Raw
+
+from quarterdeck.cli.hub.client import HubClient
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.fronts.http.shapes import NewSession
+from quarterdeck.runner import living_runner
+from quarterdeck.service.local_hub import living_hub, own_token
+from support.command_line import Quarterdeck, Terminal
+from support.processes import Processes, running
+from support.served_deck import until_true
+
+pytestmark = pytest.mark.anyio
+WAITING, ENDED = SessionState.WAITING, SessionState.ENDED
+
+
+@asynccontextmanager
+async def demo_in(
+    quarterdeck: Quarterdeck, processes: Processes
+) -> AsyncIterator[tuple[Terminal, Path]]:
+    """A running demo and its data folder; ended by Ctrl-C, with nothing left of it."""
+    terminal = quarterdeck.at_terminal("demo")
+    said = await terminal.expect("Ctrl-C ends all of it.")
+    found = re.search(r"export QUARTERDECK_HOME=(\S+)", said)
+    assert found is not None
+    home = Path(found[1])
+    runner = living_runner(home / "runner")
+    assert runner is not None
+    processes.started(runner.pid)
+    yield terminal, home
+    terminal.interrupt()
+    await terminal.expect("The demo has ended, and all that it made is gone.")
+    assert await terminal.end() == 0
+    await until_true(lambda: not running(runner.pid))
+    assert not await anyio.Path(home.parent).exists()
+
+
+def client_of(home: Path) -> HubClient:
+    state = living_hub(home)
+    assert state is not None
+    return HubClient(state.address, own_token(home))
+
+
+async def test_the_demo_asks_for_a_permission_and_leaves_nothing_behind(
+    quarterdeck: Quarterdeck, processes: Processes
+) -> None:
+    async with demo_in(quarterdeck, processes) as (_, home):
+        person = quarterdeck.at_terminal("attach", "demo", QUARTERDECK_HOME=str(home))
+        await person.expect("> Write a greeting into hello.txt.")
+        await person.expect("│ command: echo 'Hello from the quarterdeck.' > hello.txt")
+        await person.expect("\n? ")
+        person.press("y\n")
+        await person.expect("done · $")
+        (shape,) = client_of(home).sessions()
+        person.press("\x04")
+        assert await person.end() == 0
+    agent = shape.pid
+    assert agent is not None
+    await until_true(lambda: not running(agent))
+
+
+async def test_the_demo_never_starts_a_cli_that_is_installed_or_named(
+    quarterdeck: Quarterdeck, processes: Processes, tmp_path: Path
+) -> None:
+    started = tmp_path / "started"
+    real = tmp_path / "bin" / "claude"
+    real.parent.mkdir()
+    real.write_text(f"#!/bin/sh\necho \"$@\" >> '{started}'\n")
+    real.chmod(0o755)
+    quarterdeck.env["PATH"] = f"{real.parent}:{quarterdeck.env['PATH']}"
+    quarterdeck.env["QUARTERDECK_CLAUDE"] = str(real)
+    async with demo_in(quarterdeck, processes) as (_, home):
+        hub = client_of(home)
+        for name, claude in (("own", None), ("named", str(real)), ("bare", "claude")):
+            spec = SessionSpec(directory=str(tmp_path), name=name, claude=claude)
+            await anyio.to_thread.run_sync(
+                hub.create, NewSession(spec=spec, prompt=Raw(b'"hello"'))
+            )
+
+        def settled() -> bool:
+            states = {each.name: each.state for each in hub.sessions()}
+            return states["own"] == WAITING and {states["named"], states["bare"]} == {ENDED}
+
+        await until_true(settled)
+        own, named = (next(s for s in hub.sessions() if s.name == n) for n in ("own", "named"))
+        assert any(ask.session == own.session for ask in hub.asks())
+        told = msgspec.json.encode([event.event for event in hub.events(named.session)])
+        assert b"this machine starts only" in told
+    assert not started.exists()

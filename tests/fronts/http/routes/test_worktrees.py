@@ -1,0 +1,126 @@
+"""The routes of projects, diffs, worktrees and folders: who may use them, and what they pass on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
+from quarterdeck.domain.machine_requests import Changes, Folder, Folders, Settled, TreeAction
+from quarterdeck.domain.projects import Project
+from quarterdeck.fronts.http import Role
+from quarterdeck.hub.worktrees import TEXT_LIMIT
+from support.front import Front, front
+
+
+class SmallWorkshop:
+    """A workshop with one session, one machine, and no git."""
+
+    def __init__(self) -> None:
+        self.projects: Mapping[str, Project] = {
+            "web": Project(directory="/srv/web", env={"KEY": "hunter2"}, model="opus")
+        }
+        self.asked: list[object] = []
+
+    async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:
+        self._know(session)
+        self.asked.append(text_limit)
+        return Changes(directory="/srv/web", base="abc", text="+ü\n"[:text_limit])
+
+    async def settle(
+        self,
+        session: str,
+        action: TreeAction,
+        *,
+        by: str,
+        into: str | None = None,
+        message: str | None = None,
+    ) -> Settled:
+        self._know(session)
+        self.asked.append((action, by, into, message))
+        if action is TreeAction.MERGE and message is None:
+            raise Conflict("uncommitted", "not committed: readme")
+        return Settled(action=action, branch="task", text="done")
+
+    async def folders(self, machine: str, path: str | None = None) -> Folders:
+        if machine != "local":
+            raise LinkRefused(f"the machine {machine!r} is not connected")
+        self.asked.append(path)
+        return Folders(path=path, folders=(Folder(name="web", path="/srv/web"),))
+
+    def _know(self, session: str) -> None:
+        if session != "s1":
+            raise NotFound("session", session)
+
+
+@pytest.fixture
+def workshop() -> SmallWorkshop:
+    return SmallWorkshop()
+
+
+@pytest.fixture
+async def hub(tmp_path: Path, workshop: SmallWorkshop) -> AsyncIterator[Front]:
+    async with front(tmp_path / "data", workshop=workshop) as running:
+        yield running
+
+
+async def test_projects_are_listed_without_the_values_of_their_variables(hub: Front) -> None:
+    async with hub.client(Role.VIEWER) as client:
+        answer = await client.get("/api/projects")
+    assert answer.json() == {
+        "projects": [
+            {
+                "name": "web",
+                "defaults": {"directory": "/srv/web", "env": {"KEY": "…"}, "model": "opus"},
+            }
+        ]
+    }
+
+
+async def test_whoever_may_read_sees_what_was_changed(hub: Front, workshop: SmallWorkshop) -> None:
+    async with hub.client(Role.VIEWER) as client:
+        answer = await client.get("/api/sessions/s1/diff", params={"text_limit": 2})
+        unknown = await client.get("/api/sessions/none/diff")
+        wrong = await client.get("/api/sessions/s1/diff", params={"text_limit": 10**9})
+    assert (answer.json()["text"], workshop.asked) == ("+ü", [2])
+    assert (unknown.status_code, wrong.status_code) == (404, 400)
+
+
+async def test_only_an_owner_settles_a_worktree_and_is_named_for_it(
+    hub: Front, workshop: SmallWorkshop
+) -> None:
+    body = {"action": "merge", "message": "Work", "into": "release"}
+    async with hub.client(Role.OPERATOR) as client:
+        refused = await client.post("/api/sessions/s1/worktree", json=body)
+    assert (refused.status_code, workshop.asked) == (403, [])
+    async with hub.client() as client:
+        answer = await client.post("/api/sessions/s1/worktree", json=body)
+        conflict = await client.post("/api/sessions/s1/worktree", json={"action": "merge"})
+        misspelt = await client.post(
+            "/api/sessions/s1/worktree", json={"action": "merge", "mesage": "Work"}
+        )
+    assert answer.json()["text"] == "done"
+    assert workshop.asked[0] == (TreeAction.MERGE, "the owner", "release", "Work")
+    assert (conflict.status_code, conflict.json()["code"]) == (409, "uncommitted")
+    assert misspelt.status_code == 400
+    assert len(workshop.asked) == 2
+
+
+async def test_only_an_owner_looks_at_the_folders_of_a_machine(
+    hub: Front, workshop: SmallWorkshop
+) -> None:
+    async with hub.client(Role.OPERATOR) as client:
+        assert (await client.get("/api/machines/local/directories")).status_code == 403
+    async with hub.client() as client:
+        listed = await client.get("/api/machines/local/directories", params={"path": "/srv"})
+        gone = await client.get("/api/machines/box/directories")
+    assert [folder["path"] for folder in listed.json()["folders"]] == ["/srv/web"]
+    assert workshop.asked == ["/srv"]
+    assert (gone.status_code, gone.json()["code"]) == (409, "disconnected")
+
+
+async def test_a_front_without_a_workshop_finds_nothing(tmp_path: Path) -> None:
+    async with front(tmp_path / "data") as bare, bare.client() as client:
+        assert (await client.get("/api/projects")).status_code == 404

@@ -1,0 +1,242 @@
+"""Whether a run is alive: over restarts of the hub, and by the clock of the test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec import Raw
+
+from quarterdeck.domain.commands import CreateSession
+from quarterdeck.domain.events import Alarmed, RunEnded, RunStopping
+from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.supervision.crashes import PAUSES_MS, alarms_at_end, restart_at
+from quarterdeck.hub.supervision.watchdog import Action, Timeouts, Watch
+from quarterdeck.journal.accounts import HEALTHY_MS, Account, AlarmView
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.views import SessionView
+from quarterdeck.wire.codec import from_cli
+from quarterdeck.wire.commands import Interrupt
+from support import lines
+from support.guarded import Clock, tick
+from support.hub_machines import TestMachines, hub_with
+
+pytestmark = pytest.mark.anyio
+
+PROMPT = "00000000-0000-4000-8000-000000000001"
+
+
+@asynccontextmanager
+async def deck(
+    journal: MemoryJournal, clock: Clock, patience: Timeouts | None = None
+) -> AsyncIterator[tuple[Hub, TestMachines]]:
+    hub, machines = hub_with(journal, now=clock, patience=patience)
+    async with hub.running():
+        yield hub, machines
+
+
+async def create(hub: Hub, *, restart: bool = False) -> str:
+    made = SessionSpec(directory="/work", restart=restart)
+    command = CreateSession(spec=made, prompt=Raw(b'"hello"'), prompt_id=PROMPT, by="ada")
+    return (await hub.submit(command)).session
+
+
+async def alarms(journal: MemoryJournal, session: str) -> list[str]:
+    events = [stored.event for stored in await journal.read(session, limit=5000)]
+    return [event.action for event in events if isinstance(event, Alarmed)]
+
+
+async def test_the_next_hub_goes_on_at_the_step_that_was_next() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub)
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        clock.move(901)
+        await tick(hub)
+    said = run.said
+    async with deck(journal, clock) as (hub, machines):
+        run = machines.runs[-1]
+        assert run.said == said
+        assert "no_result" in (await hub.session(session)).account.alarms
+        run.read()
+        clock.move(1801)
+        await tick(hub)
+        assert await alarms(journal, session) == ["", "the turn was interrupted"]
+        (interrupt,) = run.read()
+        assert interrupt["request"]["subtype"] == "interrupt"
+        await run.say(lines.result("r"))
+        clock.move(1)
+        await run.say(lines.line(type="keep_alive"))
+        assert (await hub.session(session)).account.alarms == {}
+
+
+async def test_a_stop_outlives_the_hub_and_what_does_not_end_is_killed() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub)
+        run = machines.runs[-1]
+        await run.greet()
+        await journal.append(session, [RunStopping(run=run.run, by="ada")])
+    async with deck(journal, clock) as (hub, machines):
+        run = machines.runs[-1]
+        assert run.stops == [False]
+        clock.move(59)
+        await tick(hub)
+        assert run.stops == [False]
+        clock.move(2)
+        await tick(hub)
+        await tick(hub)
+        assert run.stops == [False, True]
+        assert await alarms(journal, session) == ["the CLI was killed"]
+
+
+async def test_a_run_that_cannot_be_heard_is_not_judged() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub)
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        await run.owner.run_lost(run.run, "the network is down")
+        clock.move(5000)
+        await tick(hub)
+        await run.owner.run_found(run.run)
+        clock.move(800)
+        await tick(hub)
+        assert await alarms(journal, session) == []
+
+
+async def test_without_recovery_an_alarm_only_rings() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock, Timeouts(result=10, recover=False)) as (hub, machines):
+        session = await create(hub)
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        for _ in range(5):
+            clock.move(11)
+            await tick(hub)
+        assert await alarms(journal, session) == [""]
+        assert run.read() == []
+        hub.change(patience=Timeouts(result=10))
+        clock.move(11)
+        await tick(hub)
+        assert await alarms(journal, session) == ["", "the turn was interrupted"]
+
+
+async def test_a_crash_is_resumed_with_its_conversation_if_that_is_wished() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub, restart=True)
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        await run.say(lines.assistant("hi", "a"))
+        clock.move(3600)
+        await run.end("It crashed.", exit_code=139)
+        await tick(hub)
+        assert len(machines.runs) == 1
+        clock.move(PAUSES_MS[0] / 1000)
+        await tick(hub)
+        assert len(machines.runs) == 2
+        assert machines.started[-1][1].cli_session == lines.SESSION
+        assert (await hub.session(session)).account.crashes == 1
+
+
+def heard(watch: Watch, *said: bytes, at: int) -> None:
+    for line in said:
+        watch.hear(from_cli(line.rstrip()), at)
+
+
+def check(watch: Watch, seconds: int, account: Account | None = None) -> list[tuple[str, Action]]:
+    found = watch.check(
+        seconds * 1000, Timeouts(), account or Account(), in_turn=True, asking=False
+    )
+    return [(finding.alarm, finding.action) for finding in found]
+
+
+def test_an_allowed_tool_that_may_run_for_hours_is_given_hours() -> None:
+    watch = Watch()
+    call = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}]
+    said = {"id": "m", "role": "assistant", "content": call}
+    heard(watch, lines.line(type="assistant", message=said, uuid="a"), at=0)
+    watch.settled("q1", "Bash", 0, allowed=True)
+    assert check(watch, 100_000) == []
+    watch.settled("q1", "Bash", 0, allowed=False)
+    assert check(watch, 61) == [("no_reaction", Action.REPEAT)]
+
+
+def test_each_step_is_taken_once() -> None:
+    watch = Watch()
+    heard(watch, lines.init(), at=0)
+    rung = AlarmView(text="", action="", at=900_000)
+    stopped = AlarmView(text="", action=Action.INTERRUPT.value, at=1_800_000)
+    assert check(watch, 1000, Account(alarms={"no_result": rung})) == []
+    steps = Account(alarms={"no_result": rung})
+    assert check(watch, 1801, steps) == [("no_result", Action.INTERRUPT)]
+    steps = Account(alarms={"no_result": stopped})
+    assert check(watch, 2699, steps) == []
+    assert check(watch, 2701, steps) == [("no_result", Action.END)]
+    assert watch.ended(steps) == []
+    heard(watch, lines.line(type="keep_alive"), at=1_800_001)
+    assert watch.ended(steps) == ["no_result"]
+
+
+async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_empty_resume() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    failed = lines.result("r", subtype="error_during_execution", is_error=True, result="")
+    async with deck(journal, clock) as (hub, machines):
+        for number in range(3):
+            spec = SessionSpec(directory="/work")
+            made = CreateSession(
+                spec=spec, prompt=Raw(b'"go on"'), cli_session=f"{lines.SESSION[:-1]}{number}"
+            )
+            session = (await hub.submit(made)).session
+            run = machines.runs[-1]
+            await run.greet()
+            (prompt,) = run.read()
+            if number == 0:
+                await run.say(lines.assistant("the API failed", "a"))
+            elif number == 1:
+                assert run.owner._run is not None
+                run.owner._run.request(Interrupt())
+            await run.say(lines.echo(prompt["uuid"]), failed)
+            wanted = ["it is not tried again by itself"] if number == 2 else []
+            assert await alarms(journal, session) == wanted
+
+
+def crashed(account: Account) -> SessionView:
+    spec = SessionSpec(directory="/work", restart=True)
+    return SessionView(session="s", spec=spec, account=account)
+
+
+def after(crashes: int, **alarms: AlarmView) -> SessionView:
+    return crashed(Account(crashes=crashes, up_since=1, ended_at=HEALTHY_MS, alarms=alarms))
+
+
+def test_each_try_waits_longer_and_the_fourth_is_not_made() -> None:
+    assert [restart_at(after(number)) for number in range(5)] == [
+        None,
+        *(HEALTHY_MS + pause for pause in PAUSES_MS),
+        None,
+    ]
+    empty = AlarmView(text="", action="", at=0)
+    assert restart_at(after(1, empty_resume=empty)) is None
+
+
+def test_a_resume_that_somebody_stopped_or_that_had_nothing_to_do_is_no_alarm() -> None:
+    ended = RunEnded(run="r", reason="It exited.", exit_code=0)
+    idle = Account(up_since=1, resumed=True)
+    assert alarms_at_end(crashed(idle), ended, answered=False) == []
+    stopped = Account(up_since=1, resumed=True, run_turns=1, stopping=5)
+    assert alarms_at_end(crashed(stopped), ended, answered=False) == []

@@ -1,0 +1,141 @@
+"""Limits of the account as a state of the session, and links that come and go."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from msgspec import Raw
+
+from quarterdeck.domain.commands import CreateSession
+from quarterdeck.domain.events import AnyEvent, LinkFound, LinkLost, RateLimited, StateChanged
+from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.hub.hub import Hub
+from quarterdeck.journal.memory import MemoryJournal
+from support import lines
+from support.hub_machines import TestMachines, TestRun, hub_with
+
+pytestmark = pytest.mark.anyio
+SOON = 4_000_000_000
+
+
+def limit(uuid: str, status: str, **more: object) -> bytes:
+    info = {"status": status, "rateLimitType": "five_hour", "resetsAt": SOON, **more}
+    return lines.line(
+        type="rate_limit_event", rate_limit_info=info, uuid=uuid, session_id=lines.SESSION
+    )
+
+
+async def working(hub: Hub, machines: TestMachines) -> tuple[str, TestRun]:
+    command = CreateSession(spec=SessionSpec(directory="/work"), prompt=Raw(b'"hello"'), by="ada")
+    session = (await hub.submit(command)).session
+    (run,) = machines.runs
+    await run.greet()
+    await run.take_prompt()
+    return session, run
+
+
+async def events(hub: Hub, session: str) -> list[AnyEvent]:
+    return [stored.event for stored in await hub.events(session)]
+
+
+async def test_a_rejected_session_is_rate_limited_until_it_is_allowed_again(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    await run.say(limit("l1", "allowed_warning", utilization=0.9))
+    assert (await hub.session(session)).state is SessionState.WORKING
+    await run.say(limit("l2", "rejected", utilization=1), limit("l3", "rejected", utilization=1))
+    view = await hub.session(session)
+    assert view.state is SessionState.LIMITED
+    assert view.detail == "the five hour limit is reached, until 2096-10-02 07:06 UTC"
+    told = [event for event in await events(hub, session) if isinstance(event, RateLimited)]
+    assert [event.status for event in told] == ["allowed_warning", "rejected"]
+    assert told[-1] == RateLimited(
+        status="rejected", limit="five_hour", resets_at=SOON * 1000, used=1.0
+    )
+    await run.say(lines.result("r1", is_error=True))
+    assert (await hub.session(session)).state is SessionState.LIMITED
+    await run.say(limit("l4", "allowed"))
+    assert (await hub.session(session)).state is SessionState.IDLE
+
+
+async def test_a_turn_that_goes_on_is_limited_no_more(deck: tuple[Hub, TestMachines]) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    await run.say(limit("l1", "rejected"))
+    refusal = {"id": "m", "role": "assistant", "model": "<synthetic>", "content": []}
+    await run.say(
+        lines.line(
+            type="assistant",
+            message=refusal,
+            error="rate_limit",
+            parent_tool_use_id=None,
+            session_id=lines.SESSION,
+            uuid="a1",
+        )
+    )
+    assert (await hub.session(session)).state is SessionState.LIMITED
+    await run.say(lines.asks_permission("q1"))
+    assert (await hub.session(session)).state is SessionState.WAITING
+    await run.say(lines.cancels("q1"))
+    assert (await hub.session(session)).state is SessionState.LIMITED
+    await run.say(lines.assistant("on we go", "a2"))
+    assert (await hub.session(session)).state is SessionState.WORKING
+
+
+async def test_what_is_paid_for_beyond_the_limit_is_not_held_up(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    await run.say(limit("l1", "rejected", isUsingOverage=True))
+    assert (await hub.session(session)).state is SessionState.WORKING
+
+
+async def test_a_limit_ends_with_its_time_also_for_the_next_hub(journal: MemoryJournal) -> None:
+    hub, machines = hub_with(journal)
+    async with hub.running():
+        session, run = await working(hub, machines)
+        await run.say(limit("l1", "rejected", resetsAt=time.time() + 0.3), lines.result("r1"))
+        assert (await hub.session(session)).state is SessionState.LIMITED
+    hub, machines = hub_with(journal)
+    async with hub.running():
+        assert (await hub.session(session)).state is SessionState.LIMITED
+        follower = hub.follow({session: (await hub.session(session)).head})
+        async for told, *_ in follower:
+            assert told.event == StateChanged(state=SessionState.IDLE)
+            break
+
+
+async def test_a_time_that_no_calendar_has_is_no_time(deck: tuple[Hub, TestMachines]) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    await run.say(limit("l1", "rejected", resetsAt=1e300, rateLimitType=None))
+    view = await hub.session(session)
+    assert (view.state, view.detail) == (SessionState.LIMITED, "the account limit is reached")
+
+
+async def test_a_link_that_comes_and_goes_is_told_in_two_events(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    before = len(await events(hub, session))
+    await run.owner.run_lost(run.run, "It is away.")
+    assert (await hub.session(session)).state is SessionState.DISCONNECTED
+    await run.owner.run_found(run.run)
+    assert (await hub.session(session)).state is SessionState.WORKING
+    told = (await events(hub, session))[before:]
+    assert told == [LinkLost(run=run.run, reason="It is away."), LinkFound(run=run.run)]
+
+
+async def test_a_link_that_the_journal_never_missed_is_not_found_again(
+    deck: tuple[Hub, TestMachines],
+) -> None:
+    hub, machines = deck
+    session, run = await working(hub, machines)
+    before = await events(hub, session)
+    await run.owner.run_found(run.run)
+    assert await events(hub, session) == before

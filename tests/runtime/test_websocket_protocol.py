@@ -1,0 +1,86 @@
+"""The server's end of a WebSocket, with an app that does not take its messages."""
+
+from __future__ import annotations
+
+import asyncio
+
+import anyio
+from websockets.asyncio.client import connect
+
+from quarterdeck.links.websocket import serve_endpoint
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send
+from quarterdeck.runtime.websocket_protocol import WAITING_MESSAGES, PatientProtocol
+from support.bounds import SECONDS
+from support.waiting import until
+
+MESSAGES = 400
+SIZE = 60_000
+"""Together far more than the kernel keeps for a socket that nobody reads."""
+
+
+class Sleeper:
+    """An app that takes nothing until it is woken."""
+
+    def __init__(self) -> None:
+        self.awake = asyncio.Event()
+        self.protocol: PatientProtocol | None = None
+        self.waiting = 0
+        self.heard: list[int] = []
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        del scope
+        protocol = getattr(receive, "__self__", None)
+        assert isinstance(protocol, PatientProtocol)
+        self.protocol = protocol
+        await receive()
+        await send({"type": "websocket.accept"})
+        await self.awake.wait()
+        self.waiting = protocol.queue.qsize()
+        while (message := await receive())["type"] == "websocket.receive":
+            match message["bytes"]:
+                case bytes(data):
+                    self.heard.append(int(data.split(b" ")[0]))
+                case other:
+                    raise AssertionError(other)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its socket is not read just now."""
+        return self.protocol is not None and not self.protocol.transport.is_reading()
+
+
+async def test_messages_that_nobody_takes_are_left_with_their_sender_and_come_in_order() -> None:
+    app = Sleeper()
+    sent = 0
+    with anyio.fail_after(SECONDS):
+        async with serve_endpoint(app) as port, connect(f"ws://127.0.0.1:{port}/") as socket:
+
+            async def send() -> None:
+                nonlocal sent
+                for number in range(MESSAGES):
+                    await socket.send(f"{number} ".encode() + b"x" * SIZE)
+                    sent = number + 1
+                await socket.close()
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(send)
+                await until(lambda: app.stopped)
+                assert sent < MESSAGES
+                app.awake.set()
+    # One more read brings what fits a buffer, and all that was in it is kept.
+    assert 0 < app.waiting <= WAITING_MESSAGES + 1 + 256 * 1024 // SIZE
+    assert app.heard == list(range(MESSAGES))
+
+
+async def test_a_large_message_stops_the_reading_at_once() -> None:
+    app = Sleeper()
+    with anyio.fail_after(SECONDS):
+        async with serve_endpoint(app) as port, connect(f"ws://127.0.0.1:{port}/") as socket:
+            for number in range(3):
+                await socket.send(f"{number} ".encode() + b"x" * 300_000)
+            await until(lambda: app.stopped)
+            app.awake.set()
+            await socket.close()
+    assert app.waiting == 1
+    assert app.heard == [0, 1, 2]
