@@ -22,7 +22,10 @@ from msgspec import Raw
 from playwright.async_api import CDPSession, Page, async_playwright
 
 from bench import lines
-from quarterdeck.domain.events import (
+from quarterdeck.fronts.http import Listen, Role, login_link
+from quarterdeck.hub.api import Deltas
+from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.protocol.events import (
     AnyEvent,
     PromptQueued,
     PromptSent,
@@ -33,10 +36,7 @@ from quarterdeck.domain.events import (
     SessionCreated,
     TurnEnded,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.fronts.http import Listen, Role, login_link
-from quarterdeck.hub.api import Deltas
-from quarterdeck.journal.sqlite import SqliteJournal
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.service import Service, Serving, running_service
 
 EVENTS = 10_000

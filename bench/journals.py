@@ -24,12 +24,12 @@ from bench.client import Counting
 from bench.rounds import interleaved_async, percentile
 from bench.served import Served, quiet, served
 from bench.table import Bar, Kind, Measure, Peer, Sample, paired
-from quarterdeck.domain.events import Event, RunStarting, Said, SessionCreated
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.history.texts import texts_of
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import Event, RunStarting, Said, SessionCreated
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.service import SWITCH_SECONDS
 
 APPENDED, WRITERS, GROUP = 100_000, 10, 250

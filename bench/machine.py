@@ -17,7 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from bench import lines
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
     Header,

@@ -17,12 +17,12 @@ from pathlib import Path
 from msgspec import Raw
 
 from bench import lines
-from quarterdeck.domain.events import PromptQueued, Said, SessionCreated
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.history.texts import texts_of
 from quarterdeck.journal.search import Search, TextKind
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import PromptQueued, Said, SessionCreated
+from quarterdeck.protocol.sessions import SessionSpec
 
 EVENTS = 1_000_000
 SESSIONS = 2_000

@@ -10,7 +10,7 @@ from playwright.async_api import FilePayload, expect
 
 from quarterdeck.config import Settings
 from quarterdeck.config.settings import RootSettings
-from quarterdeck.domain.projects import Project
+from quarterdeck.protocol.projects import Project
 from support.api_client import ApiSeat
 from support.browser import Screen
 from support.repositories import make_repository

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 from quarterdeck.cli import main
 from quarterdeck.cli.app import app
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runtime.agent_process import FREE, AgentRefused
 from quarterdeck.service.local_hub import CLI_TOKEN, own_token
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env

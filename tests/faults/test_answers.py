@@ -10,12 +10,12 @@ import httpx
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.events import AskAnswered, AskOpened
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import AskAnswered, AskOpened
+from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import hub_with

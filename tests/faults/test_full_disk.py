@@ -8,14 +8,14 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import (
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
     CreateSession,
     SendPrompt,
     StopSession,
 )
-from quarterdeck.domain.sessions import SessionState
+from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, lives, wrote
 from support.fault_nursery import Nursery

@@ -16,10 +16,10 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession, SendPrompt
-from quarterdeck.domain.events import AnyEvent, PromptTaken, Recalled, RunEnded
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.commands import CreateSession, SendPrompt
+from quarterdeck.protocol.events import AnyEvent, PromptTaken, Recalled, RunEnded
+from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, wrote
 from support.fault_nursery import Nursery

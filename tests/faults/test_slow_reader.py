@@ -10,12 +10,12 @@ import anyio
 import pytest
 from websockets.asyncio.client import ClientConnection, connect
 
-from quarterdeck.domain.events import Noted, SessionCreated
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.tail import MOST_BYTES
+from quarterdeck.protocol.events import Noted, SessionCreated
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]

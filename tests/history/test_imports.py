@@ -11,7 +11,10 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import (
+from quarterdeck.history.imports import Importer, ImportOutcome, ImportReport
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.events import (
     CliSession,
     PromptQueued,
     PromptSent,
@@ -21,10 +24,7 @@ from quarterdeck.domain.events import (
     Said,
     SessionCreated,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.history.imports import Importer, ImportOutcome, ImportReport
-from quarterdeck.journal.base import Journal
-from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.messages import Assistant, User
 from support.left_sessions import MESSAGES, go_on, left_session

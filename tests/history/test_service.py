@@ -11,14 +11,6 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import Conflict, JournalError
-from quarterdeck.domain.events import (
-    PromptQueued,
-    RunEnded,
-    RunStarting,
-    SessionCreated,
-    SessionDeleted,
-)
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.history import service as module
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.hub import Hub
@@ -27,6 +19,14 @@ from quarterdeck.journal.retention import Retention
 from quarterdeck.journal.search import Search
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.search import SearchIndex
+from quarterdeck.protocol.events import (
+    PromptQueued,
+    RunEnded,
+    RunStarting,
+    SessionCreated,
+    SessionDeleted,
+)
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from quarterdeck.domain import events
 from quarterdeck.history.texts import moment_of, texts_of
 from quarterdeck.journal.search import Text, TextKind
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol import events
 from quarterdeck.testing import fake
 
 

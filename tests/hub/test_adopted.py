@@ -11,16 +11,16 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import CliSession
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.runner_frames import PROTOCOL, Hello, frame
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import ForkSession, ResumeSession, SendPrompt
+from quarterdeck.protocol.events import CliSession
+from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, frame
+from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio

@@ -8,20 +8,20 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import Conflict, JournalError, NotFound
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.ports import RunEnd
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
     CreateSession,
     Interrupt,
     StopSession,
 )
-from quarterdeck.domain.errors import Conflict, JournalError, NotFound
-from quarterdeck.domain.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
-from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.ports import RunEnd
-from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

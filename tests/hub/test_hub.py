@@ -10,13 +10,13 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain import commands
 from quarterdeck.domain.errors import Conflict, NotFound, RequestTimeout, UsageError
-from quarterdeck.domain.events import AskAnswered, Decided, Said, SaidBroken, Sent
-from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol import commands
+from quarterdeck.protocol.events import AskAnswered, Decided, Said, SaidBroken, Sent
+from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, hub_with

@@ -15,16 +15,16 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from quarterdeck.claude.launch import Launch, to_argv
-from quarterdeck.domain.commands import AllowAnswer, AnswerAsk, SendPrompt, StopSession
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.domain.events import Said
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, SendPrompt, StopSession
+from quarterdeck.protocol.events import Said
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.bounds import SECONDS

@@ -15,18 +15,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from quarterdeck.claude.launch import Launch, to_argv
-from quarterdeck.domain.commands import (
-    AllowAnswer,
-    AnswerAsk,
-    DeleteSession,
-    Interrupt,
-    ResumeSession,
-    SendPrompt,
-    StopSession,
-)
-from quarterdeck.domain.events import LinkLost, RunEnded, RunStarting, Said, Sent, TurnEnded
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.hub import inbound_clis as dialled
 from quarterdeck.hub import session as session_module
 from quarterdeck.hub.hub import Hub
@@ -35,6 +24,17 @@ from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol.commands import (
+    AllowAnswer,
+    AnswerAsk,
+    DeleteSession,
+    Interrupt,
+    ResumeSession,
+    SendPrompt,
+    StopSession,
+)
+from quarterdeck.protocol.events import LinkLost, RunEnded, RunStarting, Said, Sent, TurnEnded
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.bounds import SECONDS

@@ -12,9 +12,9 @@ import anyio.to_thread
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import SendPrompt
-from quarterdeck.domain.events import PromptSent, Recalled, RunEnded, Said
-from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.commands import SendPrompt
+from quarterdeck.protocol.events import PromptSent, Recalled, RunEnded, Said
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Gate, Text, ToolUse, play, reply
 from support.bounds import SECONDS

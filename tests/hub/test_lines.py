@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import AllowAnswer, AnswerAsk, CreateSession, DenyAnswer
-from quarterdeck.domain.events import AskKind, Decided, Said, SaidBroken
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession, DenyAnswer
+from quarterdeck.protocol.events import AskKind, Decided, Said, SaidBroken
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

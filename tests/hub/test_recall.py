@@ -7,12 +7,12 @@ import json
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession, ResumeSession
-from quarterdeck.domain.events import AnyEvent, PromptTaken, Recalled, RunEnded
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import CreateSession, ResumeSession
+from quarterdeck.protocol.events import AnyEvent, PromptTaken, Recalled, RunEnded
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

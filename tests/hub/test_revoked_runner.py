@@ -13,9 +13,11 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.events import LinkLost
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.fronts.http import Listen, Role
+from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import LinkLost
+from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Header,
     Hello,
@@ -29,9 +31,7 @@ from quarterdeck.domain.runner_frames import (
     frame,
     read_hub_frame,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.fronts.http import Listen, Role
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.service import Service, Serving, running_service
 from support.bounds import SECONDS
 

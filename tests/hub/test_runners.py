@@ -7,8 +7,6 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from quarterdeck.domain.runner_frames import PROTOCOL, Hello, Welcome, frame, read_hub_frame
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import BAD_FRAME
 from quarterdeck.journal.memory import MemoryJournal
@@ -17,6 +15,8 @@ from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, decide
 from quarterdeck.policy.needs import Context
+from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, Welcome, frame, read_hub_frame
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,9 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.hub.ports import RunEnd
+from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, HAVE_LINES, TRY_AGAIN, Runners
+from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
     Forget,
@@ -29,9 +31,7 @@ from quarterdeck.domain.runner_frames import (
     frame,
     read_hub_frame,
 )
-from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, HAVE_LINES, TRY_AGAIN, Runners
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support.bounds import SECONDS
 from support.waiting import until
 

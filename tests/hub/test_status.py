@@ -7,11 +7,11 @@ import time
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.events import AnyEvent, LinkFound, LinkLost, RateLimited, StateChanged
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import AnyEvent, LinkFound, LinkLost, RateLimited, StateChanged
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

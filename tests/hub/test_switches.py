@@ -11,7 +11,12 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import RequestError, UsageError
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.permissions.modes import allows_more, resumed_spec
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
     Control,
@@ -21,13 +26,8 @@ from quarterdeck.domain.commands import (
     ResumeSession,
     Scope,
 )
-from quarterdeck.domain.errors import RequestError, UsageError
-from quarterdeck.domain.events import Decided, Event, Sent, SpecChanged, Switched
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.permissions.modes import allows_more, resumed_spec
-from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.events import Decided, Event, Sent, SpecChanged, Switched
+from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with

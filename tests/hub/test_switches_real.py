@@ -12,7 +12,8 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain.commands import (
+from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.commands import (
     Control,
     DenyAnswer,
     ForkSession,
@@ -21,9 +22,8 @@ from quarterdeck.domain.commands import (
     SendPrompt,
     StopSession,
 )
-from quarterdeck.domain.events import Decided
-from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import Decided
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.testing import Gate, RealCli, ScriptedModel, isolated_env, reply
 from quarterdeck.testing.script import Said, ToolUse, play
 from support.bounds import SECONDS

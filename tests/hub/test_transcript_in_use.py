@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import RunEnded
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.transcript_in_use import RECENT_SECONDS, TranscriptInUse
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import RunEnded
+from quarterdeck.protocol.sessions import SessionSpec
 from support.session_files import Disk, user
 
 NOW = 1_790_000_000.0

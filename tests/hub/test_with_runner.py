@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import AllowAnswer, Control, ForkSession, SendPrompt, StopSession
-from quarterdeck.domain.events import Decided, Said
-from quarterdeck.domain.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.commands import AllowAnswer, Control, ForkSession, SendPrompt, StopSession
+from quarterdeck.protocol.events import Decided, Said
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.clis import VERSIONS

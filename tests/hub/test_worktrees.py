@@ -8,14 +8,14 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain.commands import StopSession
 from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused, NotFound
-from quarterdeck.domain.events import WorktreeSettled
-from quarterdeck.domain.machine_requests import ERRANDS, Folders, SeeFolders, TreeAction
-from quarterdeck.domain.projects import Project
-from quarterdeck.domain.runner_frames import Header, Hello, MachineRequest, Reply
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub.machine_requests import MachineRequests
+from quarterdeck.protocol.commands import StopSession
+from quarterdeck.protocol.events import WorktreeSettled
+from quarterdeck.protocol.machine_requests import ERRANDS, Folders, SeeFolders, TreeAction
+from quarterdeck.protocol.projects import Project
+from quarterdeck.protocol.runner_frames import Header, Hello, MachineRequest, Reply
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.testing import fake
 from support.hub_house import house
 from support.processes import Processes

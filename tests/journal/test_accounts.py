@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.events import (
+from quarterdeck.journal import SessionView, SqliteJournal, Stored, fold_all
+from quarterdeck.journal.accounts import HEALTHY_MS
+from quarterdeck.journal.stored import encode
+from quarterdeck.journal.usage import UsageBy, shares
+from quarterdeck.protocol.events import (
     Alarmed,
     AlarmEnded,
     AnyEvent,
@@ -23,11 +27,7 @@ from quarterdeck.domain.events import (
     SessionCreated,
     TurnEnded,
 )
-from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.journal import SessionView, SqliteJournal, Stored, fold_all
-from quarterdeck.journal.accounts import HEALTHY_MS
-from quarterdeck.journal.stored import encode
-from quarterdeck.journal.usage import UsageBy, shares
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 CREATED = SessionCreated(spec=SessionSpec(directory="/work"), by="ann")
 FIRST = (CREATED, RunStarting(run="r1", machine=""), RunStarted(run="r1", pid=1))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.events import Decided, Noted
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.chain import Check, Checked, Head, parse_head
 from quarterdeck.journal.sqlite.file import MIGRATIONS, connect, set_up
 from quarterdeck.journal.stored import encode
+from quarterdeck.protocol.events import Decided, Noted
 
 
 def decided(title: str) -> Decided:

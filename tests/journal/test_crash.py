@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.events import Noted
 from quarterdeck.journal import SqliteJournal, Stored, fold_all
+from quarterdeck.protocol.events import Noted
 from support.bounds import SECONDS
 from support.processes import Processes
 

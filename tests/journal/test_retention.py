@@ -8,9 +8,9 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import AskKind, AskOpened
 from quarterdeck.journal.retention import DAY, Retention, plan
 from quarterdeck.journal.views import AskView, PromptView, SessionView
+from quarterdeck.protocol.events import AskKind, AskOpened
 
 NOW = 1000 * DAY
 OPENED = AskOpened(

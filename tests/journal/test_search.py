@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.domain.events import (
+from quarterdeck.journal.search import Hits, Search, Text, TextKind, match_of
+from quarterdeck.journal.sqlite.search import MOST_NAMED, SearchIndex
+from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import (
     AnyEvent,
     CliSession,
     Noted,
@@ -21,10 +24,7 @@ from quarterdeck.domain.events import (
     SessionRenamed,
     SpecChanged,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.journal.search import Hits, Search, Text, TextKind, match_of
-from quarterdeck.journal.sqlite.search import MOST_NAMED, SearchIndex
-from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.sessions import SessionSpec
 from support.examples import examples
 
 DAY = 86_400_000

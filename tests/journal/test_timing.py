@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.events import Noted
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.sqlite.timing import BOUNDS, CommitTimes
+from quarterdeck.protocol.events import Noted
 
 pytestmark = pytest.mark.anyio
 

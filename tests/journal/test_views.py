@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from quarterdeck.domain.events import (
+from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
+from quarterdeck.journal.stored import encode
+from quarterdeck.journal.views import PromptStage, only_counts, telling
+from quarterdeck.protocol.events import (
     Alarmed,
     AlarmEnded,
     AnyEvent,
@@ -54,10 +57,7 @@ from quarterdeck.domain.events import (
     TurnEnded,
     WorktreeSettled,
 )
-from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
-from quarterdeck.journal.stored import encode
-from quarterdeck.journal.views import PromptStage, only_counts, telling
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support.examples import examples
 
 runs = st.sampled_from(["r1", "r2"])

@@ -7,7 +7,7 @@ import pytest
 
 from quarterdeck.claude.launch import to_argv
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runner.launch import launch_of
 
 PLAIN = SessionSpec(directory="/")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from quarterdeck.domain.runner_frames import PROTOCOL, HubHeader, RunnerHeader
+from quarterdeck.protocol.runner_frames import PROTOCOL, HubHeader, RunnerHeader
 
 HERE = Path(__file__).parent
 PAGE = (HERE.parents[1] / "docs/reference/runner-protocol.md").read_text()

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runner.spool import Spool
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel

@@ -11,8 +11,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck.domain.runner_frames import Ack, Start, Welcome, Write, frame
 from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.protocol.runner_frames import Ack, Start, Welcome, Write, frame
 from quarterdeck.runner import Runner
 from quarterdeck.runner.start import HIGH_WATER
 from quarterdeck.testing import fake

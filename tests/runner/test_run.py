@@ -8,8 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck.domain.runner_frames import Ack, Forget, Write, frame
-from quarterdeck.domain.sessions import Origin
+from quarterdeck.protocol.runner_frames import Ack, Forget, Write, frame
+from quarterdeck.protocol.sessions import Origin
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.processes import Processes

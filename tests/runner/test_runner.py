@@ -14,8 +14,8 @@ import pytest
 from msgspec.structs import replace as replaced
 
 from quarterdeck.domain.errors import Conflict, UsageError
-from quarterdeck.domain.runner_frames import Ended
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.protocol.runner_frames import Ended
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner import Bounds, Limits, Runner, living_runner
 from quarterdeck.runner.home import Home, RunFacts
 from quarterdeck.runner.machine import memory_available

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.domain.runner_frames import Ended
+from quarterdeck.protocol.runner_frames import Ended
 from quarterdeck.runner.limits import Bounds
 from quarterdeck.runner.segments import Kind, Segment
 from quarterdeck.runner.spool import Spool, is_transient

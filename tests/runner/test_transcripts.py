@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.domain.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import Recall
 from quarterdeck.runner.home import RunFacts
 from quarterdeck.runner.transcripts import Unheard, config_dir
 from quarterdeck.testing import fake

@@ -9,10 +9,10 @@ import pytest
 
 from quarterdeck.config import parse
 from quarterdeck.domain.errors import ConfigError
-from quarterdeck.domain.sessions import Budget, SessionSpec
 from quarterdeck.hub.supervision.budgets import Limit
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.retention import Retention
+from quarterdeck.protocol.sessions import Budget, SessionSpec
 from quarterdeck.service import settings as applying
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.service import running_service, serving_of

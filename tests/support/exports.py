@@ -9,11 +9,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from quarterdeck.domain.events import Event, PromptQueued, Said, SessionCreated, TurnEnded
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.history.export import Form, exported, html
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.events import Event, PromptQueued, Said, SessionCreated, TurnEnded
+from quarterdeck.protocol.sessions import SessionSpec
 
 SESSION = "s1"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.domain.events import (
+from quarterdeck.protocol.events import (
     AnyEvent,
     AskAnswered,
     AskOpened,

@@ -20,12 +20,12 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.views import SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol.commands import AnyCommand, Outcome
 
 LINE_LIMIT = 64 * 1024 * 1024
 

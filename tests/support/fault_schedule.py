@@ -22,11 +22,11 @@ from msgspec import Raw
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from quarterdeck.domain import commands as cmd
-from quarterdeck.domain.commands import AnyCommand, Outcome
-from quarterdeck.domain.events import AnyEvent
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.events import AnyEvent
+from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, lives, read
 from support.fault_world import HubGone, Refusal, World

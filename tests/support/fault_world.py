@@ -21,10 +21,10 @@ import anyio
 import anyio.abc
 import msgspec
 
-from quarterdeck.domain.commands import AnyCommand, Outcome
-from quarterdeck.domain.events import AnyEvent
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.events import AnyEvent
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.fault_hub import Question, Reply, Row
 from support.fault_nursery import Child, Nursery

@@ -10,14 +10,14 @@ from typing import Any
 import anyio
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.events import Alarmed, Event
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import Alarmed, Event
 from quarterdeck.runner import Times
 from quarterdeck.testing.fake import Step
 from support.bounds import SECONDS

@@ -14,13 +14,13 @@ from pathlib import Path
 import anyio
 from msgspec import Raw
 
-from quarterdeck.domain.commands import Answer, AnswerAsk, CreateSession, StopSession
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol.commands import Answer, AnswerAsk, CreateSession, StopSession
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner import spawn_runner
 from support.bounds import SECONDS
 from support.processes import Processes, running

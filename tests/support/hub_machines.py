@@ -7,11 +7,11 @@ from typing import Any
 
 import anyio
 
-from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.session import Session
 from quarterdeck.journal.base import Journal
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support import lines
 
 

@@ -12,8 +12,8 @@ import signal
 import sys
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.events import Noted
 from quarterdeck.journal import SqliteJournal
+from quarterdeck.protocol.events import Noted
 
 LIMIT = 300_000
 

@@ -11,8 +11,8 @@ import os
 import random
 import sys
 
-from quarterdeck.domain.events import Noted
 from quarterdeck.journal import SqliteJournal
+from quarterdeck.protocol.events import Noted
 
 
 async def main(path: str, seed: int) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import anyio
 
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.links.subprocess import StopSteps
 from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner import Bounds, Limits, Runner, Times
 from quarterdeck.testing.fake import NEWEST, Step, fake_cli_command
 from support.bounds import SECONDS

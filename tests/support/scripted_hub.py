@@ -16,8 +16,8 @@ import msgspec
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from quarterdeck.domain.machine_requests import AnyErrand
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.protocol.machine_requests import AnyErrand
+from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
     Ended,
@@ -41,7 +41,7 @@ from quarterdeck.domain.runner_frames import (
     frame,
     read_runner_frame,
 )
-from quarterdeck.domain.sessions import Origin, SessionSpec
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support.bounds import SECONDS
 
 TOKEN = "a-token-for-the-runner"

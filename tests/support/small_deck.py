@@ -12,12 +12,8 @@ import anyio
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain import commands as cmd
-from quarterdeck.domain import events as ev
-from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.api import Deltas, MachineView
 from quarterdeck.hub.permissions.policies import Policies
@@ -28,6 +24,10 @@ from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.sessions import SessionSpec
 
 
 class SmallDeck:

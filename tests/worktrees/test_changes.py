@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.domain.machine_requests import Changes, SeeChanges
+from quarterdeck.protocol.machine_requests import Changes, SeeChanges
 from quarterdeck.worktrees.changes import see_changes
 from quarterdeck.worktrees.worktrees import Worktrees
 from support.repositories import commit, git, make_repository

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.machine_requests import (
+from quarterdeck.protocol.machine_requests import (
     ERRANDS,
     Changes,
     ErrandRefused,
@@ -21,7 +21,7 @@ from quarterdeck.domain.machine_requests import (
     SettleTree,
     TreeAction,
 )
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import fake
 from quarterdeck.worktrees.folders import see_folders
 from support.repositories import make_repository

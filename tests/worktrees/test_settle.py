@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from quarterdeck.domain.errors import Conflict, LaunchError
-from quarterdeck.domain.machine_requests import Settled, SettleTree, TreeAction
+from quarterdeck.protocol.machine_requests import Settled, SettleTree, TreeAction
 from quarterdeck.worktrees.settle import settle
 from quarterdeck.worktrees.worktrees import Worktrees
 from support.repositories import commit, git, make_repository

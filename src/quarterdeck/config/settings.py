@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, field
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.projects import Amount, Count, PlacePath, Project
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.projects import Amount, Count, PlacePath, Project
 
 AT_START = {"at_start": True}
 SECRET = {"secret": True}

@@ -21,7 +21,10 @@ from anyio import to_thread
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import (
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.structs import Value
+from quarterdeck.journal.base import Journal
+from quarterdeck.protocol.events import (
     IMPORTED,
     CliSession,
     Event,
@@ -31,10 +34,7 @@ from quarterdeck.domain.events import (
     Said,
     SessionCreated,
 )
-from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.domain.structs import Value
-from quarterdeck.journal.base import Journal
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.transcripts import Recollection, SessionInfo, list_sessions
 from quarterdeck.transcripts.layout import check_id, is_session_id, places, projects_dir
 from quarterdeck.transcripts.recall import recall_file

@@ -17,7 +17,6 @@ from typing import Self
 import anyio
 from anyio import CapacityLimiter, to_thread
 
-from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound, QuarterdeckError
 from quarterdeck.history.export import Form, exported
 from quarterdeck.history.export.rendering import Rendering
@@ -29,6 +28,7 @@ from quarterdeck.journal.retention import Plan, Retention, plan
 from quarterdeck.journal.search import Hits, Search
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.commands import DeleteSession
 from quarterdeck.runtime.tasks import tasks_beside
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 
 from msgspec import Raw
 
-from quarterdeck.domain.events import (
+from quarterdeck.journal.search import Text, TextKind
+from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import (
     IMPORTED,
     AskOpened,
     PromptChanged,
@@ -19,8 +21,6 @@ from quarterdeck.domain.events import (
     Said,
     TurnEnded,
 )
-from quarterdeck.journal.search import Text, TextKind
-from quarterdeck.journal.stored import Stored
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import TextBlock, ToolUseBlock, decode_user_body
 from quarterdeck.wire.messages import Assistant, User

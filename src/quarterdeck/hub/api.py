@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol.commands import AnyCommand, Outcome
 
 if TYPE_CHECKING:
     from quarterdeck.hub.permissions.service import PolicyService

@@ -14,20 +14,8 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.commands import AnswerAsk
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
-from quarterdeck.domain.events import (
-    AskOpened,
-    Event,
-    RunEnded,
-    RunStarted,
-    RunStarting,
-    Sent,
-    SpecChanged,
-    Switched,
-)
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.answers import Reply
@@ -40,6 +28,18 @@ from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.journal.base import Journal, Stored
 from quarterdeck.journal.views import SessionView, fold
 from quarterdeck.policy.grants import Grant, narrowest
+from quarterdeck.protocol.commands import AnswerAsk
+from quarterdeck.protocol.events import (
+    AskOpened,
+    Event,
+    RunEnded,
+    RunStarted,
+    RunStarting,
+    Sent,
+    SpecChanged,
+    Switched,
+)
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.wire.requests import CanUseTool, decode_request
 
 PAGE = 2000

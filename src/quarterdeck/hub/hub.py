@@ -18,12 +18,8 @@ import anyio
 import anyio.lowlevel
 from msgspec.structs import replace
 
-from quarterdeck.domain import commands as cmd
-from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
-from quarterdeck.domain.events import Event, PromptQueued, RunStarting, SessionCreated
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.hub.api import Deltas, MachineView
 from quarterdeck.hub.core import check_machine
 from quarterdeck.hub.inbound_clis import DIALLED, InboundClis
@@ -46,6 +42,10 @@ from quarterdeck.hub.worktrees import Worktrees
 from quarterdeck.journal.base import Follower, Journal, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runtime.tasks import tasks_beside
 
 log = logging.getLogger(__name__)

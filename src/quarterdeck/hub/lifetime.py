@@ -13,19 +13,6 @@ import time
 from contextlib import suppress
 
 from quarterdeck.domain.errors import Conflict, NotFound
-from quarterdeck.domain.events import (
-    CliSession,
-    Event,
-    LinkFound,
-    LinkLost,
-    Noted,
-    PromptSent,
-    Recalled,
-    RunEnded,
-    RunStarted,
-    Said,
-)
-from quarterdeck.domain.sessions import Origin
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.core import SessionCore
@@ -39,6 +26,19 @@ from quarterdeck.hub.supervision.supervisor import Actions, Supervisor
 from quarterdeck.hub.waiters import Waiters
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import (
+    CliSession,
+    Event,
+    LinkFound,
+    LinkLost,
+    Noted,
+    PromptSent,
+    Recalled,
+    RunEnded,
+    RunStarted,
+    Said,
+)
+from quarterdeck.protocol.sessions import Origin
 from quarterdeck.wire.exchange import Ending
 from quarterdeck.wire.versions import Version
 

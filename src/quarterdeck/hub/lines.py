@@ -10,7 +10,7 @@ from uuid import UUID
 
 from msgspec import Raw
 
-from quarterdeck.domain.events import Event, Said, SaidBroken
+from quarterdeck.protocol.events import Event, Said, SaidBroken
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Initialize

@@ -15,9 +15,9 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.machine_requests import ERRANDS, AnyErrand, AnyErrandResult, ErrandRefused
-from quarterdeck.domain.runner_frames import Header, Hello, MachineRequest, Reply
 from quarterdeck.domain.secrets import without_tokens_in
+from quarterdeck.protocol.machine_requests import ERRANDS, AnyErrand, AnyErrandResult, ErrandRefused
+from quarterdeck.protocol.runner_frames import Header, Hello, MachineRequest, Reply
 
 SECONDS = 300.0
 """A merge is a handful of gits, and each has two minutes on its machine."""

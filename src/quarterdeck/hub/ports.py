@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 
 class RunEnd(Value):

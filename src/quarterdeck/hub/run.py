@@ -18,9 +18,25 @@ from contextlib import suppress
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.commands import Answer
 from quarterdeck.domain.errors import Conflict, QuarterdeckError
-from quarterdeck.domain.events import (
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.api import Deltas
+from quarterdeck.hub.deltas import DeltaReader
+from quarterdeck.hub.lines import is_greeting, kept, mended
+from quarterdeck.hub.lost_turns import LostTurn
+from quarterdeck.hub.permissions.answers import Reply, reply_to
+from quarterdeck.hub.permissions.context import PolicyContext
+from quarterdeck.hub.permissions.edits import Edit, edited_call
+from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
+from quarterdeck.hub.permissions.open_asks import PLAN, OpenAsks
+from quarterdeck.hub.status import StatusTracker
+from quarterdeck.hub.supervision.meter import Meter
+from quarterdeck.hub.supervision.watchdog import Watch
+from quarterdeck.hub.switches import Switches
+from quarterdeck.hub.turns import NO_RESULT, Turns
+from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.protocol.commands import Answer
+from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
     CliSession,
@@ -42,23 +58,7 @@ from quarterdeck.domain.events import (
     Switched,
     TurnEnded,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.domain.structs import Value
-from quarterdeck.hub.api import Deltas
-from quarterdeck.hub.deltas import DeltaReader
-from quarterdeck.hub.lines import is_greeting, kept, mended
-from quarterdeck.hub.lost_turns import LostTurn
-from quarterdeck.hub.permissions.answers import Reply, reply_to
-from quarterdeck.hub.permissions.context import PolicyContext
-from quarterdeck.hub.permissions.edits import Edit, edited_call
-from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
-from quarterdeck.hub.permissions.open_asks import PLAN, OpenAsks
-from quarterdeck.hub.status import StatusTracker
-from quarterdeck.hub.supervision.meter import Meter
-from quarterdeck.hub.supervision.watchdog import Watch
-from quarterdeck.hub.switches import Switches
-from quarterdeck.hub.turns import NO_RESULT, Turns
-from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message

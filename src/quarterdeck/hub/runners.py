@@ -1,6 +1,6 @@
 """The runners' end at the hub: their sockets, and the ports of the runs that they hold.
 
-An ASGI app that runners dial with the frames of `domain.runner_frames`. Owns which machines are
+An ASGI app that runners dial with the frames of `protocol.runner_frames`. Owns which machines are
 connected, what was requested of them, and what is on its way to each run; it looks into no line.
 Above it are the sessions, through `RunPort` and `RunOwner`.
 """
@@ -18,7 +18,12 @@ import msgspec
 
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.hub.api import MachineView
+from quarterdeck.hub.machine_requests import MachineRequests
+from quarterdeck.hub.ports import RunEnd, RunOwner
+from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
+from quarterdeck.policy.private import Private
+from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
     Ended,
@@ -42,12 +47,7 @@ from quarterdeck.domain.runner_frames import (
     frame,
     read_runner_frame,
 )
-from quarterdeck.domain.sessions import Origin, SessionSpec
-from quarterdeck.hub.api import MachineView
-from quarterdeck.hub.machine_requests import MachineRequests
-from quarterdeck.hub.ports import RunEnd, RunOwner
-from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
-from quarterdeck.policy.private import Private
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 log = logging.getLogger(__name__)
 

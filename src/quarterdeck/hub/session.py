@@ -16,8 +16,6 @@ from uuid import uuid4
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain import commands as cmd
-from quarterdeck.domain.commands import Outcome
 from quarterdeck.domain.errors import (
     Conflict,
     JournalError,
@@ -26,7 +24,23 @@ from quarterdeck.domain.errors import (
     RequestTimeout,
     UnsupportedError,
 )
-from quarterdeck.domain.events import (
+from quarterdeck.hub.lifetime import SessionLife
+from quarterdeck.hub.lines import content_of
+from quarterdeck.hub.permissions.answers import late_prompt
+from quarterdeck.hub.permissions.deadlines import check_answerer
+from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
+from quarterdeck.hub.permissions.gate import PermissionGate
+from quarterdeck.hub.permissions.modes import (
+    ACCEPT_EDITS,
+    DEFAULT,
+    chosen_mode,
+    resumed_spec,
+    with_mode,
+)
+from quarterdeck.hub.run import Run
+from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.commands import Outcome
+from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
     AskWithdrawn,
@@ -43,21 +57,7 @@ from quarterdeck.domain.events import (
     StartAfresh,
     Switched,
 )
-from quarterdeck.domain.sessions import Origin
-from quarterdeck.hub.lifetime import SessionLife
-from quarterdeck.hub.lines import content_of
-from quarterdeck.hub.permissions.answers import late_prompt
-from quarterdeck.hub.permissions.deadlines import check_answerer
-from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
-from quarterdeck.hub.permissions.gate import PermissionGate
-from quarterdeck.hub.permissions.modes import (
-    ACCEPT_EDITS,
-    DEFAULT,
-    chosen_mode,
-    resumed_spec,
-    with_mode,
-)
-from quarterdeck.hub.run import Run
+from quarterdeck.protocol.sessions import Origin
 from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
 
 log = logging.getLogger(__name__)

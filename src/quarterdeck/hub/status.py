@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from quarterdeck.domain.events import CliSession, Event, RateLimited, StateChanged
-from quarterdeck.domain.sessions import SessionState
+from quarterdeck.protocol.events import CliSession, Event, RateLimited, StateChanged
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.messages import Assistant, RateLimitEvent
 from quarterdeck.wire.peer import Peer

@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from quarterdeck.domain.events import Event, SpecChanged, Switched
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.modes import DEFAULT, allows_more, chosen_mode, with_mode
+from quarterdeck.protocol.events import Event, SpecChanged, Switched
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-from quarterdeck.domain.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
 from quarterdeck.hub.lines import is_uuid
+from quarterdeck.protocol.events import Event, ModelTokens, PromptSent, PromptTaken, TurnEnded
 from quarterdeck.wire.result import ModelUsage
 from quarterdeck.wire.turns import PromptTaken as WireTaken
 from quarterdeck.wire.turns import Turn

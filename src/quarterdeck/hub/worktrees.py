@@ -13,8 +13,11 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import Event, WorktreeSettled
-from quarterdeck.domain.machine_requests import (
+from quarterdeck.hub.inbound_clis import DIALLED
+from quarterdeck.hub.machine_requests import MachineRequests
+from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import Event, WorktreeSettled
+from quarterdeck.protocol.machine_requests import (
     Changes,
     Folders,
     SeeChanges,
@@ -23,11 +26,8 @@ from quarterdeck.domain.machine_requests import (
     SettleTree,
     TreeAction,
 )
-from quarterdeck.domain.projects import HERE, Project, merged, resolved
-from quarterdeck.domain.sessions import Budget, SessionSpec
-from quarterdeck.hub.inbound_clis import DIALLED
-from quarterdeck.hub.machine_requests import MachineRequests
-from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.projects import HERE, Project, merged, resolved
+from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 TEXT_LIMIT = 1024 * 1024
 

@@ -16,7 +16,8 @@ import math
 from msgspec import field
 from msgspec.structs import replace
 
-from quarterdeck.domain.events import (
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.events import (
     Alarmed,
     AlarmEnded,
     BudgetFreed,
@@ -31,7 +32,6 @@ from quarterdeck.domain.events import (
     RunStopping,
     TurnEnded,
 )
-from quarterdeck.domain.structs import Value
 
 HEALTHY_MS = 60_000
 """A CLI that was up for so long and then crashed begins a new row of crashes."""

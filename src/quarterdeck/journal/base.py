@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, Self
 
-from quarterdeck.domain.events import Event
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.stored import RawEvents, Stored
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol.events import Event
 
 __all__ = [
     "AskRecord",

@@ -17,9 +17,9 @@ from hashlib import sha256
 
 import msgspec
 
-from quarterdeck.domain.events import AskAnswered, Decided, Event, SessionDeleted
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import AskAnswered, Decided, Event, SessionDeleted
 
 MOST_FLAWS = 20
 """So many flaws are told one by one. After a change in the middle, one is all there is."""

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound
-from quarterdeck.domain.events import AskAnswered, Decided, Event, SessionDeleted
 from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
 from quarterdeck.journal.chain import Link, digest_of, genesis, is_chained, seal_of
@@ -33,6 +32,7 @@ from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import AskView, SessionView, fold
+from quarterdeck.protocol.events import AskAnswered, Decided, Event, SessionDeleted
 
 
 class _Session(Struct):

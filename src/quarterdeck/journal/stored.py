@@ -17,9 +17,9 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.domain.events import AnyEvent, Event, SessionCreated, SpecChanged
 from quarterdeck.domain.secrets import without_tokens_in
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.events import AnyEvent, Event, SessionCreated, SpecChanged
 
 PAGE_BYTES = 4 * 1024 * 1024
 """No page is made much larger than this: one line of a CLI may have 10 MB, and a page 1,000."""

@@ -15,11 +15,11 @@ from enum import StrEnum
 
 from msgspec.structs import astuple
 
-from quarterdeck.domain.events import Metered, RateLimited, TurnEnded
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.accounts import Portion, main_model, portions
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import Metered, RateLimited, TurnEnded
 
 SLOT_MS = 900_000
 """A quarter of an hour: in no time zone does a day begin within one."""

@@ -16,7 +16,10 @@ from enum import StrEnum
 from msgspec import Raw, field
 from msgspec.structs import replace
 
-from quarterdeck.domain.events import (
+from quarterdeck.domain.structs import Value
+from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
+from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
     AskWithdrawn,
@@ -48,10 +51,7 @@ from quarterdeck.domain.events import (
     Switched,
     TurnEnded,
 )
-from quarterdeck.domain.sessions import SessionSpec, SessionState
-from quarterdeck.domain.structs import Value
-from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
-from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 
 VIEW_VERSION = 5
 """Counts the ways to fold. Views that another way made are made anew from the events."""

@@ -19,10 +19,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, UsageError
-from quarterdeck.domain.runner_frames import Header, HubHeader, frame, read_hub_frame
 from quarterdeck.domain.structs import Value
 from quarterdeck.links.websocket.codes import meaning
 from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.protocol.runner_frames import Header, HubHeader, frame, read_hub_frame
 from quarterdeck.runner.limits import FRAME_LIMIT, KIB
 
 CLOSE_SECONDS = 3.0

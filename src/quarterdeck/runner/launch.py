@@ -19,8 +19,8 @@ from quarterdeck.claude.launch import ArgumentFiles, Launch, require_support, to
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.claude.settings import with_inbox_refused
 from quarterdeck.domain.errors import LaunchError, UsageError
-from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.worktrees.worktrees import Worktrees
 
 BYPASS = "bypassPermissions"

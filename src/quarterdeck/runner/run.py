@@ -23,7 +23,8 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.protocol.runner_frames import (
     Ack,
     Ended,
     Gap,
@@ -34,7 +35,6 @@ from quarterdeck.domain.runner_frames import (
     Write,
     Written,
 )
-from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.runner.exit import kill_child
 from quarterdeck.runner.hublink import Hub, HubSocket
 from quarterdeck.runner.limits import MIB, Limits, Times

@@ -26,8 +26,9 @@ import msgspec
 import quarterdeck
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.machine_requests import ERRANDS
-from quarterdeck.domain.runner_frames import (
+from quarterdeck.links.websocket.dial import Redial
+from quarterdeck.protocol.machine_requests import ERRANDS
+from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Forget,
     Header,
@@ -41,7 +42,6 @@ from quarterdeck.domain.runner_frames import (
     Vitals,
     Welcome,
 )
-from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.runner import machine
 from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunFacts, RunnerState

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.domain.runner_frames import Ended
+from quarterdeck.protocol.runner_frames import Ended
 from quarterdeck.runner.limits import Bounds
 from quarterdeck.runner.segments import Kind, Record, Segment
 

@@ -16,9 +16,9 @@ import msgspec
 
 from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.domain.runner_frames import Recall, Start, Started
 from quarterdeck.domain.structs import Value
 from quarterdeck.links.subprocess import SubprocessLink
+from quarterdeck.protocol.runner_frames import Recall, Start, Started
 from quarterdeck.runner.exit import child
 from quarterdeck.runner.home import Home, RunFacts
 from quarterdeck.runner.launch import Prepared, prepare

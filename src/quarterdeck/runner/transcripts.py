@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quarterdeck.domain.runner_frames import Recall
+from quarterdeck.protocol.runner_frames import Recall
 from quarterdeck.runner.home import RunFacts
 from quarterdeck.transcripts import Recollection, recall
 from quarterdeck.transcripts.layout import is_session_id, places

@@ -11,11 +11,11 @@ from pathlib import Path
 from quarterdeck.config import Settings
 from quarterdeck.config.read import Checks
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import Budget
 from quarterdeck.fronts.http import Places
 from quarterdeck.hub.supervision.budgets import Limit, Limits
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.retention import Retention
+from quarterdeck.protocol.sessions import Budget
 from quarterdeck.service.notifications import notification_settings
 
 MIB = 1024 * 1024

@@ -17,7 +17,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.domain.machine_requests import Changes, FileChange, SeeChanges
+from quarterdeck.protocol.machine_requests import Changes, FileChange, SeeChanges
 from quarterdeck.worktrees.git import Git
 from quarterdeck.worktrees.worktrees import HEADS, Base, Worktrees
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.machine_requests import Folder, Folders, SeeFolders
+from quarterdeck.protocol.machine_requests import Folder, Folders, SeeFolders
 
 MOST = 1000
 

@@ -14,7 +14,7 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import Conflict, QuarterdeckError
-from quarterdeck.domain.machine_requests import (
+from quarterdeck.protocol.machine_requests import (
     AnyErrand,
     AnyErrandResult,
     ErrandRefused,

@@ -15,7 +15,7 @@ import anyio
 
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.machine_requests import Settled, SettleTree, TreeAction
+from quarterdeck.protocol.machine_requests import Settled, SettleTree, TreeAction
 from quarterdeck.worktrees.changes import scratch_index, untracked
 from quarterdeck.worktrees.git import Git
 from quarterdeck.worktrees.worktrees import BASES, HEADS, Base, Tree, Worktrees

@@ -9,7 +9,8 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.cli.hub.asks import Given, to_answer
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
     DenyAnswer,
@@ -19,8 +20,7 @@ from quarterdeck.domain.commands import (
     Scope,
     SkipAnswer,
 )
-from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import AskKind, AskOpened
+from quarterdeck.protocol.events import AskKind, AskOpened
 
 
 def opened(kind: AskKind, tool: str = "Bash", **given: object) -> AskOpened:

@@ -13,8 +13,8 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.cli.hub.client import HubClient
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.fronts.http.shapes import NewSession
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.runner import living_runner
 from quarterdeck.service.local_hub import living_hub, own_token
 from support.command_line import Quarterdeck, Terminal

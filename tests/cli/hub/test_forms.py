@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.events import AskAnswered
+from quarterdeck.protocol.events import AskAnswered
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.served_deck import ServedDeck

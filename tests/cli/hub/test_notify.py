@@ -22,7 +22,7 @@ from quarterdeck.cli.hub.notify import (
     way_of,
     words_for,
 )
-from quarterdeck.domain.events import AskKind, AskOpened, Noted, RunEnded, TurnEnded
+from quarterdeck.protocol.events import AskKind, AskOpened, Noted, RunEnded, TurnEnded
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio

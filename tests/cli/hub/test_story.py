@@ -10,10 +10,10 @@ from rich.console import Console
 
 from quarterdeck.cli.hub.story import Story
 from quarterdeck.cli.screen import Screen
-from quarterdeck.domain import events
 from quarterdeck.fronts.http.frames import Live
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.hub.api import Deltas
+from quarterdeck.protocol import events
 from quarterdeck.testing import fake
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.cli.hub.target import SHORT, short_ids
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.fronts.http.shapes import SessionShape, session_shape
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 
 
 def shape(session: str) -> SessionShape:

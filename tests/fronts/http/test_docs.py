@@ -11,10 +11,10 @@ from pathlib import Path
 import anyio
 import msgspec
 
-from quarterdeck.domain.commands import AnswerAsk, CreateSession, StopSession
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.problems import CODES
+from quarterdeck.protocol.commands import AnswerAsk, CreateSession, StopSession
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.front import Front
 from support.pages import page

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.events import Said
 from quarterdeck.fronts.http import Role
 from quarterdeck.history.export import rendering
 from quarterdeck.hub.permissions import service as desk
+from quarterdeck.protocol.events import Said
 from support.bounds import SECONDS
 from support.exports import answer
 from support.front import Front

@@ -13,9 +13,9 @@ import pytest
 from anyio.abc import SocketStream
 from websockets.asyncio.client import connect
 
-from quarterdeck.domain.commands import SendPrompt
 from quarterdeck.fronts.http import Access, Role
 from quarterdeck.fronts.http.tokens import TokenFile
+from quarterdeck.protocol.commands import SendPrompt
 from support.bounds import SECONDS
 from support.front import Front, Talk
 from support.waiting import until

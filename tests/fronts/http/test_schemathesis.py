@@ -9,10 +9,10 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.app import openapi_document
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.sessions import SessionSpec
 from support.front import Front
 
 pytestmark = pytest.mark.process

@@ -13,10 +13,10 @@ import httpx
 import pytest
 from websockets.asyncio.client import connect
 
-from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import LinkRefused, UsageError
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.small_deck import SmallDeck
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from websockets.asyncio.client import connect
 
-from quarterdeck.domain.commands import DeleteSession, SendPrompt
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import PromptQueued
 from quarterdeck.fronts.http import Pace, Role
+from quarterdeck.protocol.commands import DeleteSession, SendPrompt
+from quarterdeck.protocol.events import PromptQueued
 from support.bounds import SECONDS
 from support.front import Front, Json, front
 from support.waiting import until

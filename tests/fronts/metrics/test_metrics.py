@@ -15,15 +15,15 @@ from msgspec import Raw
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from quarterdeck.domain import events as ev
-from quarterdeck.domain.commands import ArchiveSession, DeleteSession, StopSession
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Access, Listen, Requests, Role, make_app, serve
 from quarterdeck.fronts.metrics import Commits, Deliveries, Metrics, Sources
 from quarterdeck.fronts.metrics.tally import MOST_NAMES, OTHER, Tally
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.commands import ArchiveSession, DeleteSession, StopSession
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.clis import PROJECT
 from support.small_deck import SmallDeck

@@ -22,11 +22,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from websockets.asyncio.client import connect
 
 from quarterdeck.config.settings import TelemetrySettings
-from quarterdeck.domain import events
-from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.runner_frames import PROTOCOL, Hello, Start, frame, read_hub_frame
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.otel import Telemetry, Tracing, run_environment, tracing, turns
 from quarterdeck.fronts.otel.context import run_ids, turn_ids
 from quarterdeck.fronts.otel.settings import read_headers
@@ -36,6 +32,10 @@ from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol import events
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, Start, frame, read_hub_frame
+from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.pages import page
 from support.small_deck import SmallDeck

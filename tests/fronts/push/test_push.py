@@ -12,10 +12,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.push import Pace, Push
 from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Kept, Subscription
+from quarterdeck.protocol.commands import DeleteSession
 from support.bounds import SECONDS
 from support.push_service import PushService, push_service
 from support.receiver import status

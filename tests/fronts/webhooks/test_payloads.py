@@ -13,10 +13,10 @@ import msgspec
 import pytest
 
 from quarterdeck.config.settings import WebhookSettings
-from quarterdeck.domain.events import Event, Noted, RunEnded
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, new_secret
 from quarterdeck.fronts.webhooks.payloads import SAMPLES, AnyPayload, event_of, sample
 from quarterdeck.fronts.webhooks.signature import headers
+from quarterdeck.protocol.events import Event, Noted, RunEnded
 from support.pages import page
 
 PAGE = page("docs/reference/webhooks.md")

@@ -12,11 +12,11 @@ import anyio
 import msgspec
 import pytest
 
-from quarterdeck.domain.commands import DeleteSession
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import Alarmed, BudgetReached, RunEnded, SessionRenamed, TurnEnded
 from quarterdeck.fronts.webhooks import Backoff, Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.fronts.webhooks.outbox import FILE, Outbox
+from quarterdeck.protocol.commands import DeleteSession
+from quarterdeck.protocol.events import Alarmed, BudgetReached, RunEnded, SessionRenamed, TurnEnded
 from support.bounds import SECONDS
 from support.receiver import Receiver, receiving, status
 from support.small_deck import SmallDeck

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from quarterdeck.domain.events import IMPORTED, Noted, Recalled, SessionRenamed
 from quarterdeck.history.export import Form
+from quarterdeck.protocol.events import IMPORTED, Noted, Recalled, SessionRenamed
 from support.exports import HOSTILE, STORY, answer, export, prompt, said
 
 ALLOWED_TAGS = set(

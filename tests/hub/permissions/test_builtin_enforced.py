@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.events import Decided
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.policy.builtin import COMMAND_RULE, FILES_RULE, SOURCE
+from quarterdeck.protocol.events import Decided
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.local_hub import private_in
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play

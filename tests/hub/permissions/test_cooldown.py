@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.commands import DenyAnswer, PlanAnswer
 from quarterdeck.hub.permissions.cooldown import Cooldown
+from quarterdeck.protocol.commands import DenyAnswer, PlanAnswer
 
 REVISE = Raw(msgspec.json.encode(PlanAnswer(choice="revise", feedback="x")))
 APPROVE = Raw(msgspec.json.encode(PlanAnswer(choice="auto")))

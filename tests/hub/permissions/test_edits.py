@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import Forbidden, QuarterdeckError, UsageError
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.permissions.edits import MOST_BYTES
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.journal.views import AskView
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
     AnswerAsk,
@@ -17,14 +23,8 @@ from quarterdeck.domain.commands import (
     DenyAnswer,
     Scope,
 )
-from quarterdeck.domain.errors import Forbidden, QuarterdeckError, UsageError
-from quarterdeck.domain.events import AskAnswered, Decided
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.permissions.edits import MOST_BYTES
-from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import AskView
+from quarterdeck.protocol.events import AskAnswered, Decided
+from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.hub_machines import TestMachines, TestRun, hub_with
 

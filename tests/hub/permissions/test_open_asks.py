@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
 from support.hub_machines import hub_with
 

@@ -8,12 +8,12 @@ import anyio
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import AnswerAsk, CreateSession, PlanAnswer
-from quarterdeck.domain.events import Event, StartAfresh
-from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import AnswerAsk, CreateSession, PlanAnswer
+from quarterdeck.protocol.events import Event, StartAfresh
+from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 from support import lines
 from support.bounds import SECONDS
 from support.hub_machines import TestMachines, TestRun, hub_with

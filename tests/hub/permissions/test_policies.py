@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import AllowAnswer, AnswerAsk, DenyAnswer
 from quarterdeck.domain.errors import Forbidden, NotFound, UsageError
-from quarterdeck.domain.events import AskKind, AskOpened
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.permissions.context import PolicyContext, branch_of
 from quarterdeck.hub.permissions.deadlines import check_answerer, overdue
 from quarterdeck.hub.permissions.policies import Policies
@@ -21,6 +18,9 @@ from quarterdeck.policy.decide import Call, decide
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.grants import Grant, narrowest
 from quarterdeck.policy.needs import Context
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer
+from quarterdeck.protocol.events import AskKind, AskOpened
+from quarterdeck.protocol.sessions import SessionSpec
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import Conflict
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Control,
     DenyAnswer,
@@ -19,11 +22,8 @@ from quarterdeck.domain.commands import (
     QuestionsAnswer,
     SendPrompt,
 )
-from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.hub_house import House, PolicedHouse, house

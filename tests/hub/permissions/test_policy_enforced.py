@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quarterdeck.domain.commands import AllowAnswer, AnswerAsk, DenyAnswer, Scope, SendPrompt
 from quarterdeck.domain.errors import Forbidden
-from quarterdeck.domain.events import AskAnswered, Decided
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer, Scope, SendPrompt
+from quarterdeck.protocol.events import AskAnswered, Decided
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.hub_house import House, PolicedHouse

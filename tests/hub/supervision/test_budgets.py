@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import ChangeSession, CreateSession, ResumeSession, SendPrompt
 from quarterdeck.domain.errors import Conflict, UsageError
-from quarterdeck.domain.events import BudgetFreed, BudgetReached, Event, Metered, ModelTokens
-from quarterdeck.domain.sessions import Budget, SessionSpec, SessionState
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.supervision.budgets import Limit, Limits, Spending, Spent, reached, sentence
 from quarterdeck.hub.supervision.meter import Meter, Prices
 from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import ChangeSession, CreateSession, ResumeSession, SendPrompt
+from quarterdeck.protocol.events import BudgetFreed, BudgetReached, Event, Metered, ModelTokens
+from quarterdeck.protocol.sessions import Budget, SessionSpec, SessionState
 from quarterdeck.wire.codec import from_cli
 from support import lines
 from support.guarded import Clock, tick

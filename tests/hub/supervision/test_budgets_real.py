@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import ChangeSession, SendPrompt
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import BudgetReached, Metered, TurnEnded
-from quarterdeck.domain.sessions import Budget, SessionSpec, SessionState
 from quarterdeck.journal.usage import UsageBy
+from quarterdeck.protocol.commands import ChangeSession, SendPrompt
+from quarterdeck.protocol.events import BudgetReached, Metered, TurnEnded
+from quarterdeck.protocol.sessions import Budget, SessionSpec, SessionState
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Text, ToolUse, play
 from support.hub_house import house

@@ -10,17 +10,17 @@ import pytest
 from msgspec import Raw
 from websockets.asyncio.client import connect
 
-from quarterdeck.domain.commands import CreateSession
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.events import Said
-from quarterdeck.domain.runner_frames import Lines, Started, Written, frame
-from quarterdeck.domain.sessions import SessionSpec, SessionState
 from quarterdeck.hub import inbound_clis as dialled
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.hub.session import Session
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import Said
+from quarterdeck.protocol.runner_frames import Lines, Started, Written, frame
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from support import lines
 from support.bounds import SECONDS
 from support.hub_house import until

@@ -8,15 +8,15 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.events import Alarmed, RunEnded, RunStopping
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.supervision.crashes import PAUSES_MS, alarms_at_end, restart_at
 from quarterdeck.hub.supervision.watchdog import Action, Timeouts, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS, Account, AlarmView
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.events import Alarmed, RunEnded, RunStopping
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.commands import Interrupt
 from support import lines

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import (
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
     AnswerAsk,
@@ -16,8 +16,8 @@ from quarterdeck.domain.commands import (
     ResumeSession,
     StopSession,
 )
-from quarterdeck.domain.events import AlarmEnded, RunStarting
-from quarterdeck.domain.sessions import SessionState
+from quarterdeck.protocol.events import AlarmEnded, RunStarting
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.testing import fake
 from quarterdeck.testing.fake import Step
 from support.guarded import Clock, Guarded, guarded

@@ -97,7 +97,7 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
         """Answer an open question. The first answer counts."""
         from quarterdeck.cli.hub.asks import Given, run_answer
         from quarterdeck.cli.hub.target import Target
-        from quarterdeck.domain.commands import Scope
+        from quarterdeck.protocol.commands import Scope
 
         given = Given(
             verb=verb.value if verb else None,

@@ -116,7 +116,7 @@ def _register_new(app: typer.Typer, finish: Callable[..., Any]) -> None:
         from quarterdeck.cli.hub import spec as made
         from quarterdeck.cli.hub.sessions import run_new
         from quarterdeck.cli.hub.target import Target
-        from quarterdeck.domain.sessions import SessionSpec
+        from quarterdeck.protocol.sessions import SessionSpec
 
         target = Target(hub=hub, token_file=token_file)
         here = target.is_here and machine is None

@@ -19,7 +19,10 @@ from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.spec import file_or_json
 from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session
 from quarterdeck.cli.text import age, marked_lines
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.marks import marked
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
     DenyAnswer,
@@ -29,10 +32,7 @@ from quarterdeck.domain.commands import (
     Scope,
     SkipAnswer,
 )
-from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import AskKind, AskOpened
-from quarterdeck.domain.marks import marked
-from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire.requests import CanUseTool, decode_request
 from quarterdeck.wire.tools import Question, one_line, parse_questions
 

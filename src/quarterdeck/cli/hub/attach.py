@@ -28,13 +28,13 @@ from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.keyboard import Keyboard
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.terminal import Keys, keyboard_there
-from quarterdeck.domain import events as ev
-from quarterdeck.domain.commands import AnswerAsk, Interrupt, SendPrompt
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.fronts.http.frames import Live
 from quarterdeck.fronts.http.shapes import EventShape, SessionShape
 from quarterdeck.journal.views import AskView
+from quarterdeck.protocol import events as ev
+from quarterdeck.protocol.commands import AnswerAsk, Interrupt, SendPrompt
+from quarterdeck.protocol.sessions import SessionState
 
 MARK = "> "
 HISTORY = 300

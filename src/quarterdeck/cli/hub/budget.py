@@ -11,8 +11,8 @@ from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import Budget
 from quarterdeck.fronts.http.shapes import SessionChanges, SessionShape
+from quarterdeck.protocol.sessions import Budget
 
 
 def run_budget(given: str, target: Target, changes: Mapping[str, float], *, lift: bool) -> int:

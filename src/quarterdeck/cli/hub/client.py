@@ -15,9 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from quarterdeck.domain.commands import Answer, Outcome
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
-from quarterdeck.domain.machine_requests import Changes, Settled
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.problems import Problem
 from quarterdeck.fronts.http.shapes import (
@@ -39,6 +37,8 @@ from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, W
 from quarterdeck.hub.api import MachineView
 from quarterdeck.journal.usage import UsageReport
 from quarterdeck.journal.views import AskView
+from quarterdeck.protocol.commands import Answer, Outcome
+from quarterdeck.protocol.machine_requests import Changes, Settled
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to go by itself."""

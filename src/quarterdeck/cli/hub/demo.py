@@ -18,9 +18,9 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.cli.hub.output import print_line
-from quarterdeck.domain.commands import CreateSession
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.fronts.http import Listen, login_link
+from quarterdeck.protocol.commands import CreateSession
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.local_hub import RUNNER, end_runner
 from quarterdeck.service.service import Service, Serving, deck_hint, running_service, until_signal
 from quarterdeck.testing import fake

@@ -14,10 +14,10 @@ import anyio.to_thread
 
 from quarterdeck.cli.hub.stream import Events, HubStream, open_stream
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFound
 from quarterdeck.fronts.http.frames import Following, Live
 from quarterdeck.fronts.http.shapes import EventShape
+from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.runtime.tasks import tasks_beside
 
 RETRY_SECONDS = 0.5

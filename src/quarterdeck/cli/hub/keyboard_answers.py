@@ -18,7 +18,8 @@ from quarterdeck.agent.asks import Allow, Decision, Deny, PlanAsk, QuestionsAsk,
 from quarterdeck.cli.keyboard import NO_ANSWER, Keyboard, inside, menu, plan_card, title
 from quarterdeck.cli.terminal import Area
 from quarterdeck.cli.text import marked_lines, plain
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.structs import ABSENT
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
     DenyAnswer,
@@ -28,8 +29,7 @@ from quarterdeck.domain.commands import (
     Scope,
     SkipAnswer,
 )
-from quarterdeck.domain.events import AskOpened
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.protocol.events import AskOpened
 from quarterdeck.wire.requests import CanUseTool, Elicitation, decode_request
 from quarterdeck.wire.tools import one_line
 

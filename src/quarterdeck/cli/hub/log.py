@@ -14,9 +14,9 @@ from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.story import Story, moment
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.screen import Screen
-from quarterdeck.domain.events import AskAnswered, Decided
 from quarterdeck.fronts.http.frames import Live
 from quarterdeck.fronts.http.shapes import EventShape
+from quarterdeck.protocol.events import AskAnswered, Decided
 from quarterdeck.wire.tools import one_line
 
 _VERDICTS = {"allow": "green", "deny": "red", "ask": "yellow"}

@@ -23,7 +23,7 @@ import anyio
 from msgspec import Struct
 
 from quarterdeck.cli.text import plain
-from quarterdeck.domain.events import AskKind, AskOpened, Event, RunEnded, TurnEnded
+from quarterdeck.protocol.events import AskKind, AskOpened, Event, RunEnded, TurnEnded
 
 AWAY_SECONDS = 30.0
 """Whoever has typed nothing for so long may be looking elsewhere."""

@@ -14,7 +14,6 @@ from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.hub.spec import checked, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.fronts.http.shapes import (
     NewFork,
@@ -22,6 +21,7 @@ from quarterdeck.fronts.http.shapes import (
     NewSession,
     SessionChanges,
 )
+from quarterdeck.protocol.sessions import SessionSpec
 
 STOP_SECONDS = 20.0
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.sessions import Budget, SessionSpec
+from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 LARGEST_STDIN = 16 * 1024 * 1024
 

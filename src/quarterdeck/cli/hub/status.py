@@ -13,9 +13,9 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.cli.text import count, plain
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.api import MachineView
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.runner.home import living_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.local_hub import FAR_RUNNER, RUNNER, agents_in, living_hub

@@ -17,7 +17,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from quarterdeck.cli.hub.client import HubRefused
-from quarterdeck.domain.commands import AnyCommand, Outcome
 from quarterdeck.domain.errors import LinkClosed, LinkRefused
 from quarterdeck.fronts.http.frames import (
     Bad,
@@ -33,6 +32,7 @@ from quarterdeck.fronts.http.frames import (
 )
 from quarterdeck.fronts.http.problems import Problem, of_status
 from quarterdeck.fronts.http.shapes import EventShape
+from quarterdeck.protocol.commands import AnyCommand, Outcome
 
 OPEN_SECONDS = 15.0
 COMMAND_SECONDS = 60.0

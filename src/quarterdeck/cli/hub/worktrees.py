@@ -9,8 +9,8 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.text import count, plain
-from quarterdeck.domain.machine_requests import Changes, TreeAction
 from quarterdeck.fronts.http.worktree_shapes import WorktreeAction
+from quarterdeck.protocol.machine_requests import Changes, TreeAction
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

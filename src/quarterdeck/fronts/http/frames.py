@@ -10,11 +10,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Raw, field
 
-from quarterdeck.domain.commands import Outcome
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.problems import Problem
 from quarterdeck.fronts.http.roles import Role
 from quarterdeck.hub.api import Deltas
+from quarterdeck.protocol.commands import Outcome
 
 PROTOCOL = 1
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.events import SessionCreated, SpecChanged
 from quarterdeck.domain.secrets import without_tokens_in
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.base import Stored
+from quarterdeck.protocol.events import SessionCreated, SpecChanged
+from quarterdeck.protocol.sessions import SessionSpec
 
 MASK = "…"
 _SECRET_MEMBERS = frozenset({"env", "headers"})

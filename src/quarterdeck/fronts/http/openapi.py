@@ -15,9 +15,9 @@ from litestar.openapi.spec import Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
 
-from quarterdeck.domain.commands import AnyCommand
 from quarterdeck.fronts.http.problems import CODES, MEDIA_TYPE, Problem
 from quarterdeck.fronts.http.schema import Json, reference, schemas_of
+from quarterdeck.protocol.commands import AnyCommand
 
 if TYPE_CHECKING:
     from litestar import Litestar

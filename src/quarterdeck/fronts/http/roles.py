@@ -9,7 +9,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import assert_never
 
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import Forbidden
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.commands import (
     AnswerAsk,
     AnyCommand,
     ArchiveSession,
@@ -26,8 +28,6 @@ from quarterdeck.domain.commands import (
     SendPrompt,
     StopSession,
 )
-from quarterdeck.domain.errors import Forbidden
-from quarterdeck.domain.structs import Value
 
 
 class Role(StrEnum):

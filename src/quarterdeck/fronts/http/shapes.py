@@ -10,15 +10,15 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from quarterdeck.domain.commands import Answer
-from quarterdeck.domain.events import AnyEvent, BudgetReached
-from quarterdeck.domain.sessions import Budget, SessionSpec, SessionState
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.fronts.http.roles import Right, Role
 from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.permissions.modes import chosen_mode
 from quarterdeck.journal.views import AskView, PromptView, SessionView
+from quarterdeck.protocol.commands import Answer
+from quarterdeck.protocol.events import AnyEvent, BudgetReached
+from quarterdeck.protocol.sessions import Budget, SessionSpec, SessionState
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 """An id of the caller's choice: printable ASCII, so that it can stand in a URL or a log."""

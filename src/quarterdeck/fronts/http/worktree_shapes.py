@@ -9,10 +9,10 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from quarterdeck.domain.machine_requests import TreeAction
-from quarterdeck.domain.projects import Project
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.shapes import Body
+from quarterdeck.protocol.machine_requests import TreeAction
+from quarterdeck.protocol.projects import Project
 
 Branch = Annotated[str, Meta(min_length=1, max_length=250)]
 

@@ -28,11 +28,11 @@ from prometheus_client.registry import Collector
 
 from quarterdeck import __version__
 from quarterdeck.domain.errors import NotFound, QuarterdeckError
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.fronts.metrics.sources import Sources
 from quarterdeck.fronts.metrics.tally import Tally, status_of
 from quarterdeck.hub.api import HubApi, MachineView
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.runtime.tasks import tasks_beside
 
 FRESH_SECONDS = 1.0

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from quarterdeck.domain import events as ev
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import only_counts
+from quarterdeck.protocol import events as ev
 
 MOST_NAMES = 50
 """How many models or limits are told apart; the rest is `other`."""

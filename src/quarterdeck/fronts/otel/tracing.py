@@ -19,13 +19,13 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import JournalError, NotFound, UsageError
-from quarterdeck.domain.events import RunEnded, RunStarting, SessionDeleted, TurnEnded
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.otel.context import run_ids
 from quarterdeck.fronts.otel.settings import Telemetry
 from quarterdeck.fronts.otel.turns import Span, Turn, begins_turn, run_span
 from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted, TurnEnded
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.tasks import tasks_beside
 

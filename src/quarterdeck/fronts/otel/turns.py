@@ -12,7 +12,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from quarterdeck.domain.events import (
+from quarterdeck.domain.structs import Value
+from quarterdeck.fronts.otel.context import Ids, turn_ids
+from quarterdeck.journal.stored import Stored
+from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import (
     AskAnswered,
     AskOpened,
     Event,
@@ -21,10 +25,6 @@ from quarterdeck.domain.events import (
     Said,
     TurnEnded,
 )
-from quarterdeck.domain.structs import Value
-from quarterdeck.fronts.otel.context import Ids, turn_ids
-from quarterdeck.journal.stored import Stored
-from quarterdeck.journal.views import SessionView
 from quarterdeck.wire import Assistant, User, from_cli
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
 

@@ -21,12 +21,12 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import JournalError, NotFound
-from quarterdeck.domain.events import AskOpened
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.push.sender import attempt, open_client
 from quarterdeck.fronts.push.subscriptions import Kept, Subscription
 from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import AskOpened
 from quarterdeck.runtime.tasks import tasks_beside
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 
 from msgspec import Raw
 
-from quarterdeck.domain import events
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.webhooks.settings import WebhookEvent
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol import events
+from quarterdeck.protocol.sessions import SessionSpec
 
 LONGEST_TEXT = 4000
 """Characters of a text; what is left out is marked by «…»."""

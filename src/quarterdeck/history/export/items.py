@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain import events
 from quarterdeck.domain.structs import Value
 from quarterdeck.history.texts import moment_of, prompt_text
 from quarterdeck.journal.base import Stored
+from quarterdeck.protocol import events
 from quarterdeck.wire.base import UnknownPart
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import (

@@ -1,6 +1,6 @@
 """What the CLI takes for a person's answer.
 
-Turns an answer in our words (`domain.commands`) into the body of a control response, for the very
+Turns an answer in our words (`protocol.commands`) into the body of a control response, for the very
 version at the other end. Pure; `run` sends what comes out.
 """
 
@@ -22,7 +22,10 @@ from quarterdeck.agent.asks import (
     to_ask,
     to_result,
 )
-from quarterdeck.domain.commands import (
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.hub.permissions.edits import Edit
+from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
     DenyAnswer,
@@ -32,10 +35,7 @@ from quarterdeck.domain.commands import (
     Scope,
     SkipAnswer,
 )
-from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import AskKind, AskOpened
-from quarterdeck.domain.structs import ABSENT, Value
-from quarterdeck.hub.permissions.edits import Edit
+from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire import answers as wire
 from quarterdeck.wire.permissions import (
     AddRules,

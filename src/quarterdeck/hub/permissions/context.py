@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
 from quarterdeck.policy.needs import Context
+from quarterdeck.protocol.sessions import SessionSpec
 
 MOST_LEVELS = 64
 """So many folders up a repository is looked for."""

@@ -11,7 +11,7 @@ import math
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.commands import Answer, PlanAnswer
+from quarterdeck.protocol.commands import Answer, PlanAnswer
 
 LONGEST = 4
 """The longest rest, as a multiple of the first."""

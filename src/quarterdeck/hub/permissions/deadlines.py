@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quarterdeck.domain.commands import AllowAnswer, AnswerAsk, DenyAnswer
 from quarterdeck.domain.errors import Forbidden
-from quarterdeck.domain.events import AskKind, AskOpened
 from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.ask_settings import may_answer
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer
+from quarterdeck.protocol.events import AskKind, AskOpened
 
 NOBODY_ANSWERED = "Nobody answered in time."
 TIME_LIMIT = "time limit"

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from quarterdeck.domain.commands import AllowAnswer, Answer, AnswerAsk
 from quarterdeck.domain.errors import Forbidden, UsageError
-from quarterdeck.domain.events import AskOpened
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.ask_settings import may_answer
 from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk
+from quarterdeck.protocol.events import AskOpened
 from quarterdeck.wire.rawjson import dump, is_object, same_json
 from quarterdeck.wire.requests import CanUseTool, decode_request
 

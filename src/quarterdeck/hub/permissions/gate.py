@@ -12,8 +12,6 @@ from __future__ import annotations
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from quarterdeck.domain.events import AskOpened, Decided, Event
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.context import PolicyContext
 from quarterdeck.hub.permissions.cooldown import Cooldown
@@ -21,6 +19,8 @@ from quarterdeck.hub.permissions.edits import Edit
 from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context
+from quarterdeck.protocol.events import AskOpened, Decided, Event
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.answers import AllowResult, DenyResult, allow, deny
 from quarterdeck.wire.base import Message, Part
 from quarterdeck.wire.content import ToolResultBlock

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.sessions import SessionSpec
+from quarterdeck.protocol.sessions import SessionSpec
 
 DEFAULT = "default"
 ACCEPT_EDITS = "acceptEdits"

@@ -13,11 +13,18 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
-from quarterdeck.domain.events import AskAnswered, AskKind, AskOpened, AskWithdrawn, Decided, Event
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.secrets import without_tokens_in
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.policy.decide import Behavior
+from quarterdeck.protocol.events import (
+    AskAnswered,
+    AskKind,
+    AskOpened,
+    AskWithdrawn,
+    Decided,
+    Event,
+)
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolUseBlock
 from quarterdeck.wire.messages import Assistant

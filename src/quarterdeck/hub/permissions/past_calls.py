@@ -13,7 +13,12 @@ import anyio.lowlevel
 from msgspec import Raw
 from msgspec.structs import replace
 
-from quarterdeck.domain.events import (
+from quarterdeck.journal.base import Journal
+from quarterdeck.policy.decide import Call
+from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
+from quarterdeck.policy.needs import Context
+from quarterdeck.policy.replay import PastCall
+from quarterdeck.protocol.events import (
     AskOpened,
     Decided,
     Event,
@@ -24,12 +29,7 @@ from quarterdeck.domain.events import (
     SpecChanged,
     TurnEnded,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.journal.base import Journal
-from quarterdeck.policy.decide import Call
-from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
-from quarterdeck.policy.needs import Context
-from quarterdeck.policy.replay import PastCall
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.control import ControlRequest
 from quarterdeck.wire.hooks import PreToolUseInput

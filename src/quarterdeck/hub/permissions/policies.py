@@ -24,7 +24,6 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.file import Loaded, read_policy
@@ -34,6 +33,7 @@ from quarterdeck.policy.presets import PRESETS, preset
 from quarterdeck.policy.private import Private
 from quarterdeck.policy.specifiers import RuleError, parse_rule
 from quarterdeck.policy.toml import LIMIT, Flaw
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runtime.files import replace_file
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,6 @@ from collections.abc import Callable
 from msgspec import field
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import BudgetReached, Metered, ModelTokens, TurnEnded
-from quarterdeck.domain.sessions import Budget
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.supervision.meter import Prices
 from quarterdeck.journal.accounts import Account, budget_key, portions, tokens_of
@@ -25,6 +23,8 @@ from quarterdeck.journal.base import Journal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.usage import SLOT_MS, UsageBy, day_of, midnight, total
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import BudgetReached, Metered, ModelTokens, TurnEnded
+from quarterdeck.protocol.sessions import Budget
 
 
 class Limit(Value, forbid_unknown_fields=True):

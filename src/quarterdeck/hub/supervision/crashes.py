@@ -8,10 +8,10 @@ hub too. A resume that found no conversation is not tried again: it would find n
 
 from __future__ import annotations
 
-from quarterdeck.domain.events import Alarmed, RunEnded
-from quarterdeck.domain.sessions import SessionState
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import Alarmed, RunEnded
+from quarterdeck.protocol.sessions import SessionState
 
 OUTPUT_CLOSED = "output_closed"
 NO_EXIT = "no_exit"

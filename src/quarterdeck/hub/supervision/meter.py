@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quarterdeck.domain.events import Metered, ModelTokens
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.events import Metered, ModelTokens
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User

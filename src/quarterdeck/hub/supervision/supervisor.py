@@ -13,15 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.domain.events import (
-    Alarmed,
-    AlarmEnded,
-    BudgetFreed,
-    BudgetReached,
-    Event,
-    RunEnded,
-    TurnEnded,
-)
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.supervision import crashes
@@ -40,6 +31,15 @@ from quarterdeck.journal.accounts import tokens_of
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.events import (
+    Alarmed,
+    AlarmEnded,
+    BudgetFreed,
+    BudgetReached,
+    Event,
+    RunEnded,
+    TurnEnded,
+)
 from quarterdeck.wire.commands import Interrupt
 
 UNSTOPPABLE = "unstoppable"

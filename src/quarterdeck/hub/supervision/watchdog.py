@@ -20,9 +20,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from quarterdeck.domain.events import AskOpened
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.accounts import Account
+from quarterdeck.protocol.events import AskOpened
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, RateLimitEvent, Result, User

@@ -19,7 +19,6 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from quarterdeck.domain.errors import JournalError, QuarterdeckError
-from quarterdeck.domain.events import Event, SessionDeleted
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.follow import follow
@@ -31,6 +30,7 @@ from quarterdeck.journal.stored import RawEvents, Stored, check_page, check_sess
 from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView
+from quarterdeck.protocol.events import Event, SessionDeleted
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ import msgspec
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError
-from quarterdeck.domain.events import AskOpened
 from quarterdeck.journal.base import AskRecord
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.sqlite.file import connect
@@ -34,6 +33,7 @@ from quarterdeck.journal.stored import (
 )
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.views import AskView, SessionView, ask_view
+from quarterdeck.protocol.events import AskOpened
 
 FEWEST, MOST = 16, 2000
 """Events of a passage: so many of the smallest fill it."""

@@ -20,15 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.domain.events import (
-    CliSession,
-    RunStarting,
-    SessionCreated,
-    SessionDeleted,
-    SessionRenamed,
-    SpecChanged,
-)
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.search import (
     LOCAL,
     MOST_HITS,
@@ -43,6 +34,15 @@ from quarterdeck.journal.search import (
 )
 from quarterdeck.journal.sqlite.file import transaction
 from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import (
+    CliSession,
+    RunStarting,
+    SessionCreated,
+    SessionDeleted,
+    SessionRenamed,
+    SpecChanged,
+)
+from quarterdeck.protocol.sessions import SessionSpec
 
 VERSION = 1
 """Counts the ways to fill the index. One that was filled in another way is filled anew."""

@@ -24,7 +24,6 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
-from quarterdeck.domain.events import AskAnswered, Decided
 from quarterdeck.journal.chain import digest_of, genesis, is_chained, seal_of
 from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
@@ -32,6 +31,7 @@ from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored, placed
 from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, telling
+from quarterdeck.protocol.events import AskAnswered, Decided
 
 log = logging.getLogger(__name__)
 

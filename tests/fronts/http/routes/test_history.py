@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.commands import DeleteSession, SendPrompt, StopSession
-from quarterdeck.domain.events import Noted
 from quarterdeck.fronts.http import Role
+from quarterdeck.protocol.commands import DeleteSession, SendPrompt, StopSession
+from quarterdeck.protocol.events import Noted
 from support.front import Front
 from support.left_sessions import left_session
 from support.session_files import Disk

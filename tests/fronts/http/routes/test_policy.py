@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from quarterdeck.domain.commands import AnswerAsk
-from quarterdeck.domain.events import Decided
 from quarterdeck.fronts.http import Role
+from quarterdeck.protocol.commands import AnswerAsk
+from quarterdeck.protocol.events import Decided
 from support.front import Front
 
 pytestmark = pytest.mark.anyio

@@ -2,14 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.domain.commands import (
-    Control,
-    ForkSession,
-    Interrupt,
-    ResumeSession,
-    SendPrompt,
-    StopSession,
-)
 from quarterdeck.domain.errors import (
     Conflict,
     JournalError,
@@ -20,6 +12,14 @@ from quarterdeck.domain.errors import (
     UnsupportedError,
 )
 from quarterdeck.fronts.http import Role
+from quarterdeck.protocol.commands import (
+    Control,
+    ForkSession,
+    Interrupt,
+    ResumeSession,
+    SendPrompt,
+    StopSession,
+)
 from support.front import Front
 
 

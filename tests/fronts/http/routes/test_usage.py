@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.domain.commands import ChangeSession
-from quarterdeck.domain.events import Alarmed, BudgetReached, ModelTokens, RateLimited, TurnEnded
-from quarterdeck.domain.sessions import Budget
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.routes.usage import moment
+from quarterdeck.protocol.commands import ChangeSession
+from quarterdeck.protocol.events import Alarmed, BudgetReached, ModelTokens, RateLimited, TurnEnded
+from quarterdeck.protocol.sessions import Budget
 from support.front import Front
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.domain.errors import Conflict, LinkRefused, NotFound
-from quarterdeck.domain.machine_requests import Changes, Folder, Folders, Settled, TreeAction
-from quarterdeck.domain.projects import Project
 from quarterdeck.fronts.http import Role
 from quarterdeck.hub.worktrees import TEXT_LIMIT
+from quarterdeck.protocol.machine_requests import Changes, Folder, Folders, Settled, TreeAction
+from quarterdeck.protocol.projects import Project
 from support.front import Front, front
 
 

@@ -18,12 +18,12 @@ from litestar.handlers import BaseRouteHandler
 from litestar.params import PathParameter, SkipValidation
 from msgspec.structs import replace
 
-from quarterdeck.domain.commands import AnswerAsk, AnyCommand, Control, Outcome
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.roles import Person, Right, right_for
 from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.commands import AnswerAsk, AnyCommand, Control, Outcome
 
 BODY_LIMIT = 32 * 1024 * 1024
 """A prompt may carry images. Sixteen of the largest that the model takes."""

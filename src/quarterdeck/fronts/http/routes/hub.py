@@ -11,7 +11,6 @@ from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter, SkipValidation
 
 from quarterdeck import __version__
-from quarterdeck.domain.commands import AnswerAsk, Outcome
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.events import page
 from quarterdeck.fronts.http.openapi import (
@@ -35,6 +34,7 @@ from quarterdeck.fronts.http.shapes import (
     Me,
 )
 from quarterdeck.fronts.http.tokens import Kind
+from quarterdeck.protocol.commands import AnswerAsk, Outcome
 
 LOGIN_LIMIT = 4096
 """Whoever sends this is not known yet."""

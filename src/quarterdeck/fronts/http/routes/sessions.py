@@ -9,22 +9,6 @@ from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
 from msgspec import UnsetType
 
-from quarterdeck.domain.commands import (
-    ArchiveSession,
-    CancelPrompt,
-    ChangePrompt,
-    ChangeSession,
-    Control,
-    CreateSession,
-    DeleteSession,
-    ForkSession,
-    Interrupt,
-    Outcome,
-    RenameSession,
-    ResumeSession,
-    SendPrompt,
-    StopSession,
-)
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http.events import page
@@ -44,6 +28,22 @@ from quarterdeck.fronts.http.shapes import (
     session_shape,
 )
 from quarterdeck.fronts.http.sse import event_stream, last_event_id, wants_event_stream
+from quarterdeck.protocol.commands import (
+    ArchiveSession,
+    CancelPrompt,
+    ChangePrompt,
+    ChangeSession,
+    Control,
+    CreateSession,
+    DeleteSession,
+    ForkSession,
+    Interrupt,
+    Outcome,
+    RenameSession,
+    ResumeSession,
+    SendPrompt,
+    StopSession,
+)
 
 PromptId = Annotated[str, PathParameter(description="A prompt's id", max_length=128, min_length=1)]
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most")]

@@ -9,14 +9,14 @@ from litestar import get, post
 from litestar.di import NamedDependency
 from litestar.params import PathParameter, QueryParameter, SkipValidation
 
-from quarterdeck.domain.machine_requests import Changes, Folders, Settled
-from quarterdeck.domain.projects import Project
 from quarterdeck.fronts.http.masking import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.roles import Right
 from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
 from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, WorktreeAction
 from quarterdeck.hub.worktrees import TEXT_LIMIT, WorktreeService
+from quarterdeck.protocol.machine_requests import Changes, Folders, Settled
+from quarterdeck.protocol.projects import Project
 
 Shop = NamedDependency[SkipValidation[WorktreeService]]
 ERRAND_ERRORS = (*READ_ERRORS, "conflict", "disconnected")

@@ -6,7 +6,7 @@ import anyio
 from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.domain.events import (
+from quarterdeck.protocol.events import (
     AnyEvent,
     PromptQueued,
     Said,

@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.events import Said, SpecChanged
-from quarterdeck.domain.sessions import SessionSpec
 from quarterdeck.journal.base import Follower, Journal
 from quarterdeck.journal.stored import RawEvents, Stored, envelope
+from quarterdeck.protocol.events import Said, SpecChanged
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing.contracts.journal.support import (
     LATE,
     SECONDS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from msgspec import Raw
 
 from quarterdeck.domain.errors import NotFound
-from quarterdeck.domain.events import (
+from quarterdeck.journal.views import fold_all
+from quarterdeck.protocol.events import (
     AskWithdrawn,
     Decided,
     RunEnded,
@@ -15,7 +16,6 @@ from quarterdeck.domain.events import (
     SessionDeleted,
     SessionRenamed,
 )
-from quarterdeck.journal.views import fold_all
 from quarterdeck.testing.contracts.journal.support import (
     Contract,
     answered,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quarterdeck.domain.events import Decided
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.chain import Check, Checked, Head, Link
+from quarterdeck.protocol.events import Decided
 from quarterdeck.testing.contracts.journal.support import (
     Contract,
     answered,

@@ -12,16 +12,16 @@ import anyio
 from msgspec import Raw
 
 from quarterdeck.domain.errors import QuarterdeckError
-from quarterdeck.domain.events import (
+from quarterdeck.journal.base import Follower, Journal
+from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.events import (
     AskAnswered,
     AskKind,
     AskOpened,
     Noted,
     SessionCreated,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.journal.base import Follower, Journal
-from quarterdeck.journal.stored import Stored
+from quarterdeck.protocol.sessions import SessionSpec
 
 _Error = TypeVar("_Error", bound=QuarterdeckError)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from quarterdeck.domain.events import (
+from quarterdeck.journal.base import Journal
+from quarterdeck.journal.usage import UsageBy, UsageRow, Used, midnight, total
+from quarterdeck.protocol.events import (
     Event,
     Metered,
     ModelTokens,
@@ -12,9 +14,7 @@ from quarterdeck.domain.events import (
     SessionCreated,
     TurnEnded,
 )
-from quarterdeck.domain.sessions import SessionSpec
-from quarterdeck.journal.base import Journal
-from quarterdeck.journal.usage import UsageBy, UsageRow, Used, midnight, total
+from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing.contracts.journal.support import Contract, answered, asked
 
 NOON = midnight(1_800_000_000_000) + 12 * 3_600_000

@@ -13,8 +13,8 @@ from enum import StrEnum
 
 from msgspec import Raw
 
-from quarterdeck.domain.sessions import Origin, SessionSpec, SessionState
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 
 
 class Event(Value, tag_field="kind"):

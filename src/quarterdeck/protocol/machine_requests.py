@@ -1,6 +1,6 @@
 """What the hub has a machine look up or do outside of a run: worktrees, diffs, folders.
 
-The requests and their answers; `domain.runner_frames` carries them. Each request is carried out
+The requests and their answers; `protocol.runner_frames` carries them. Each request is carried out
 once or not at all: it saves first what it would lose, or it refuses. A refusal has a `code` that
 programs can rely on.
 """

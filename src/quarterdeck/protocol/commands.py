@@ -12,8 +12,8 @@ from typing import Literal
 
 from msgspec import Raw
 
-from quarterdeck.domain.sessions import Budget, SessionSpec
 from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 
 class Command(Value, tag_field="command", forbid_unknown_fields=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.domain.errors import NotFound, UsageError
-from quarterdeck.domain.projects import Project, ProjectBudget, resolved
-from quarterdeck.domain.sessions import Budget, SessionSpec
+from quarterdeck.protocol.projects import Project, ProjectBudget, resolved
+from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 WEB = Project(
     directory="/srv/web",

@@ -15,8 +15,8 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import NotFound, UsageError
-from quarterdeck.domain.sessions import Budget, SessionSpec
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 HERE = "local"
 """What the hub's own machine is called when nobody gave it another name."""

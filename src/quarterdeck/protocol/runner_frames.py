@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import msgspec
 
-from quarterdeck.domain.sessions import Origin, SessionSpec
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 PROTOCOL = 1
 
