@@ -212,7 +212,14 @@ async def test_the_subagents_of_a_real_session_are_listed_and_read(
         (m.uuid, m.parent_tool_use_id) for m in theirs
     ]
     assert b"the task" in bytes(ours[0].message)
-    assert b"echo: the task" in bytes(ours[-1].message)
+    lines = map(json.loads, Path(agent.path).read_bytes().splitlines())
+    first, *_, last = [line for line in lines if line["type"] in {"user", "assistant"}]
+    assert ours[-1].uuid == last["uuid"]
+    # 2.1.37 does not wait until a line is written before it writes the next one: under load the
+    # answer can stand before its prompt, and the official SDK then reads the prompt alone.
+    in_order = first["type"] == "user"
+    assert (b"echo: the task" in bytes(ours[-1].message)) == in_order
+    assert in_order or version == "2.1.37"
 
 
 @pytest.mark.parametrize("version", ["2.1.37", "2.1.325"])
