@@ -29,7 +29,10 @@ HOW_TO = page("docs/how-to/use-the-http-api.md")
 
 def test_every_rule_of_the_stream_has_a_test_and_every_test_its_rule() -> None:
     here = Path(__file__).parent
-    tests = [(here / name).read_text() for name in ("test_stream.py", "test_slow_reader.py")]
+    tests = [
+        (here / name).read_text()
+        for name in ("test_stream.py", "test_slow_reader.py", "test_views.py")
+    ]
     rules = RULES.findall(page("docs/reference/stream.md").text)
     assert sorted(rules) == sorted(rule for text in tests for rule in TESTED.findall(text))
     assert len(rules) == len(set(rules)) > 20

@@ -44,6 +44,7 @@ from quarterdeck.fronts.http.problems import problem, problem_of
 from quarterdeck.fronts.http.reader import Reader
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.routes.handlers import decode_command, do
+from quarterdeck.fronts.http.views import PendingViews, ViewCache
 from quarterdeck.hub.api import Deltas, HubApi
 
 BAD_FRAME = 4400
@@ -90,6 +91,10 @@ class Shared(Protocol):
     def frames(self) -> Frames:
         """Frames that several connections send."""
 
+    @property
+    def views(self) -> ViewCache:
+        """Views that several connections send."""
+
     def speaking(self) -> set[str]:
         """The sessions of which there may be live text."""
 
@@ -107,6 +112,8 @@ class Connection:
         self._reader = Reader(self._hub)
         self._live = LiveText(self._hub.so_far)
         self._wants_live = False
+        self._views = PendingViews(shared.views)
+        self._wants_views = False
         self._turn = asyncio.Lock()
         self._waiting = anyio.CancelScope()
         self._at_rest = False
@@ -199,20 +206,24 @@ class Connection:
                 places[session] = await self._place(session, after, frame.epoch)
         async with self._turn:
             if isinstance(frame, Follow):
-                self._follow(frame, {s for s, place in places.items() if place.status == "ok"})
+                found = {s: place.head or 0 for s, place in places.items() if place.status == "ok"}
+                self._follow(frame, found)
             else:
                 self._reader.unfollow(frame.sessions, everything=frame.all)
+                self._views.forget(frame.sessions, everything=frame.all)
             answer = Following(id=frame.id, sessions=places, all=self._reader.everything)
             await self._write(msgspec.json.encode(answer).decode())
         if self._at_rest:
             self._waiting.cancel()
 
-    def _follow(self, frame: Follow, found: set[str]) -> None:
-        wanted = {session: frame.sessions[session] for session in found}
+    def _follow(self, frame: Follow, heads: dict[str, int]) -> None:
+        wanted = {session: frame.sessions[session] for session in heads}
         self._reader.follow(wanted, everything=frame.all)
-        self._wants_live = frame.live
+        self._wants_live, self._wants_views = frame.live, frame.views
         if frame.live:
-            self._live.begin(found | (self._shared.speaking() if frame.all else set()))
+            self._live.begin(heads.keys() | (self._shared.speaking() if frame.all else set()))
+        if frame.views:
+            self._views.begin(heads)
 
     async def _place(self, session: str, after: int, epoch: str | None) -> Place:
         try:
@@ -256,7 +267,10 @@ class Connection:
                 batch = await self._send_followed()
             self._end(RESTARTING, "the hub stops")
         except JournalError as error:
-            self._end(UNAVAILABLE, problem_of(error).title)
+            if error.code == "closed":
+                self._end(RESTARTING, "the hub stops")
+            else:
+                self._end(UNAVAILABLE, problem_of(error).title)
 
     async def _send_followed(self) -> Events | None:
         """Send events as they come, until something else is followed; none of them at the end.
@@ -286,6 +300,12 @@ class Connection:
                 # Live text that came before these events is not to follow them.
                 await self._write_live()
                 await self._write(self._shared.frames.frame(part))
+        if self._wants_views:
+            self._views.note(batch)
+            while self._views.pending:
+                if frame := await self._views.take():
+                    async with self._turn:
+                        await self._write(frame)
 
     async def _send_live(self) -> None:
         while True:

@@ -13,6 +13,7 @@ from msgspec import Meta, Raw, field
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.problems import Problem
 from quarterdeck.fronts.http.roles import Role
+from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.hub.api import Deltas
 from quarterdeck.protocol.commands import Outcome
 
@@ -39,6 +40,8 @@ class Follow(Frame, tag="follow", forbid_unknown_fields=True):
     """The journal that the numbers are of. Wanted as soon as one of them is above 0."""
     live: bool = True
     """Whether text that is still being made is wanted too."""
+    views: bool = True
+    """Whether the folded sessions are wanted too."""
 
 
 class Unfollow(Frame, tag="unfollow", forbid_unknown_fields=True):
@@ -104,6 +107,12 @@ class Following(Frame, tag="following", omit_defaults=False):
     id: str
     sessions: dict[str, Place]
     all: bool
+
+
+class Views(Frame, tag="views"):
+    """Sessions that have changed, folded by the hub. `head` is the last event that is in one."""
+
+    sessions: tuple[SessionShape, ...]
 
 
 class Live(Frame, tag="live"):

@@ -1,7 +1,7 @@
 """The stream: one WebSocket that follows any set of sessions and takes commands.
 
-Owns the endpoint and what its connections share: prebuilt frames, and who is writing just now.
-The words are in `words`, one client is a `connection`. Above is the gate, which let it in.
+Owns the endpoint and what its connections share: prebuilt frames and views, and which sessions are
+writing. The frames are in `frames`, one client is a `connection`. Above is the gate.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from quarterdeck.fronts.http.connection import Connection, Pace
 from quarterdeck.fronts.http.events import Frames
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
 from quarterdeck.fronts.http.roles import Person, Right
+from quarterdeck.fronts.http.views import ViewCache
 from quarterdeck.hub.api import Deltas, HubApi
 
 _SPEAKING_KEPT = 1000  # then those that have fallen silent are looked for, and forgotten
@@ -25,6 +26,7 @@ class StreamEndpoint:
         self._access = access
         self._pace = pace or Pace()
         self._frames = Frames(hub.epoch)
+        self._views = ViewCache(hub)
         self._connections: set[Connection] = set()
         self._speaking: set[str] = set()
         # For as long as the app lives: a client that joins later needs to know who is speaking.
@@ -69,6 +71,11 @@ class StreamEndpoint:
     def frames(self) -> Frames:
         """Frames that several connections send."""
         return self._frames
+
+    @property
+    def views(self) -> ViewCache:
+        """Views that several connections send."""
+        return self._views
 
     def clients(self) -> int:
         """How many follow now."""
