@@ -37,7 +37,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.service.service import Service, Serving, running_service
+from quarterdeck.service.service import ServeOptions, Service, run_service
 
 EVENTS = 10_000
 SESSION = "long"
@@ -109,8 +109,8 @@ async def _run(folder: Path, rounds: int) -> None:
         await journal.append(SESSION, list(_events()))
     finally:
         await journal.close()
-    serving = Serving(listen=Listen(port=0), runner=False)
-    async with running_service(data, serving) as deck, _browser(folder, deck) as page:
+    serving = ServeOptions(listen=Listen(port=0), runner=False)
+    async with run_service(data, serving) as deck, _browser(folder, deck) as page:
         paints = [await _opened(page, deck) for _ in range(rounds)]
         frames = await page.evaluate(SCROLL, FRAMES)
         tools = await page.context.new_cdp_session(page)

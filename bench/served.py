@@ -20,8 +20,8 @@ import anyio
 import anyio.to_thread
 
 from bench.client import Client
-from quarterdeck.runner import living_runner
-from quarterdeck.service.local_hub import RUNNER, end_runner, living_hub, own_token
+from quarterdeck.runner import live_runner
+from quarterdeck.service.local_hub import RUNNER, end_runner, live_hub, own_token
 
 AGENT = Path(__file__).with_name("agent.py")
 START_SECONDS = 60.0
@@ -37,7 +37,7 @@ class Served:
         self.work = work
         self.pid = process.pid
         self.process = process
-        state = living_hub(home)
+        state = live_hub(home)
         if state is None:
             raise RuntimeError(f"the hub in {home} does not serve")
         self.address = state.address
@@ -46,7 +46,7 @@ class Served:
     @property
     def runner(self) -> int:
         """The process of its runner."""
-        state = living_runner(self.home / RUNNER)
+        state = live_runner(self.home / RUNNER)
         if state is None:
             raise RuntimeError(f"no runner lives in {self.home}")
         return state.pid
@@ -108,7 +108,7 @@ def start(home: Path, *options: str, profile: Path | None = None) -> subprocess.
 
 def _wait_for(home: Path, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + START_SECONDS
-    while living_hub(home) is None:
+    while live_hub(home) is None:
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"the hub did not start: {(home / 'serve.log').read_text()}")
         time.sleep(0.01)
@@ -117,7 +117,7 @@ def _wait_for(home: Path, process: subprocess.Popen[bytes]) -> None:
 async def _until_runner(deck: Served) -> None:
     """Wait until the runner has greeted the hub: what is started before that waits for it."""
     with anyio.fail_after(START_SECONDS):
-        while living_runner(deck.home / RUNNER) is None:  # noqa: ASYNC110 - another process does it
+        while live_runner(deck.home / RUNNER) is None:  # noqa: ASYNC110 - another process does it
             await anyio.sleep(0.02)
 
 

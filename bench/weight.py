@@ -25,7 +25,7 @@ from bench.rounds import interleaved
 from bench.served import Served, own_bytes, prompt, quiet, resident_bytes, served, start, stop
 from bench.table import Bar, Kind, Measure, Peer, Sample
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.service.local_hub import RUNNER, end_runner, living_hub
+from quarterdeck.service.local_hub import RUNNER, end_runner, live_hub
 
 ENDED, LIVE, FOLLOWERS = 1000, 30, 200
 MB, KB = 1e6, 1e3
@@ -175,7 +175,7 @@ def _first_answer(home: Path) -> float:
     begun = time.perf_counter()
     process = start(home)
     try:
-        while (state := living_hub(home)) is None:
+        while (state := live_hub(home)) is None:
             if process.poll() is not None or time.perf_counter() - begun > 60:
                 raise RuntimeError(f"the hub did not start: {(home / 'serve.log').read_text()}")
             time.sleep(0.005)

@@ -13,7 +13,7 @@ import pytest
 from quarterdeck.config import Settings
 from quarterdeck.domain.errors import ConfigError, UsageError
 from quarterdeck.service.config_file import Configuration, config_path
-from quarterdeck.service.reload import keep_reloading, reload
+from quarterdeck.service.reload import reload, watch_config
 from support.bounds import SECONDS
 from support.served_deck import ServedDeck
 
@@ -141,14 +141,14 @@ async def test_the_file_is_looked_at_now_and_then_and_at_a_signal(file: Path) ->
         changed = anyio.Event()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(lambda: keep_reloading(configuration, take, seconds=0.02))
+        group.start_soon(lambda: watch_config(configuration, take, seconds=0.02))
         write(file, "[log]\nlevel = 'debug'\n")
         await until_taken()
         write(file, "[log]\nlevel = 'error'\n")
         await until_taken()
         group.cancel_scope.cancel()
     async with anyio.create_task_group() as group:
-        group.start_soon(lambda: keep_reloading(configuration, take, seconds=60.0))
+        group.start_soon(lambda: watch_config(configuration, take, seconds=60.0))
         await anyio.wait_all_tasks_blocked()
         os.kill(os.getpid(), signal.SIGHUP)
         await until_taken()

@@ -32,7 +32,7 @@ from quarterdeck.protocol.runner_frames import (
     read_hub_frame,
 )
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.service.service import Service, Serving, running_service
+from quarterdeck.service.service import ServeOptions, Service, run_service
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.anyio
@@ -42,8 +42,8 @@ REVOKED = 4401
 @pytest.fixture
 async def deck(tmp_path: Path) -> AsyncIterator[Service]:
     """The whole service, without a runner of its own."""
-    serving = Serving(listen=Listen(port=0), runner=False)
-    async with running_service(tmp_path / "data", serving) as running:
+    serving = ServeOptions(listen=Listen(port=0), runner=False)
+    async with run_service(tmp_path / "data", serving) as running:
         yield running
 
 

@@ -12,7 +12,7 @@ from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused, NotFoun
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.events import WorktreeSettled
-from quarterdeck.protocol.machine_requests import ERRANDS, Folders, SeeFolders, TreeAction
+from quarterdeck.protocol.machine_requests import MACHINE_REQUESTS, Folders, SeeFolders, TreeAction
 from quarterdeck.protocol.projects import Project
 from quarterdeck.protocol.runner_frames import Header, Hello, MachineRequest, Reply
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
@@ -85,25 +85,25 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
 class Machine:
     """A machine that answers as the test wants."""
 
-    def __init__(self, can: tuple[str, ...] = (ERRANDS,)) -> None:
+    def __init__(self, can: tuple[str, ...] = (MACHINE_REQUESTS,)) -> None:
         self.can = can
         self.asked: list[str] = []
-        self.errands = MachineRequests(self.tell, self.hello)
+        self.requests = MachineRequests(self.tell, self.hello)
         self.told = anyio.Event()
 
     def tell(self, machine: str, header: Header, /, *lines: bytes) -> None:
         assert isinstance(header, MachineRequest)
-        self.asked.append(header.errand)
+        self.asked.append(header.request)
         self.told.set()
 
     def hello(self, machine: str) -> Hello | None:
         return Hello(machine=machine, runner="r", protocol=1, version="0.0.1", pid=1, can=self.can)
 
     async def folders(self, seconds: float = 30.0) -> Folders:
-        return await self.errands.run("box", SeeFolders(), Folders, seconds)
+        return await self.requests.run("box", SeeFolders(), Folders, seconds)
 
 
-async def test_an_errand_ends_with_its_connection_or_its_time() -> None:
+async def test_a_machine_request_ends_with_its_connection_or_its_timeout() -> None:
     machine = Machine()
     with pytest.raises(Conflict) as silent:
         await machine.folders(seconds=0.01)
@@ -111,8 +111,8 @@ async def test_an_errand_ends_with_its_connection_or_its_time() -> None:
 
     async def cut() -> None:
         await machine.told.wait()
-        machine.errands.lost("another")
-        machine.errands.lost("box")
+        machine.requests.lost("another")
+        machine.requests.lost("box")
 
     machine.told = anyio.Event()
     async with anyio.create_task_group() as group:
@@ -129,18 +129,18 @@ async def test_only_the_machine_that_was_asked_can_answer_and_only_once() -> Non
     async def answer() -> None:
         await machine.told.wait()
         (id_,) = machine.asked
-        machine.errands.replied("another", Reply(errand=id_), [wrong])
-        machine.errands.replied("box", Reply(errand="unknown"), [wrong])
-        machine.errands.replied("box", Reply(errand=id_), [line])
-        machine.errands.replied("box", Reply(errand=id_), [wrong])
+        machine.requests.replied("another", Reply(request=id_), [wrong])
+        machine.requests.replied("box", Reply(request="unknown"), [wrong])
+        machine.requests.replied("box", Reply(request=id_), [line])
+        machine.requests.replied("box", Reply(request=id_), [wrong])
 
     async with anyio.create_task_group() as group:
         group.start_soon(answer)
         assert (await machine.folders()).path == "/right"
-    machine.errands.replied("box", Reply(errand=machine.asked[0]), [wrong])
+    machine.requests.replied("box", Reply(request=machine.asked[0]), [wrong])
 
 
-async def test_a_runner_that_knows_no_errands_is_not_sent_on_one() -> None:
+async def test_a_runner_without_machine_requests_is_sent_none() -> None:
     machine = Machine(can=())
     with pytest.raises(Conflict, match=r"is too old for this: update it"):
         await machine.folders()

@@ -14,7 +14,7 @@ import anyio.to_thread
 import pytest
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.runner import living_runner, spawn_runner
+from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.processes import Processes
@@ -58,7 +58,7 @@ async def test_a_detached_runner_is_nobodys_child_and_has_a_session_of_its_own(
         os.kill(pid, signal.SIGHUP)
         os.kill(pid, signal.SIGTERM)
         await gone(pid)
-        assert living_runner(home) is None
+        assert live_runner(home) is None
         assert TOKEN not in (home / "runner.log").read_text()
 
 

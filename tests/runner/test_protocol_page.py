@@ -30,7 +30,7 @@ def test_every_frame_is_on_the_page_with_all_that_it_carries() -> None:
     frames = {header.__struct_config__.tag: header for header in get_args(RunnerHeader | HubHeader)}
     assert rows.keys() == frames.keys()
     for name, header in frames.items():
-        assert re.findall(r"`(\w+)`", rows[name]) == list(header.__struct_fields__), name
+        assert re.findall(r"`(\w+)`", rows[name]) == list(header.__struct_encode_fields__), name
     assert f"`PROTOCOL` is {PROTOCOL}." in PAGE
 
 

@@ -36,7 +36,7 @@ def said(hub: ScriptedHub, run: str, kind: str) -> list[dict[str, Any]]:
 
 
 def _has_result(spool: Spool) -> bool:
-    return any(b'"type":"result"' in record.data for record in spool.batch(spool.have))
+    return any(b'"type":"result"' in record.data for record in spool.batch(spool.acknowledged))
 
 
 @pytest.fixture
@@ -63,7 +63,9 @@ async def test_a_turn_goes_on_while_the_hub_is_away_and_is_resumed_by_a_second_r
             spool = runner.runs["one"].spool
             with anyio.fail_after(SECONDS):
                 await until(
-                    lambda: any(b'"type":"result"' in r.data for r in spool.batch(spool.have))
+                    lambda: any(
+                        b'"type":"result"' in r.data for r in spool.batch(spool.acknowledged)
+                    )
                 )
             await serving.enter_async_context(scripted_hub(hub))
             await hub.until(lambda: said(hub, "one", "result"), 40)

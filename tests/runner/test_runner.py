@@ -16,11 +16,11 @@ from msgspec.structs import replace as replaced
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.protocol.runner_frames import Ended
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.runner import Bounds, Limits, Runner, living_runner
-from quarterdeck.runner.home import Home, RunFacts
+from quarterdeck.runner import Bounds, Limits, Runner, live_runner
+from quarterdeck.runner.home import Home, RunRecord
 from quarterdeck.runner.machine import memory_available
 from quarterdeck.runner.spool import Spool
-from quarterdeck.runtime.processes import marked
+from quarterdeck.runtime.processes import with_variable
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.processes import running as is_running
@@ -41,13 +41,13 @@ async def test_the_hello_says_who_it_is_and_vitals_follow(tmp_path: Path) -> Non
         await hub.until(lambda: len(hub.vitals) >= 2)
         assert hub.vitals[0].runs == 0
         assert hub.vitals[0].memory_available == 12345
-        state = living_runner(tmp_path / "home")
+        state = live_runner(tmp_path / "home")
         assert state is not None
         assert (state.machine, state.runner, state.pid) == ("a-machine", hello.runner, hello.pid)
         assert state.hub_url == hub.url.replace("http", "ws")
         assert before <= state.started <= time.time()
         assert runner.runs == {}
-    assert living_runner(tmp_path / "home") is None
+    assert live_runner(tmp_path / "home") is None
     assert not (tmp_path / "home/runner.json").exists()
 
 
@@ -166,7 +166,7 @@ async def test_two_runners_do_not_share_a_home(tmp_path: Path) -> None:
         second = Runner(tmp_path / "home", hub.url, TOKEN)
         with pytest.raises(Conflict, match="another runner lives in"):
             await second.run()
-        assert living_runner(tmp_path / "home") is not None
+        assert live_runner(tmp_path / "home") is not None
 
 
 async def test_a_runner_of_no_use_ends_by_itself(tmp_path: Path) -> None:
@@ -259,12 +259,12 @@ async def test_runs_that_nobody_came_for_are_deleted_in_the_end(tmp_path: Path) 
     home = Home(tmp_path / "home")
     now = time.time()
     for index, age in enumerate((100.0, 30.0, 20.0, 10.0)):
-        facts = RunFacts(run=f"run-{index}", session="s", mark="NO_SUCH_MARK", directory="/")
-        spool = Spool.create(home.folder_of(facts.run), Bounds())
+        record = RunRecord(run=f"run-{index}", session="s", mark="NO_SUCH_MARK", directory="/")
+        spool = Spool.create(home.folder_of(record.run), Bounds())
         spool.add([b"x" * 1000])
         spool.end(Ended(number=2, reason="It ended."))
-        home.write_facts(facts)
-        touch(home.folder_of(facts.run), now - age)
+        home.write_record(record)
+        touch(home.folder_of(record.run), now - age)
     times = replaced(TIMES, idle=0.4, kept_ended=60.0)
     limits = Limits(kept_ended=2_500)
     runner = Runner(
@@ -299,11 +299,11 @@ async def test_every_process_of_a_run_carries_a_mark_of_its_own(tmp_path: Path) 
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
         await hub.start("one", spec_of(tmp_path, [fake.Serve()]))
         pid = (await hub.started("one")).pid
-        facts = msgspec.json.decode(
-            (tmp_path / "home/spool/one/run.json").read_bytes(), type=RunFacts
+        record = msgspec.json.decode(
+            (tmp_path / "home/spool/one/run.json").read_bytes(), type=RunRecord
         )
-        assert facts.pid == pid
-        assert {process.pid for process in marked(facts.mark)} == {pid}
+        assert record.pid == pid
+        assert {process.pid for process in with_variable(record.mark)} == {pid}
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:1", "ftp://x", "http://", "http://u:p@host"])

@@ -102,10 +102,10 @@ def test_what_the_hub_has_is_deleted(tmp_path: Path) -> None:
     spool = Spool.create(tmp_path / "run", BOUNDS)
     spool.add([durable(n) for n in range(1, 151)])
     before = spool.size
-    spool.has(75)
+    spool.acknowledge(75)
     assert spool.size < before * 0.7
     assert read_all(spool, 75)[0] == {n: durable(n) for n in range(76, 151)}
-    spool.has(150)
+    spool.acknowledge(150)
     assert spool.held == 0
     assert spool.size < BOUNDS.segment
     assert len(list((tmp_path / "run").iterdir())) <= 1
@@ -127,7 +127,7 @@ def test_token_deltas_are_given_up_first_and_oldest_first(tmp_path: Path) -> Non
     assert holes
     oldest_kept_delta = min(n for n in kept if n % 10)
     assert max(lost) < oldest_kept_delta
-    assert spool.given_up > 0
+    assert spool.dropped > 0
 
 
 def test_many_given_up_segments_do_not_leave_many_files(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_durable_lines_are_never_given_up_the_spool_is_full_instead(tmp_path: Pa
         assert n < 1_000
     assert spool.size <= BOUNDS.disk + 2 * BOUNDS.segment
     assert read_all(spool)[0] == {k: durable(k) for k in range(1, n + 1)}
-    spool.has(n // 2)
+    spool.acknowledge(n // 2)
     assert not spool.full
 
 
@@ -178,7 +178,7 @@ def test_a_hub_that_takes_all_makes_up_for_a_full_disk(tmp_path: Path) -> None:
         for n in range(1, 200):
             spool.add([durable(n)])
             assert [record.data for record in spool.batch(n - 1)] == [durable(n)]
-            spool.has(n)
+            spool.acknowledge(n)
             assert not spool.full
     assert spool.held == 0
 
@@ -187,7 +187,7 @@ def test_another_runner_finds_everything_that_was_said(tmp_path: Path) -> None:
     spool = Spool.create(tmp_path / "run", BOUNDS)
     spool.add([durable(n) for n in range(1, 121)])
     spool.note_written(7)
-    spool.has(60)
+    spool.acknowledge(60)
     found = Spool.load(tmp_path / "run", BOUNDS)  # nothing was closed: it was killed
     assert (found.last, found.written, found.ended) == (120, 7, None)
     assert read_all(found, 60)[0] == {n: durable(n) for n in range(61, 121)}
@@ -201,7 +201,7 @@ def test_what_was_written_is_known_though_all_lines_are_gone(tmp_path: Path) -> 
     spool = Spool.create(tmp_path / "run", BOUNDS)
     spool.note_written(3)
     spool.add([durable(n) for n in range(1, 121)])
-    spool.has(120)
+    spool.acknowledge(120)
     spool.add([durable(121)])
     found = Spool.load(tmp_path / "run", BOUNDS)
     assert (found.last, found.written) == (121, 3)
@@ -260,19 +260,19 @@ def test_whatever_happens_in_whatever_order_no_durable_line_is_lost(
     bounds = Bounds(memory=1_500, disk=6_000, segment=1_000, batch=500)
     spool = Spool.create(folder, bounds)
     lines: dict[int, bytes] = {}
-    have = 0
+    acknowledged = 0
     for _ in range(data.draw(st.integers(1, 40))):
         match data.draw(st.sampled_from(["say", "say", "delta", "delta", "have", "restart"])):
             case "have":
-                have = data.draw(st.integers(have, spool.last))
-                spool.has(have)
+                acknowledged = data.draw(st.integers(acknowledged, spool.last))
+                spool.acknowledge(acknowledged)
             case "restart":
                 spool.close()
                 spool = Spool.load(folder, bounds)
                 # Where the hub had everything, no file may be left to say what the last one was.
-                assert spool.last == len(lines) or spool.last <= have == len(lines)
+                assert spool.last == len(lines) or spool.last <= acknowledged == len(lines)
                 spool.last = len(lines)
-                spool.has(have)
+                spool.acknowledge(acknowledged)
             case kind if not spool.full:
                 make = durable if kind == "say" else delta
                 new = data.draw(st.integers(1, 6))
@@ -283,7 +283,9 @@ def test_whatever_happens_in_whatever_order_no_durable_line_is_lost(
                 spool.add(made)
             case _:
                 assert spool.size >= bounds.disk
-        found, _ = read_all(spool, have)
+        found, _ = read_all(spool, acknowledged)
         assert found.items() <= lines.items()
-        wanted = {n: line for n, line in lines.items() if n > have and not is_transient(line)}
+        wanted = {
+            n: line for n, line in lines.items() if n > acknowledged and not is_transient(line)
+        }
         assert wanted.items() <= found.items()

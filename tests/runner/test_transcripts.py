@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from quarterdeck.protocol.runner_frames import Recall
-from quarterdeck.runner.home import RunFacts
-from quarterdeck.runner.transcripts import Unheard, config_dir
+from quarterdeck.runner.home import RunRecord
+from quarterdeck.runner.transcripts import MissedMessages, config_dir
 from quarterdeck.testing import fake
 from quarterdeck.transcripts import project_folder_name, project_path
 from support.processes import Processes
@@ -32,7 +32,7 @@ class Desk:
         self.work.mkdir()
         self.folder = self.config / "projects" / project_folder_name(project_path(str(self.work)))
         self.folder.mkdir(parents=True)
-        self.facts = RunFacts(
+        self.record = RunRecord(
             run="r", session="s", mark="m", directory=str(self.work), config=str(self.config)
         )
 
@@ -42,7 +42,7 @@ class Desk:
         path.write_text("".join(f"{line}\n" for line in lines))
 
     def find(self, wanted: Recall) -> tuple[str | None, list[dict[str, object]]]:
-        unheard = Unheard(wanted, self.facts)
+        unheard = MissedMessages(wanted, self.record)
         found = [json.loads(line) for line in unheard.some(ALL)]
         assert unheard.some(ALL) == []
         return unheard.cli_session, found
@@ -116,7 +116,7 @@ def test_nothing_is_told_of_a_run_that_left_nothing(desk: Desk, wanted: Recall) 
 
 def test_much_is_told_in_pieces(desk: Desk) -> None:
     desk.write(SESSION, user("p1"), *(model(f"a{n}", "x" * 1000) for n in range(20)))
-    unheard = Unheard(Recall(cli_session=SESSION, prompts=("p1",)), desk.facts)
+    unheard = MissedMessages(Recall(cli_session=SESSION, prompts=("p1",)), desk.record)
     pieces: list[list[bytes]] = []
     while some := unheard.some(4000):
         pieces.append(some)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.runner.home import Home, RunFacts
+from quarterdeck.runner.home import Home, RunRecord
 from quarterdeck.runtime.files import replace_file
 
 
@@ -53,12 +53,12 @@ def test_the_old_file_stays_when_the_new_one_does_not_fit(tmp_path: Path) -> Non
 def test_a_runner_keeps_what_it_knows_of_a_run_when_the_disk_is_full(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.folder_of("r1").mkdir(parents=True)
-    facts = RunFacts(run="r1", session="s1", mark="m", directory="/a")
-    home.write_facts(facts)
-    longer = RunFacts(run="r1", session="s1", mark="m", directory="/" + "b" * 5000)
+    record = RunRecord(run="r1", session="s1", mark="m", directory="/a")
+    home.write_record(record)
+    longer = RunRecord(run="r1", session="s1", mark="m", directory="/" + "b" * 5000)
     with files_of_at_most(1000), pytest.raises(OSError, match="too large"):
-        home.write_facts(longer)
-    assert home.runs_left() == [facts]
+        home.write_record(longer)
+    assert home.leftover_runs() == [record]
 
 
 def test_threads_that_replace_one_file_leave_one_whole(tmp_path: Path) -> None:

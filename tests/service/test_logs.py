@@ -13,7 +13,7 @@ import pytest
 
 from quarterdeck.config.settings import LogSettings
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.secrets import redacted
+from quarterdeck.domain.secrets import redact
 from quarterdeck.fronts.http import Access, Role
 from quarterdeck.service.logs import Logs
 
@@ -50,15 +50,15 @@ SECRETS = [
 
 @pytest.mark.parametrize("text", SECRETS)
 def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
-    assert "hunter2" not in redacted(text)
-    assert "…" in redacted(text)
+    assert "hunter2" not in redact(text)
+    assert "…" in redact(text)
 
 
 def test_our_own_tokens_are_hidden_and_their_grant_is_not(tmp_path: Path) -> None:
     access = Access(tmp_path)
     token, code = access.make_token("ada", Role.OWNER), access.make_code()
     (grant, _) = access.grants()
-    said = redacted(f"login with {token}, or at http://127.0.0.1:8765/login#{code} today")
+    said = redact(f"login with {token}, or at http://127.0.0.1:8765/login#{code} today")
     assert token not in said
     assert code not in said
     assert f"qd_{grant.id}_…" in said
@@ -76,7 +76,7 @@ def test_our_own_tokens_are_hidden_and_their_grant_is_not(tmp_path: Path) -> Non
     ],
 )
 def test_what_is_no_secret_can_be_read(text: str) -> None:
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 def test_a_log_file_is_private_and_has_what_its_level_lets_through(

@@ -15,7 +15,7 @@ from quarterdeck.journal.retention import Retention
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 from quarterdeck.service import settings as applying
 from quarterdeck.service.config_file import Configuration
-from quarterdeck.service.service import running_service, serving_of
+from quarterdeck.service.service import run_service, serve_options_of
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +54,7 @@ def test_every_setting_of_the_hubs_parts_arrives() -> None:
     assert limits.day == Limit(usd=20.0, tokens=99)
     assert limits.projects == {"web": Limit(usd=200.0, tokens=5)}
     assert applying.session_budget(settings) == Budget(run_usd=1.0, session_tokens=1000)
-    assert applying.patience(settings) == Timeouts(
+    assert applying.timeouts(settings) == Timeouts(
         after_tool=1.0, result=float("inf"), answer=3.0, exit=4.0, recover=False
     )
     kept = Retention(days=30.0, bytes=2 * 1024 * 1024, archived_only=True)
@@ -63,14 +63,14 @@ def test_every_setting_of_the_hubs_parts_arrives() -> None:
 
 def test_the_defaults_of_the_configuration_are_those_of_the_parts() -> None:
     nothing = parse("").settings
-    assert applying.patience(nothing) == Timeouts()
+    assert applying.timeouts(nothing) == Timeouts()
     assert applying.retention(nothing) == Retention()
     assert applying.session_budget(nothing) == Budget()
 
 
 async def test_a_hub_that_runs_takes_over_what_is_new(tmp_path: Path) -> None:
     before = parse("[server]\nport = 0\n").settings
-    async with running_service(tmp_path, serving_of(before, runner=False)) as deck:
+    async with run_service(tmp_path, serve_options_of(before, runner=False)) as deck:
         assert "hub.example" not in deck.access.places.hosts
         deck.take(parse(FULL).settings)
         assert "hub.example" in deck.access.places.hosts

@@ -27,7 +27,7 @@ from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.service.local_hub import RUNNER, end_runner
-from quarterdeck.service.service import Service, Serving, cli_secret, running_service
+from quarterdeck.service.service import ServeOptions, Service, cli_secret, run_service
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.bounds import SECONDS
@@ -344,9 +344,9 @@ async def api_seat(
     for made in (data, home, work):
         made.mkdir(mode=0o700)
     be_at_home(cli, home, model, monkeypatch)
-    serving = Serving(listen=Listen(port=0))
+    serving = ServeOptions(listen=Listen(port=0))
     async with contextlib.AsyncExitStack() as stack:
-        deck = await stack.enter_async_context(running_service(data, serving))
+        deck = await stack.enter_async_context(run_service(data, serving))
         processes.started(await runner_pid(deck))
         stack.push_async_callback(stop_runner, data / RUNNER)
         stream = Stream()

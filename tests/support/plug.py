@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from quarterdeck.fronts.http import Listen, Role
 from quarterdeck.service.local_hub import RUNNER
-from quarterdeck.service.service import Service, Serving, running_service
+from quarterdeck.service.service import ServeOptions, Service, run_service
 from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.api_client import Json, be_at_home, runner_pid, stop_runner
@@ -46,9 +46,9 @@ class Plug:
 
     async def start(self) -> None:
         """Start the hub, where it was before."""
-        serving = Serving(listen=Listen(port=self._port))
+        serving = ServeOptions(listen=Listen(port=self._port))
         deck = await self._service.enter_async_context(
-            running_service(self._folder / "data", serving)
+            run_service(self._folder / "data", serving)
         )
         self._port = self.relay.target = int(deck.address.rpartition(":")[2])
         self._token = self._token or deck.access.make_token("ada", Role.OWNER)

@@ -16,7 +16,7 @@ import msgspec
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from quarterdeck.protocol.machine_requests import AnyErrand
+from quarterdeck.protocol.machine_requests import AnyMachineRequest
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
@@ -153,13 +153,13 @@ class ScriptedHub:
                     data = frame(Write(number=number), [known.to_write[number - 1]])
                     await known.socket.send(data)
 
-    async def errand(self, errand: AnyErrand | bytes) -> tuple[bool, bytes]:
-        """Send the runner on an errand; gives whether it was refused, and what it answered."""
+    async def request(self, request: AnyMachineRequest | bytes) -> tuple[bool, bytes]:
+        """Send the runner a machine request; returns whether it was refused, and its answer."""
         await self.met()
         assert self.machine is not None
-        id_ = f"errand-{len(self.replies)}"
-        line = errand if isinstance(errand, bytes) else msgspec.json.encode(errand)
-        await self.machine.send(frame(MachineRequest(errand=id_), [line]))
+        id_ = f"request-{len(self.replies)}"
+        line = request if isinstance(request, bytes) else msgspec.json.encode(request)
+        await self.machine.send(frame(MachineRequest(request=id_), [line]))
         await self.until(lambda: id_ in self.replies)
         return self.replies[id_]
 
@@ -216,8 +216,8 @@ class ScriptedHub:
                         self.refused[header.run] = header.reason
                     case Vitals():
                         self.vitals.append(header)
-                    case Reply(errand=errand, refused=refused):
-                        self.replies[errand] = (refused, b"\n".join(lines))
+                    case Reply(request=request, refused=refused):
+                        self.replies[request] = (refused, b"\n".join(lines))
                     case _:
                         self.faults.append(f"on the machine's socket: {header}")
                 self._changed.set()

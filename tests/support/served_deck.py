@@ -14,8 +14,8 @@ from anyio.abc import Process
 
 from quarterdeck.cli.hub.policy_client import PolicyClient
 from quarterdeck.fronts.http.shapes import SessionShape
-from quarterdeck.runner import living_runner
-from quarterdeck.service.local_hub import living_hub, own_token
+from quarterdeck.runner import live_runner
+from quarterdeck.service.local_hub import live_hub, own_token
 from support.bounds import SECONDS
 from support.command_line import Done, Quarterdeck
 from support.processes import Processes
@@ -80,7 +80,7 @@ class ServedDeck:
 
     def adopt(self, folder: str = "runner") -> int | None:
         """Remember the runner of a folder, so that it is ended with the test; gives its pid."""
-        state = living_runner(self.data / folder)
+        state = live_runner(self.data / folder)
         return None if state is None else self._processes.started(state.pid)
 
     async def hear(self, text: str) -> None:
@@ -111,7 +111,7 @@ class ServedDeck:
     @property
     def client(self) -> PolicyClient:
         """The API, as the commands of this user see it; with what it says of the policy."""
-        state = living_hub(self.data)
+        state = live_hub(self.data)
         assert state is not None
         return PolicyClient(state.address, own_token(self.data))
 

@@ -11,10 +11,10 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.protocol.machine_requests import (
-    ERRANDS,
+    MACHINE_REQUESTS,
     Changes,
-    ErrandRefused,
     Folders,
+    MachineRequestRefused,
     SeeChanges,
     SeeFolders,
     Settled,
@@ -31,21 +31,21 @@ from support.scripted_hub import ScriptedHub, scripted_hub
 pytestmark = pytest.mark.anyio
 
 
-def refusal(answer: tuple[bool, bytes]) -> ErrandRefused:
+def refusal(answer: tuple[bool, bytes]) -> MachineRequestRefused:
     refused, line = answer
     assert refused
-    return msgspec.json.decode(line, type=ErrandRefused)
+    return msgspec.json.decode(line, type=MachineRequestRefused)
 
 
 async def settled(hub: ScriptedHub, repository: Path, action: TreeAction) -> tuple[bool, bytes]:
-    return await hub.errand(SettleTree(directory=str(repository), branch="task", action=action))
+    return await hub.request(SettleTree(directory=str(repository), branch="task", action=action))
 
 
 async def test_a_runner_says_what_it_can_and_what_its_clock_says(tmp_path: Path) -> None:
     """MACHINE-10"""
     before = int(time.time() * 1000)
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
-        assert (await hub.met()).can == (ERRANDS,)
+        assert (await hub.met()).can == (MACHINE_REQUESTS,)
         await hub.until(lambda: hub.vitals)
         assert before <= hub.vitals[0].at <= time.time() * 1000 + 1
 
@@ -63,7 +63,7 @@ async def test_a_worktree_is_seen_while_its_agent_works_and_discarded_only_after
         folder = (await hub.started("one")).directory
         assert folder is not None
         (Path(folder) / "made").write_text("work\n")
-        refused, line = await hub.errand(SeeChanges(directory=str(repository), branch="task"))
+        refused, line = await hub.request(SeeChanges(directory=str(repository), branch="task"))
         changes = msgspec.json.decode(line, type=Changes)
         assert (refused, [file.path for file in changes.files]) == (False, ["made"])
         assert refusal(await settled(hub, repository, TreeAction.DISCARD)).code == "running"
@@ -82,8 +82,8 @@ async def test_what_cannot_be_done_is_refused_with_a_code_and_the_link_goes_on(
     """MACHINE-11"""
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
         codes = [
-            refusal(await hub.errand(errand)).code
-            for errand in (
+            refusal(await hub.request(request)).code
+            for request in (
                 SeeChanges(directory=str(tmp_path / "none")),
                 SeeChanges(directory=str(tmp_path)),
                 SeeFolders(path="/", roots=(str(tmp_path),)),

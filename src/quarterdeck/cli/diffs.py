@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from quarterdeck.cli.text import plain
-from quarterdeck.domain.marks import marked
+from quarterdeck.domain.marks import mark_invisible
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -123,7 +123,7 @@ def _plain(text: str) -> str:
 
 def _careful(text: str) -> str:
     # The sign is not part of the line, which may be indented.
-    return text[:1] + marked(text[1:]).replace("\n", "␤")
+    return text[:1] + mark_invisible(text[1:]).replace("\n", "␤")
 
 
 def _lines(text: str) -> list[str]:
@@ -154,7 +154,7 @@ def _compared(path: str, pairs: tuple[tuple[str, str], ...], show: Callable[[str
 def _made(path: str, lines: list[str], note: str = "", show: Callable[[str], str] = _plain) -> Diff:
     safe = tuple(show(line) for line in lines)
     return Diff(
-        marked(path) if show is _careful else plain(path),
+        mark_invisible(path) if show is _careful else plain(path),
         safe,
         sum(line.startswith("+") for line in safe),
         sum(line.startswith("-") for line in safe),

@@ -76,11 +76,11 @@ def _probe(cli: Cli | None, console: Console, *, quiet: bool) -> Probe:
         console.print()
         console.print(Text("running it, offline, in a folder of its own …", "dim"))
 
-    def tell(scene: Scene) -> None:
+    def report(scene: Scene) -> None:
         if not quiet:
             _show_scene(scene, console)
 
-    return anyio.run(probe_cli, cli.command, tell)
+    return anyio.run(probe_cli, cli.command, report)
 
 
 def _show_findings(findings: list[Finding], console: Console) -> None:
@@ -122,8 +122,8 @@ def _show_probe(probe: Probe, console: Console) -> None:
             soft_wrap=not console.is_terminal,
         )
     console.print()
-    heard = count(sum(probe.heard.values()), "message")
-    console.print(Text(f"heard {heard} of {count(len(probe.heard), 'type')}"))
+    received = count(sum(probe.received.values()), "message")
+    console.print(Text(f"heard {received} of {count(len(probe.received), 'type')}"))
     if not probe.unknown:
         console.print(Text("nothing in them that we do not know", "green"))
         return

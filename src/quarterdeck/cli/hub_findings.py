@@ -26,10 +26,10 @@ from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.presets import preset
-from quarterdeck.runner.home import living_runner
+from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.config_file import Configuration
-from quarterdeck.service.local_hub import RUNNER, HubState, living_hub
+from quarterdeck.service.local_hub import RUNNER, HubState, live_hub
 
 MIB = 1024 * 1024
 LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB
@@ -52,7 +52,7 @@ def look_at_hub(config: Path | None = None) -> list[Finding]:
     settings = _settings(config)
     findings += [*_data(home), *_disk(home), *_config(config), *_policy(home, settings), *_clock()]
     findings += _deck()
-    hub = living_hub(home)
+    hub = live_hub(home)
     findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
     if hub is not None:
         findings += _machines(hub)
@@ -183,7 +183,7 @@ def _port(settings: Settings, hub: HubState | None) -> Iterable[Finding]:
 
 
 def _runner(home: Path, hub: HubState | None) -> Iterable[Finding]:
-    living = living_runner(home / RUNNER)
+    living = live_runner(home / RUNNER)
     if living is None:
         if hub is not None:
             text = "none runs on this machine: agents run on others only"

@@ -31,7 +31,7 @@ from quarterdeck.cli.permission_text import in_words
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.terminal import Area, Keys
 from quarterdeck.cli.text import count, marked_lines, plain
-from quarterdeck.domain.marks import marked
+from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members
 from quarterdeck.wire.tools import Plan, Question, Questions, one_line
@@ -263,15 +263,15 @@ def _tool_card(ask: ToolAsk) -> list[Text]:
 
 def _subject(ask: ToolAsk) -> list[Text]:
     lines: list[Text] = []
-    told: frozenset[str] = frozenset()
+    in_diff: frozenset[str] = frozenset()
     if (change := diffs.of_call(ask.tool_name, ask.input, careful=True)) is not None:
         lines = [inside(line) for line in render.diff(change, SHOWN_LINES)]
-        told = _IN_DIFF.get(ask.tool_name, told)
+        in_diff = _IN_DIFF.get(ask.tool_name, in_diff)
     for name, value in members(ask.input).items():
-        if name in told:
+        if name in in_diff:
             continue
         shown, more = marked_lines(_value(value), SHOWN_LINES)
-        label = _LABELS.get(name, marked(name))
+        label = _LABELS.get(name, mark_invisible(name))
         if len(shown) == 1:
             lines.append(inside(Text.assemble((f"{label}: ", "dim"), shown[0])))
         else:
@@ -350,7 +350,7 @@ def _lines(text: str) -> list[str]:
     return marked_lines(text)[0]
 
 
-def nobody(ask: AnyAsk) -> Decision:
+def deny_unattended(ask: AnyAsk) -> Decision:
     """The answer where no person can be asked: no, and why."""
     return Deny(
         f"{ask.tool_name} was denied: no person can be asked here, and no rule allows it."

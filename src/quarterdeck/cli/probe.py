@@ -75,7 +75,7 @@ class Probe(Struct):
     scenes: list[Scene] = field(default_factory=list)
     commands: dict[str, Answer] = field(default_factory=dict)
     not_tried: list[str] = field(default_factory=list)
-    heard: dict[str, int] = field(default_factory=dict)
+    received: dict[str, int] = field(default_factory=dict, name="heard")
     asked: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
 
@@ -85,7 +85,7 @@ class Probe(Struct):
         return any(scene.problem for scene in (*self.scenes[:2], *self.scenes[-1:]))
 
 
-async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> Probe:
+async def probe_cli(command: tuple[str, ...], report: Callable[[Scene], None]) -> Probe:
     """Lead the CLI that `command` starts through all scenes, and tell of each as it ends.
 
     Raises what starting it raises.
@@ -95,7 +95,7 @@ async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> 
         work = home / "work"
         work.mkdir()
         async with ScriptedModel() as model:
-            probing = _Probing(model, work, tell)
+            run_ = _ProbeRun(model, work, report)
             options = Options(allow_dangerously_skip_permissions=False)
             said = await anyio.to_thread.run_sync(cli_version, command)
             with ArgumentFiles() as spill:
@@ -114,9 +114,9 @@ async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> 
                     options,
                     link=link,
                     version=Version.parse(said) if said else None,
-                    decide=probing.decide,
+                    decide=run_.decide,
                     hooks=[
-                        Hook(event=event, function=probing.hook)
+                        Hook(event=event, function=run_.hook)
                         for event in (
                             HookEvent.PRE_TOOL_USE,
                             HookEvent.POST_TOOL_USE,
@@ -126,20 +126,20 @@ async def probe_cli(command: tuple[str, ...], tell: Callable[[Scene], None]) -> 
                             HookEvent.PRE_COMPACT,
                         )
                     ],
-                    tools=[ToolServer("probe", [tool(probing.echo)])],
+                    tools=[ToolServer("probe", [tool(run_.echo)])],
                 )
-                return await probing.run(agent)
+                return await run_.run(agent)
 
 
-class _Probing:
+class _ProbeRun:
     """One probe: the scenes, and the ear that hears everything."""
 
-    def __init__(self, model: ScriptedModel, work: Path, tell: Callable[[Scene], None]) -> None:
+    def __init__(self, model: ScriptedModel, work: Path, report: Callable[[Scene], None]) -> None:
         self._model = model
-        self._tell = tell
+        self._report = report
         self._work = work
         self._probe = Probe(not_tried=sorted(NOT_TRIED))
-        self._heard: Counter[str] = Counter()
+        self._received: Counter[str] = Counter()
         self._asked: set[str] = set()
         self._unknown: dict[str, None] = {}
         self._hooks: set[str] = set()
@@ -160,7 +160,7 @@ class _Probing:
                     await self._scenes(agent)
             finally:
                 tasks.cancel_scope.cancel()
-        self._probe.heard = dict(sorted(self._heard.items()))
+        self._probe.received = dict(sorted(self._received.items()))
         self._probe.asked = sorted(self._asked)
         self._probe.unknown = list(self._unknown)
         return self._probe
@@ -170,14 +170,14 @@ class _Probing:
     async def _listen(self, agent: Agent) -> None:
         try:
             async for message in agent.messages():
-                self._hear(message)
+                self._observe(message)
         except QuarterdeckError:
             pass  # the scene that was on says so
 
-    def _hear(self, message: Message) -> None:
+    def _observe(self, message: Message) -> None:
         tag = message.__struct_config__.tag
         name = f"system/{tag}" if message.__struct_config__.tag_field == "subtype" else str(tag)
-        self._heard[name] += 1
+        self._received[name] += 1
         if isinstance(message, ControlRequest):
             asked = members(message.request_json).get("subtype")
             if asked is not None:
@@ -249,7 +249,7 @@ class _Probing:
                 await act()
         except TimeoutError:
             problem = f"it did not end within {SCENE_SECONDS:g} s"
-        except _WentWrong as wrong:
+        except _SceneFailed as wrong:
             problem = str(wrong)
         except QuarterdeckError as error:
             problem = str(error)
@@ -257,7 +257,7 @@ class _Probing:
 
     def _ended(self, scene: Scene) -> None:
         self._probe.scenes.append(scene)
-        self._tell(scene)
+        self._report(scene)
 
     def _say(
         self, agent: Agent, *replies: Said, expect: type | None = None
@@ -268,7 +268,7 @@ class _Probing:
             self._asks.clear()
             await self._prompt(agent, play(*replies, "end"))()
             if expect is not None and expect not in self._asks:
-                raise _WentWrong("it did not ask for it")
+                raise _SceneFailed("it did not ask for it")
 
         return act
 
@@ -276,7 +276,7 @@ class _Probing:
         async def act() -> None:
             turn = await agent.query(text).finish()
             if turn.failed:
-                raise _WentWrong(turn.result.error_text if turn.result else "there was no result")
+                raise _SceneFailed(turn.result.error_text if turn.result else "there was no result")
 
         return act
 
@@ -284,13 +284,13 @@ class _Probing:
         async def act() -> None:
             await self._say(agent, ToolUse("mcp__probe__echo", {"text": "hello"}))()
             if not self._echoed:
-                raise _WentWrong("it was not called")
+                raise _SceneFailed("it was not called")
 
         return act
 
     async def _hooks_called(self) -> None:
         if not self._hooks:
-            raise _WentWrong("none was called")
+            raise _SceneFailed("none was called")
 
     def _interrupted(self, agent: Agent) -> Callable[[], Awaitable[None]]:
         async def act() -> None:
@@ -299,7 +299,7 @@ class _Probing:
             await agent.interrupt()
             turn = await query.finish()
             if not turn.failed:
-                raise _WentWrong("the turn went on to its end")
+                raise _SceneFailed("the turn went on to its end")
 
         return act
 
@@ -333,7 +333,7 @@ class _Probing:
             await anyio.lowlevel.checkpoint()
 
 
-class _WentWrong(Exception):
+class _SceneFailed(Exception):
     """A scene did not go as it should."""
 
 

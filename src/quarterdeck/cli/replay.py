@@ -19,7 +19,7 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.tee import write_all
 from quarterdeck.domain.errors import RecordingError
-from quarterdeck.links.recording import Record
+from quarterdeck.links.recorder import Record
 from quarterdeck.wire.codec import from_cli, to_cli
 from quarterdeck.wire.content import decode_content, text_of
 from quarterdeck.wire.outbound import Prompt

@@ -24,7 +24,7 @@ from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.cli import console as consoles
 from quarterdeck.cli.background import Background
 from quarterdeck.cli.exits import Exit, OutputClosed
-from quarterdeck.cli.keyboard import Keyboard, nobody
+from quarterdeck.cli.keyboard import Keyboard, deny_unattended
 from quarterdeck.cli.request import RunRequest, to_options, to_prompt
 from quarterdeck.cli.screen import Screen
 from quarterdeck.cli.tee import TeeLink
@@ -32,7 +32,7 @@ from quarterdeck.cli.terminal import Keys, keyboard_there
 from quarterdeck.cli.text import plain
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.links.base import Link
-from quarterdeck.links.recording import RecordingLink
+from quarterdeck.links.recorder import RecordingLink
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.outbound import Prompt
 from quarterdeck.wire.states import State
@@ -161,7 +161,7 @@ class _Run:
             await self._turn(agent, self._prompt)
             await self._wait_for_rest(agent)
             return
-        while (text := await self._typed()) is not None:
+        while (text := await self._read_prompt()) is not None:
             await self._turn(agent, text)
             self._code = Exit.SUCCESS
             self._interrupts = 0
@@ -177,13 +177,13 @@ class _Run:
         if turn.failed:
             self._code = Exit.INTERRUPTED if self._interrupts else Exit.FAILED
         if self._request.quiet:
-            self._say_result(turn.result)
+            self._print_result(turn.result)
 
-    def _say_result(self, result: Result | None) -> None:
+    def _print_result(self, result: Result | None) -> None:
         """`--quiet`: the answer on stdout, or why there is none on stderr."""
         if result is None or result.failed:
-            said = result.error_text if result else "the turn ended without a result"
-            self._err.print(Text(f"quarterdeck: {plain(said)}"), soft_wrap=True)
+            text = result.error_text if result else "the turn ended without a result"
+            self._err.print(Text(f"quarterdeck: {plain(text)}"), soft_wrap=True)
         elif result.structured_output:
             self._out.print(Text(bytes(result.structured_output).decode()), soft_wrap=True)
         else:
@@ -191,11 +191,11 @@ class _Run:
 
     async def _wait_for_rest(self, agent: Agent) -> None:
         """Stay until what the turn left in the background has ended, and was reported on."""
-        told = False
+        announced = False
         while not self._background.quiet or agent.state in _BUSY:
             waiting = self._background.running
-            if waiting and not told and not self._silent:
-                told = True
+            if waiting and not announced and not self._silent:
+                announced = True
                 what = ", ".join(title or "a task" for title in waiting.values())
                 self._screen.note(
                     f"waiting for what runs in the background: {what} (Ctrl-C leaves)"
@@ -217,9 +217,9 @@ class _Run:
                 " (see --allow and --permission-mode)",
                 "yellow",
             )
-        return nobody(ask)
+        return deny_unattended(ask)
 
-    async def _typed(self) -> str | None:
+    async def _read_prompt(self) -> str | None:
         """What the person says next; None when they leave."""
         assert self._keys is not None
         lines: list[str] = []
@@ -265,16 +265,16 @@ class _Run:
     async def _interrupt(self) -> None:
         assert self._agent is not None
         if not self._in_turn:
-            self._tell("Ctrl-C again, Ctrl-D or /exit leaves")
+            self._print("Ctrl-C again, Ctrl-D or /exit leaves")
             return
-        self._tell("interrupting … (Ctrl-C again ends the agent)")
+        self._print("interrupting … (Ctrl-C again ends the agent)")
         try:
             with anyio.fail_after(INTERRUPT_SECONDS):
                 await self._agent.interrupt()
         except (QuarterdeckError, TimeoutError):
-            self._tell("the CLI does not obey; Ctrl-C again ends it")
+            self._print("the CLI does not obey; Ctrl-C again ends it")
 
-    def _tell(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if self._silent:
             self._err.print(Text(f"quarterdeck: {text}", "dim"))
         else:

@@ -95,12 +95,12 @@ def run_install(config: Path | None, manager: str | None, *, only_print: bool, s
     if not start:
         return Exit.SUCCESS
     if unit.manager == SYSTEMD:
-        _tell("systemctl", "--user", "daemon-reload")
-        _tell("systemctl", "--user", "enable", "--now", UNIT)
+        _run_checked("systemctl", "--user", "daemon-reload")
+        _run_checked("systemctl", "--user", "enable", "--now", UNIT)
         print_line("The hub runs, now and whenever you are logged in.")
         print_line("To have it run before you log in, too: loginctl enable-linger")
     else:
-        _tell("launchctl", "bootstrap", f"gui/{os.getuid()}", str(unit.path))
+        _run_checked("launchctl", "bootstrap", f"gui/{os.getuid()}", str(unit.path))
         print_line("The hub runs, now and whenever you are logged in.")
     return Exit.SUCCESS
 
@@ -113,9 +113,9 @@ def run_uninstall() -> int:
         print_line(f"There is no unit at {path}.")
         return Exit.FAILED
     if manager == SYSTEMD and shutil.which("systemctl"):
-        _tell("systemctl", "--user", "disable", "--now", UNIT)
+        _run_checked("systemctl", "--user", "disable", "--now", UNIT)
     elif manager == LAUNCHD:
-        _tell("launchctl", "bootout", f"gui/{os.getuid()}/{LABEL}")
+        _run_checked("launchctl", "bootout", f"gui/{os.getuid()}/{LABEL}")
     path.unlink()
     print_line(f"Removed: {path}. The data stays in {data_home(create=False)}.")
     return Exit.SUCCESS
@@ -131,7 +131,7 @@ def run_status() -> int:
     asked = ["launchctl", "print", f"gui/{os.getuid()}/{LABEL}"]
     if manager == SYSTEMD:
         asked = ["systemctl", "--user", "is-active", UNIT]
-    print_line(f"{manager:<8} {_ask(asked)}")
+    print_line(f"{manager:<8} {_first_line(asked)}")
     return Exit.SUCCESS
 
 
@@ -173,7 +173,7 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _tell(*command: str) -> None:
+def _run_checked(*command: str) -> None:
     done = _call(command)
     if isinstance(done, Exception):
         raise LaunchError(f"{command[0]}: {done}") from done
@@ -181,7 +181,7 @@ def _tell(*command: str) -> None:
         raise LaunchError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
 
 
-def _ask(command: list[str]) -> str:
+def _first_line(command: list[str]) -> str:
     done = _call(command)
     if isinstance(done, Exception):
         return f"cannot be asked: {done}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from quarterdeck.domain.marks import marked
+from quarterdeck.domain.marks import mark_invisible
 
 # Control characters but for newline and tab, marks that turn or hide the text around them, line
 # separators, halves of surrogate pairs, and the invisible tag characters.
@@ -50,7 +50,7 @@ def marked_lines(text: str, limit: int | None = None) -> tuple[list[str], int]:
 
     All that would not be seen has a mark with its code point: see `domain.marks`.
     """
-    lines = marked(text).strip("\n").split("\n")
+    lines = mark_invisible(text).strip("\n").split("\n")
     return lines[:limit], max(0, len(lines) - limit) if limit is not None else 0
 
 

@@ -35,9 +35,9 @@ from quarterdeck.protocol.events import (
     SessionCreated,
 )
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.transcripts import Recollection, SessionInfo, list_sessions
-from quarterdeck.transcripts.layout import check_id, is_session_id, places, projects_dir
-from quarterdeck.transcripts.recall import recall_file
+from quarterdeck.transcripts import SessionInfo, TranscriptLine, list_sessions
+from quarterdeck.transcripts.layout import check_id, is_session_id, projects_dir, session_folders
+from quarterdeck.transcripts.stream_lines import transcript_lines_of
 from quarterdeck.wire.tools import one_line
 
 BY = "import"
@@ -145,7 +145,7 @@ class Importer:
         self, info: SessionInfo, current: dict[str, str], dry_run: bool
     ) -> ImportedSession:
         name = one_line(info.custom_title or info.first_prompt or info.summary, NAME_LENGTH)
-        told = ImportedSession(
+        report = ImportedSession(
             cli_session=info.session_id,
             outcome=ImportOutcome.KNOWN,
             name=name,
@@ -156,41 +156,41 @@ class Importer:
         if here is None:
             former = await to_thread.run_sync(self._owners, info.session_id)
             here = former[-1] if former else None
-        said = await to_thread.run_sync(recall_file, Path(info.path))
+        messages = await to_thread.run_sync(transcript_lines_of, Path(info.path))
         if here is not None:
-            return await self._more(told, here, said, dry_run)
+            return await self._more(report, here, messages, dry_run)
         if not info.cwd or not info.cwd.startswith("/"):
-            return _changed(told, ImportOutcome.BROKEN, detail="it does not say where it ran")
-        if not said:
-            return _changed(told, ImportOutcome.BROKEN, detail="there is no message in it")
-        told = _changed(told, ImportOutcome.NEW, messages=len(said))
+            return _changed(report, ImportOutcome.BROKEN, detail="it does not say where it ran")
+        if not messages:
+            return _changed(report, ImportOutcome.BROKEN, detail="there is no message in it")
+        report = _changed(report, ImportOutcome.NEW, messages=len(messages))
         if dry_run:
-            return told
+            return report
         session = new_id()
         spec = SessionSpec(directory=info.cwd, name=name or None)
         first = [SessionCreated(spec=spec, by=BY), CliSession(cli_session=info.session_id)]
         current[info.session_id] = session
         try:
-            await self._append(session, [*first, *map(_recalled, said)])
+            await self._append(session, [*first, *map(_recalled, messages)])
         except UsageError as error:
-            return _changed(told, ImportOutcome.BROKEN, detail=str(error))
-        return _changed(told, ImportOutcome.NEW, session=session)
+            return _changed(report, ImportOutcome.BROKEN, detail=str(error))
+        return _changed(report, ImportOutcome.NEW, session=session)
 
     async def _more(
-        self, told: ImportedSession, session: str, said: list[Recollection], dry_run: bool
+        self, report: ImportedSession, session: str, messages: list[TranscriptLine], dry_run: bool
     ) -> ImportedSession:
         view = await self._journal.summary(session)
         if view is None:
-            return _changed(told, ImportOutcome.BROKEN, detail="it was deleted just now")
+            return _changed(report, ImportOutcome.BROKEN, detail="it was deleted just now")
         if view.run is not None:
-            return _changed(told, ImportOutcome.RUNNING, session=session, detail="")
+            return _changed(report, ImportOutcome.RUNNING, session=session, detail="")
         known = await self._known(session)
-        news = [one for one in said if one.uuid not in known]
+        news = [one for one in messages if one.uuid not in known]
         if not news:
-            return _changed(told, ImportOutcome.KNOWN, session=session)
+            return _changed(report, ImportOutcome.KNOWN, session=session)
         if not dry_run:
             await self._append(session, [*map(_recalled, news)])
-        return _changed(told, ImportOutcome.MORE, session=session, messages=len(news))
+        return _changed(report, ImportOutcome.MORE, session=session, messages=len(news))
 
     async def _known(self, session: str) -> set[str]:
         """The uuids of all that the journal has of a session."""
@@ -236,14 +236,14 @@ def _uuid(event: Event) -> str | None:
             return None
 
 
-def _recalled(one: Recollection) -> Recalled:
+def _recalled(one: TranscriptLine) -> Recalled:
     return Recalled(run=IMPORTED, uuid=one.uuid, line=Raw(one.line))
 
 
 def _changed(
-    told: ImportedSession, outcome: ImportOutcome, **more: str | int | None
+    report: ImportedSession, outcome: ImportOutcome, **more: str | int | None
 ) -> ImportedSession:
-    return msgspec.structs.replace(told, outcome=outcome, **more)
+    return msgspec.structs.replace(report, outcome=outcome, **more)
 
 
 def _chunks(events: Iterable[Event]) -> Iterable[list[Event]]:
@@ -266,7 +266,7 @@ def _found(
     infos = list_sessions(directory, config_dir=config_dir)
     readable = {info.session_id for info in infos}
     broken: dict[str, ImportedSession] = {}
-    for folder, _ in places(directory, include_worktrees=True, config_dir=config_dir):
+    for folder, _ in session_folders(directory, include_worktrees=True, config_dir=config_dir):
         for path in sorted(folder.glob("*.jsonl")):
             if is_session_id(path.stem) and path.stem not in readable:
                 broken[path.stem] = ImportedSession(

@@ -29,7 +29,7 @@ from quarterdeck.journal.search import Hits, Search
 from quarterdeck.journal.sqlite.search import SearchIndex
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import DeleteSession
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class HistoryService:
     async def running(self) -> AsyncIterator[None]:
         """Keep the index and the retention rule, while the block runs; then close the index."""
         try:
-            async with tasks_beside() as tasks:
+            async with background_tasks() as tasks:
                 tasks.start_soon(self._fill)
                 tasks.start_soon(self._keep)
                 yield

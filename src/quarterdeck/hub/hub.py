@@ -46,7 +46,7 @@ from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class Hub:
         self.workers = Workers()
         self.policy = PolicyService(journal, self.policies, workers=self.workers)
         self._supervisor = Supervisor(limits, patience, now=now)
-        self.workshop = Worktrees(self.runners.errands, self._find)
+        self.workshop = Worktrees(self.runners.requests, self._find)
 
     def change(self, *, limits: Limits | None = None, patience: Timeouts | None = None) -> None:
         """Have other limits, or more or less patience, from now on."""
@@ -133,7 +133,7 @@ class Hub:
                     session = self._sessions[view.session] = self._make(view.session, view)
                     await session.restore()
         try:
-            async with tasks_beside() as tasks:
+            async with background_tasks() as tasks:
                 tasks.start_soon(self._keep_clock)
                 self.dialled.run_in(tasks)
                 yield

@@ -15,14 +15,19 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict, LinkClosed, LinkRefused
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.secrets import without_tokens_in
-from quarterdeck.protocol.machine_requests import ERRANDS, AnyErrand, AnyErrandResult, ErrandRefused
+from quarterdeck.domain.secrets import mask_tokens_in
+from quarterdeck.protocol.machine_requests import (
+    MACHINE_REQUESTS,
+    AnyMachineRequest,
+    AnyMachineResult,
+    MachineRequestRefused,
+)
 from quarterdeck.protocol.runner_frames import Header, Hello, MachineRequest, Reply
 
 SECONDS = 300.0
 """A merge is a handful of gits, and each has two minutes on its machine."""
 
-_R = TypeVar("_R", bound=AnyErrandResult)
+_R = TypeVar("_R", bound=AnyMachineResult)
 
 
 class Tell(Protocol):
@@ -42,20 +47,20 @@ class MachineRequests:
         self._open: dict[str, tuple[str, asyncio.Future[tuple[bool, bytes]]]] = {}
 
     async def run(
-        self, machine: str, errand: AnyErrand, gives: type[_R], seconds: float = SECONDS
+        self, machine: str, request: AnyMachineRequest, gives: type[_R], seconds: float = SECONDS
     ) -> _R:
         """Have it done. Raises `Conflict` with the machine's code, or `LinkError`."""
         hello = self._hello(machine)
         if hello is None:
             raise LinkRefused(f"the machine {machine!r} is not connected")
-        if ERRANDS not in hello.can:
+        if MACHINE_REQUESTS not in hello.can:
             text = f"the runner of {machine!r} ({hello.version}) is too old for this: update it"
             raise Conflict("old_runner", text)
         id_ = new_id()
         answer: asyncio.Future[tuple[bool, bytes]] = asyncio.get_running_loop().create_future()
         self._open[id_] = (machine, answer)
         try:
-            self._tell(machine, MachineRequest(errand=id_), msgspec.json.encode(errand))
+            self._tell(machine, MachineRequest(request=id_), msgspec.json.encode(request))
             with anyio.fail_after(seconds):
                 refused, line = await answer
         except TimeoutError:
@@ -66,7 +71,7 @@ class MachineRequests:
         try:
             if not refused:
                 return msgspec.json.decode(line, type=gives)
-            why = msgspec.json.decode(line, type=ErrandRefused)
+            why = msgspec.json.decode(line, type=MachineRequestRefused)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             text = f"the machine {machine!r} answered what is no answer: {error}"
             raise Conflict("bad_answer", text) from error
@@ -74,10 +79,10 @@ class MachineRequests:
 
     def replied(self, machine: str, reply: Reply, lines: list[bytes]) -> None:
         """A machine has answered; an answer that nobody waits for (any more) is nothing."""
-        asked, answer = self._open.get(reply.errand, ("", None))
+        asked, answer = self._open.get(reply.request, ("", None))
         if answer is not None and asked == machine and not answer.done():
             # Diffs are in it, and with them whatever is in files.
-            answer.set_result((reply.refused, without_tokens_in(b"\n".join(lines))))
+            answer.set_result((reply.refused, mask_tokens_in(b"\n".join(lines))))
 
     def lost(self, machine: str) -> None:
         """The machine is gone: whether it did what it was asked to is not known."""

@@ -201,7 +201,7 @@ class Runners:
         self._ports: dict[str, _Port] = {}
         self._starting: dict[str, tuple[str, Start]] = {}
         self._hub = new_id()
-        self.errands = MachineRequests(self.tell, self._hello_of)
+        self.requests = MachineRequests(self.tell, self._hello_of)
 
     # --- for the sessions ----------------------------------------------------------------------
 
@@ -340,13 +340,13 @@ class Runners:
                         machine.vitals = header
                         machine.clock_ahead_ms = at - int(time.time() * 1000) if at else None
                     case Reply():
-                        self.errands.replied(name, header, lines)
+                        self.requests.replied(name, header, lines)
                     case _:
                         raise msgspec.DecodeError(f"{type(header).__name__} on a machine's socket")
         finally:
             if machine.wire is wire:
                 machine.wire = None
-                self.errands.lost(name)
+                self.requests.lost(name)
 
     async def _refused(self, name: str, run: str, reason: str) -> None:
         """A machine does not start a run. Only the run's own machine can say so."""

@@ -75,8 +75,8 @@ class Worker(Protocol):
 class Worktrees:
     """The workshop of a hub."""
 
-    def __init__(self, errands: MachineRequests, find: Callable[[str], Awaitable[Worker]]) -> None:
-        self._errands = errands
+    def __init__(self, requests: MachineRequests, find: Callable[[str], Awaitable[Worker]]) -> None:
+        self._requests = requests
         self._find = find
         self._projects: dict[str, Project] = {}
         self._roots: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ class Worktrees:
         if view.spec.worktree is None:
             directory = view.directory or directory
         wanted = SeeChanges(directory=directory, branch=view.spec.worktree, text_limit=text_limit)
-        return await self._errands.run(_machine(view), wanted, Changes)
+        return await self._requests.run(_machine(view), wanted, Changes)
 
     async def settle(
         self,
@@ -135,7 +135,7 @@ class Worktrees:
         wanted = SettleTree(
             directory=view.spec.directory, branch=branch, action=action, into=into, message=message
         )
-        done = await self._errands.run(_machine(view), wanted, Settled)
+        done = await self._requests.run(_machine(view), wanted, Settled)
         await found.record(
             WorktreeSettled(
                 action=action.value,
@@ -158,7 +158,7 @@ class Worktrees:
                 if (project.machine or HERE) == machine
             )
             roots = tuple(dict.fromkeys([*roots, *own]))
-        return await self._errands.run(machine, SeeFolders(path=path, roots=roots), Folders)
+        return await self._requests.run(machine, SeeFolders(path=path, roots=roots), Folders)
 
 
 def _machine(view: SessionView) -> str:

@@ -13,12 +13,12 @@ import msgspec
 
 from quarterdeck.domain.structs import Value
 
-ERRANDS = "errands"
-"""What a runner that goes on errands says in its `hello`."""
+MACHINE_REQUESTS = "errands"
+"""The capability in the `hello` of a runner that answers these requests."""
 
 
 class MachineRequest(Value, tag_field="errand"):
-    """The base of all errands."""
+    """The base of all requests to a machine."""
 
 
 class SeeChanges(MachineRequest, tag="changes"):
@@ -62,7 +62,7 @@ class SeeFolders(MachineRequest, tag="folders"):
     """Empty: the home folder of the machine's user."""
 
 
-AnyErrand = SeeChanges | SettleTree | SeeFolders
+AnyMachineRequest = SeeChanges | SettleTree | SeeFolders
 
 
 # --- what came of it ---
@@ -135,18 +135,18 @@ class Folders(Value, omit_defaults=False):
     left_out: int = 0
 
 
-class ErrandRefused(Value):
+class MachineRequestRefused(Value):
     """It was not done, and nothing was changed."""
 
     code: str
     text: str
 
 
-AnyErrandResult = Changes | Settled | Folders
+AnyMachineResult = Changes | Settled | Folders
 
-_errands: msgspec.json.Decoder[AnyErrand] = msgspec.json.Decoder(AnyErrand)
+_requests: msgspec.json.Decoder[AnyMachineRequest] = msgspec.json.Decoder(AnyMachineRequest)
 
 
-def read_errand(line: bytes) -> AnyErrand:
-    """An errand from its line. Raises `msgspec.DecodeError`."""
-    return _errands.decode(line)
+def read_machine_request(line: bytes) -> AnyMachineRequest:
+    """Decode a request from its line. Raises `msgspec.DecodeError`."""
+    return _requests.decode(line)

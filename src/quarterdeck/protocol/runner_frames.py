@@ -12,6 +12,7 @@ from 1; the runner writes each number once, in order, and says what it has `writ
 from __future__ import annotations
 
 import msgspec
+from msgspec import field
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.sessions import Origin, SessionSpec
@@ -71,9 +72,9 @@ class Vitals(Header, tag="vitals"):
 
 
 class Reply(Header, tag="reply"):
-    """What came of an errand: its result follows as one line, or (`refused`) why there is none."""
+    """The answer to a request: its result follows as one line, or (`refused`) the reason."""
 
-    errand: str
+    request: str = field(name="errand")
     refused: bool = False
 
 
@@ -117,7 +118,7 @@ class MachineRequest(Header, tag="errand"):
     Only for a runner that says in its hello that it `can`.
     """
 
-    errand: str
+    request: str = field(name="errand")
 
 
 # --- a run's socket: runner to hub ---

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
-    from quarterdeck.runner.home import RunnerState, living_runner
+    from quarterdeck.runner.home import RunnerState, live_runner
     from quarterdeck.runner.limits import Bounds, Limits, Times
     from quarterdeck.runner.runner import Runner
     from quarterdeck.runner.spawn import spawn_runner
@@ -23,14 +23,14 @@ __all__ = [
     "Runner",
     "RunnerState",
     "Times",
-    "living_runner",
+    "live_runner",
     "spawn_runner",
 ]
 
 __getattr__ = load_later(
     __name__,
     {
-        "home": ("RunnerState", "living_runner"),
+        "home": ("RunnerState", "live_runner"),
         "limits": ("Bounds", "Limits", "Times"),
         "runner": ("Runner",),
         "spawn": ("spawn_runner",),

@@ -19,7 +19,7 @@ from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.runner.home import LOG
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.runner import Runner
-from quarterdeck.runtime.log_format import JSON, TEXT, lines_in
+from quarterdeck.runtime.log_format import JSON, TEXT, formatter
 
 log = logging.getLogger("quarterdeck.runner")
 
@@ -92,7 +92,7 @@ def _set_up_log(asked: argparse.Namespace) -> None:
     if not asked.detach:
         handlers.append(logging.StreamHandler())
     for handler in handlers:
-        handler.setFormatter(lines_in(asked.log_format))
+        handler.setFormatter(formatter(asked.log_format))
     logging.basicConfig(level=asked.log_level.upper(), handlers=handlers)
     # Their «info» is every connection; ours says why one was lost.
     logging.getLogger("websockets").setLevel(logging.WARNING)

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterable
 
-from quarterdeck.runner.home import RunFacts
+from quarterdeck.runner.home import RunRecord
 from quarterdeck.runtime import processes
 from quarterdeck.runtime.processes import ProcessId
 
@@ -37,7 +37,7 @@ def kill_child(pid: int) -> None:
             processes.send_signal(process, signal.SIGKILL)
 
 
-def end_leftovers(left: Iterable[RunFacts], step: float = STEP_SECONDS) -> int:
+def end_leftovers(left: Iterable[RunRecord], step: float = STEP_SECONDS) -> int:
     """End every process of these runs, in bounded time; gives their number. Blocks."""
     left = list(left)
     family = _family(left)
@@ -46,10 +46,10 @@ def end_leftovers(left: Iterable[RunFacts], step: float = STEP_SECONDS) -> int:
         for process in family:
             processes.send_signal(process, number)
         deadline = time.monotonic() + step
-        while processes.living(family) and time.monotonic() < deadline:
+        while processes.still_alive(family) and time.monotonic() < deadline:
             time.sleep(0.02)
         # Look anew: a shell may have started another in between.
-        family = processes.living(found | _family(left))
+        family = processes.still_alive(found | _family(left))
         found |= family
     if found:
         log.warning("ended %d processes that an earlier runner left", len(found))
@@ -58,13 +58,13 @@ def end_leftovers(left: Iterable[RunFacts], step: float = STEP_SECONDS) -> int:
     return len(found)
 
 
-def _family(left: Iterable[RunFacts]) -> frozenset[ProcessId]:
+def _family(left: Iterable[RunRecord]) -> frozenset[ProcessId]:
     found: set[ProcessId] = set()
-    for facts in left:
-        found |= processes.marked(facts.mark)
-        if sys.platform != "linux" and facts.born:
+    for record in left:
+        found |= processes.with_variable(record.mark)
+        if sys.platform != "linux" and record.born:
             # Where no environment can be read: the process itself and, while it lives, its own.
-            root = ProcessId(facts.pid, facts.born)
-            if processes.living([root]):
-                found |= {root, *processes.descendants(facts.pid)}
+            root = ProcessId(record.pid, record.born)
+            if processes.still_alive([root]):
+                found |= {root, *processes.descendants(record.pid)}
     return frozenset(found)

@@ -26,7 +26,7 @@ from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.locks import lock_file
 
 LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
-_FACTS = "run.json"
+_RECORD = "run.json"
 
 
 class RunnerState(Value):
@@ -40,7 +40,7 @@ class RunnerState(Value):
     version: str
 
 
-class RunFacts(Value):
+class RunRecord(Value):
     """What the runner after this one must know of a run to end its processes and tell its end."""
 
     run: str
@@ -64,7 +64,7 @@ class Home:
         self.worktrees = path / "worktrees"
 
     @contextmanager
-    def occupied(self) -> Iterator[None]:
+    def occupy(self) -> Iterator[None]:
         """Live here. Raises `Conflict` when another runner does."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.spool.mkdir(mode=0o700, exist_ok=True)
@@ -85,24 +85,24 @@ class Home:
         """Where a run's facts and spool are."""
         return self.spool / run
 
-    def write_facts(self, facts: RunFacts) -> None:
+    def write_record(self, record: RunRecord) -> None:
         """Remember a run, before its process is started and again when it has a number."""
-        replace_file(self.folder_of(facts.run) / _FACTS, msgspec.json.encode(facts))
+        replace_file(self.folder_of(record.run) / _RECORD, msgspec.json.encode(record))
 
-    def runs_left(self) -> list[RunFacts]:
+    def leftover_runs(self) -> list[RunRecord]:
         """The runs that an earlier runner left."""
-        found: list[RunFacts] = []
-        for path in sorted(self.spool.glob(f"*/{_FACTS}")):
+        found: list[RunRecord] = []
+        for path in sorted(self.spool.glob(f"*/{_RECORD}")):
             try:
-                facts = msgspec.json.decode(path.read_bytes(), type=RunFacts)
+                record = msgspec.json.decode(path.read_bytes(), type=RunRecord)
             except (OSError, msgspec.DecodeError):
                 continue
-            if facts.run == path.parent.name:
-                found.append(facts)
+            if record.run == path.parent.name:
+                found.append(record)
         return found
 
 
-def living_runner(home: Path) -> RunnerState | None:
+def live_runner(home: Path) -> RunnerState | None:
     """The runner that lives in this folder just now, if one does."""
     try:
         file = os.open(home / LOCK, os.O_RDWR | os.O_CLOEXEC)

@@ -20,7 +20,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.links.websocket.codes import meaning
+from quarterdeck.links.websocket.codes import describe_code
 from quarterdeck.links.websocket.dial import Redial
 from quarterdeck.protocol.runner_frames import Header, HubHeader, frame, read_hub_frame
 from quarterdeck.runner.limits import FRAME_LIMIT, KIB
@@ -54,7 +54,7 @@ class Hub:
 
     def __init__(self, url: str, token: str | Path, redial: Redial | None = None) -> None:
         self.url = _websocket_url(url)
-        self.there = asyncio.Event()
+        self.connected = asyncio.Event()
         """Set while the machine's socket is open. Runs dial only then: one knocks, not all."""
         loopback = _is_loopback(self.url)
         self.redial = redial or (LOOPBACK if loopback else FAR)
@@ -149,7 +149,7 @@ def _unreadable_start(data: bytes, error: Exception) -> UnreadableStart | None:
 def _closed(closed: ConnectionClosed) -> LinkClosed:
     code = closed.rcvd.code if closed.rcvd else 1006
     said = f": {closed.rcvd.reason}" if closed.rcvd and closed.rcvd.reason else ""
-    return LinkClosed(f"the connection to the hub is lost: {meaning(code)}{said}", close_code=code)
+    return LinkClosed(f"the connection to the hub is lost: {describe_code(code)}{said}", close_code=code)
 
 
 def _websocket_url(url: str) -> str:

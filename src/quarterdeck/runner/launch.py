@@ -91,6 +91,7 @@ def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
         resume_session_at=origin.at,
         model=spec.model,
         effort=spec.effort,
+        max_thinking_tokens=spec.max_thinking_tokens,
         permission_mode=spec.mode,
         dangerously_skip_permissions=skip,
         allow_dangerously_skip_permissions=spec.skip_permissions and not skip,

@@ -40,7 +40,7 @@ from quarterdeck.runner.hublink import Hub, HubSocket
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.segments import Kind
 from quarterdeck.runner.start import Process
-from quarterdeck.wire.framing import Line, LineReader, OversizedLine
+from quarterdeck.wire.line_reader import Line, LineReader, OversizedLine
 
 log = logging.getLogger("quarterdeck.runner")
 
@@ -63,7 +63,7 @@ class Run:
         self.ended_at = process.ended_at or time.time()
         self._started = process.started
         self._link = process.link
-        self._recall = process.recall
+        self._read_transcript = process.read_transcript
         self._release = process.release
         self._hub = hub
         self._limits = limits
@@ -75,7 +75,7 @@ class Run:
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._over = asyncio.Event()
-        self._told = asyncio.Event()
+        self._delivered = asyncio.Event()
         self._stopping = False
         self._forgotten = False
 
@@ -92,7 +92,7 @@ class Run:
     @property
     def settled(self) -> bool:
         """Whether the hub has everything, or wants nothing more."""
-        return self._told.is_set()
+        return self._delivered.is_set()
 
     @property
     def report(self) -> RunReport:
@@ -110,9 +110,9 @@ class Run:
         try:
             async with anyio.create_task_group() as group:
                 if self._link is not None:
-                    group.start_soon(self._own, self._link)
+                    group.start_soon(self._run_process, self._link)
                 group.start_soon(self._deliver)
-                await self._told.wait()
+                await self._delivered.wait()
                 group.cancel_scope.cancel()
         finally:
             if self._link is not None:
@@ -135,23 +135,23 @@ class Run:
             await self._over.wait()
         await self._link.close()
 
-    async def over(self) -> None:
+    async def wait_ended(self) -> None:
         """Wait until the process has ended and its end has its number."""
         if self._link is not None:
             await self._over.wait()
 
-    async def told(self) -> None:
+    async def wait_delivered(self) -> None:
         """Wait until the hub has everything."""
-        await self._told.wait()
+        await self._delivered.wait()
 
     def forget(self) -> None:
         """The hub wants nothing more of it, once it has ended."""
         self._forgotten = True
-        self._settle()
+        self._check_settled()
 
     # --- the process ---
 
-    async def _own(self, link: SubprocessLink) -> None:
+    async def _run_process(self, link: SubprocessLink) -> None:
         """Read and write the process to its end, whatever happens here."""
         closed: LinkClosed | None = None
         unheard = False
@@ -183,12 +183,12 @@ class Run:
                 data = await link.receive()
             except LinkClosed as closed:
                 if (rest := reader.end()) is not None:
-                    self._say([rest])
+                    self._spool_lines([rest])
                 return closed
-            self._say(reader.feed(data))
+            self._spool_lines(reader.feed(data))
             await self._wait_for_room(link)
 
-    def _say(self, lines: Iterable[Line]) -> None:
+    def _spool_lines(self, lines: Iterable[Line]) -> None:
         said = [line if isinstance(line, bytes) else _cut(line) for line in lines]
         if said:
             self.spool.add(said)
@@ -247,14 +247,14 @@ class Run:
         self.ended_at = time.time()
         self._over.set()
         self._news.set()
-        self._settle()
+        self._check_settled()
 
-    def _settle(self) -> None:
+    def _check_settled(self) -> None:
         """Whether there is nothing left to tell."""
         ended = self.spool.ended
-        complete = ended is not None and self.spool.have >= ended.number
+        complete = ended is not None and self.spool.acknowledged >= ended.number
         if complete or (self._forgotten and not self.live):
-            self._told.set()
+            self._delivered.set()
 
     # --- the hub ---
 
@@ -262,13 +262,13 @@ class Run:
         """Dial, talk, and dial again, for ever. One boundary for all that can go wrong there."""
         attempt = 0
         while True:
-            await self._hub.there.wait()
+            await self._hub.connected.wait()
             socket: HubSocket | None = None
             try:
                 socket = await self._hub.dial(f"/runner/runs/{self.run}")
-                upto = await self._greet(socket)
+                upto = await self._handshake(socket)
                 attempt = 0
-                await self._talk(socket, upto)
+                await self._exchange(socket, upto)
             except LinkRefused as refused:
                 log.info("run %s: %s", self.run, refused)
             except LinkClosed as closed:
@@ -285,7 +285,7 @@ class Run:
             await anyio.sleep(self._hub.redial.pause(attempt))
             attempt += 1
 
-    async def _greet(self, socket: HubSocket) -> int:
+    async def _handshake(self, socket: HubSocket) -> int:
         """Say how far we are; gives how far the hub is."""
         await socket.send(self._started)
         await socket.send(Written(upto=self._written))
@@ -296,10 +296,10 @@ class Run:
             raise LinkError("the hub did not say what it has") from None
         if not isinstance(header, Ack):
             raise LinkError(f"the hub began with {type(header).__name__}, not with Have")
-        self._has(header.upto)
+        self._acknowledge(header.upto)
         return header.upto
 
-    async def _talk(self, socket: HubSocket, upto: int) -> None:
+    async def _exchange(self, socket: HubSocket, upto: int) -> None:
         self._wanted = None  # what an earlier connection asked for is not this one's answer
         # Errors come out of the group one by one, not as a group.
         failure: LinkError | None = None
@@ -316,7 +316,7 @@ class Run:
             group.start_soon(send)
             try:
                 while True:
-                    self._take(*await socket.receive())
+                    self._receive(*await socket.receive())
             except LinkError as error:
                 failure = failure or error
                 group.cancel_scope.cancel()
@@ -324,17 +324,17 @@ class Run:
             raise failure
 
     async def _send(self, socket: HubSocket, sent: int) -> None:
-        told = self._written
+        reported = self._written
         waited = False
         while True:
             self._news.clear()
-            if told != self._written:
-                told = self._written
-                await socket.send(Written(upto=told))
+            if reported != self._written:
+                reported = self._written
+                await socket.send(Written(upto=reported))
             if (wanted := self._wanted) is not None:
                 self._wanted = None
                 await self._send_transcript(socket, wanted)
-            sent = max(sent, self.spool.have)
+            sent = max(sent, self.spool.acknowledged)
             batch = self.spool.batch(sent)
             if not batch:
                 await self._news.wait()
@@ -355,26 +355,26 @@ class Run:
 
     async def _send_transcript(self, socket: HubSocket, wanted: Recall) -> None:
         """Send what the CLI has written down and the hub does not have, some of it at a time."""
-        found = self._recall(wanted)
+        found = self._read_transcript(wanted)
         more = True
         while more:
             some = await anyio.to_thread.run_sync(found.some, self._limits.bounds.batch)
             more = bool(some)
             await socket.send(Transcript(cli_session=found.cli_session, last=not more), some)
 
-    def _take(self, header: object, lines: list[bytes]) -> None:
+    def _receive(self, header: object, lines: list[bytes]) -> None:
         match header:
             case Recall():
                 self._wanted = header
                 self._news.set()
             case Ack(upto=upto):
-                self._has(upto)
+                self._acknowledge(upto)
             case Write(number=number):
                 self._accept(number, lines)
             case _:
                 raise LinkError(f"{type(header).__name__} does not belong on a run's socket")
 
-    def _has(self, upto: int) -> None:
+    def _acknowledge(self, upto: int) -> None:
         if self._link is None and self.spool.ended is None:
             # Nobody saw the end of this one. Its number is past all that the hub ever got.
             self.spool.last = max(self.spool.last, upto)
@@ -383,9 +383,9 @@ class Run:
             self.ended_at = was
         if upto < 0 or upto > self.spool.last:
             raise LinkError(f"the hub has number {upto}, and the last one is {self.spool.last}")
-        self.spool.has(upto)
+        self.spool.acknowledge(upto)
         self._room.set()
-        self._settle()
+        self._check_settled()
 
     def _accept(self, number: int, lines: list[bytes]) -> None:
         if len(lines) != 1 or not lines[0].strip():

@@ -27,7 +27,7 @@ import quarterdeck
 from quarterdeck.domain.errors import LaunchError, LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.links.websocket.dial import Redial
-from quarterdeck.protocol.machine_requests import ERRANDS
+from quarterdeck.protocol.machine_requests import MACHINE_REQUESTS
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Forget,
@@ -44,7 +44,7 @@ from quarterdeck.protocol.runner_frames import (
 )
 from quarterdeck.runner import machine
 from quarterdeck.runner.exit import end_leftovers
-from quarterdeck.runner.home import Home, RunFacts, RunnerState
+from quarterdeck.runner.home import Home, RunnerState, RunRecord
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.run import Run
@@ -87,11 +87,11 @@ class Runner:
         self._memory = memory
         self._hub = Hub(hub_url, token, redial)
         self._worktrees = Worktrees(self.home.worktrees, self._times.git)
-        self._errands = MachineRequests(self._worktrees, self._works_in)
+        self._requests = MachineRequests(self._worktrees, self._in_use)
         self._starting: dict[str, Start] = {}
         self._unwanted: set[str] = set()
         self._runs: dict[str, Run] = {}
-        self._past: dict[str, None] = {}
+        self._finished: dict[str, None] = {}
         self._outbox: list[tuple[Header, tuple[bytes, ...]]] = []
         self._outgoing = asyncio.Event()
         self._greeted = False
@@ -112,17 +112,17 @@ class Runner:
     async def run(self) -> None:
         """Serve until stopped, or alone. Raises `Conflict` when another runner has this home."""
         try:
-            with self.home.occupied():
-                left = self.home.runs_left()
+            with self.home.occupy():
+                left = self.home.leftover_runs()
                 await anyio.to_thread.run_sync(end_leftovers, left)
                 self._write_state()
                 async with anyio.create_task_group() as group:
                     self._group = group
                     self._recover(left)
-                    group.start_soon(self._meet)
+                    group.start_soon(self._connect)
                     group.start_soon(self._watch)
                     await self._stop.wait()
-                    await self._leave()
+                    await self._shut_down()
                     # Each run ends its own process when it is cancelled: shielded, and bounded.
                     group.cancel_scope.cancel()
         finally:
@@ -142,26 +142,26 @@ class Runner:
 
     # --- the end of it ---
 
-    async def _leave(self) -> None:
+    async def _shut_down(self) -> None:
         log.info("stopping with %d runs", self._live())
         self._unwanted |= set(self._starting)
         runs = list(self._runs.values())
         async with anyio.create_task_group() as group:
-            group.start_soon(self._hurry, group.cancel_scope)
+            group.start_soon(self._force_stop, group.cancel_scope)
             async with anyio.create_task_group() as stopping:
                 for run in runs:
                     stopping.start_soon(run.stop)
                 for run in runs:
-                    await run.over()
+                    await run.wait_ended()
                 while self._starting:  # noqa: ASYNC110  (bounded by the times of git and start)
                     await anyio.sleep(0.02)
             group.cancel_scope.cancel()
-        if self._hub.there.is_set():
+        if self._hub.connected.is_set():
             with anyio.move_on_after(self._times.farewell):
                 for run in runs:
-                    await run.told()
+                    await run.wait_delivered()
 
-    async def _hurry(self, scope: anyio.CancelScope) -> None:
+    async def _force_stop(self, scope: anyio.CancelScope) -> None:
         await self._stop_again.wait()
         with anyio.move_on_after(self._times.stop.kill, shield=True):
             async with anyio.create_task_group() as group:
@@ -175,7 +175,7 @@ class Runner:
         step = min(1.0, self._times.idle / 4)
         while True:
             await anyio.sleep(step)
-            if self._hub.there.is_set() or self._live():
+            if self._hub.connected.is_set() or self._live():
                 alone_since = None
             elif alone_since is None:
                 alone_since = time.monotonic()
@@ -203,17 +203,17 @@ class Runner:
 
     # --- runs ---
 
-    def _recover(self, left: list[RunFacts]) -> None:
+    def _recover(self, left: list[RunRecord]) -> None:
         """Take over what an earlier runner did not get rid of."""
-        for facts in left:
+        for record in left:
             try:
-                process = recover_process(facts, self.home, self._limits)
+                process = recover_process(record, self.home, self._limits)
             except (OSError, ValueError, msgspec.DecodeError) as error:
-                log.error("run %s: its spool cannot be read: %s", facts.run, error)
+                log.error("run %s: its spool cannot be read: %s", record.run, error)
             else:
-                self._keep(facts.run, facts.session, process)
+                self._add_run(record.run, record.session, process)
 
-    def _keep(self, name: str, session: str, process: Process) -> None:
+    def _add_run(self, name: str, session: str, process: Process) -> None:
         run = Run(name, session, process, self._hub, self._limits, self._times)
         self._runs[name] = run
         self._group.start_soon(self._serve, run)
@@ -230,24 +230,24 @@ class Runner:
                     await anyio.to_thread.run_sync(run.spool.remove)
 
     def _remember(self, run: str) -> None:
-        self._past[run] = None
-        while len(self._past) > _REMEMBERED:
-            del self._past[next(iter(self._past))]
+        self._finished[run] = None
+        while len(self._finished) > _REMEMBERED:
+            del self._finished[next(iter(self._finished))]
 
-    def _take_on(self, start: Start) -> None:
+    def _accept_start(self, start: Start) -> None:
         """Start a run, unless it is known; refuse it when it cannot be."""
         if start.run in self._runs or start.run in self._starting:
             return
-        if (reason := self._objection(start.run)) is not None:
+        if (reason := self._refusal_reason(start.run)) is not None:
             self._refuse(start.run, reason)
             return
         self._starting[start.run] = start
-        self._group.start_soon(self._begin, start)
+        self._group.start_soon(self._start_run, start)
 
-    def _objection(self, run: str) -> str | None:
+    def _refusal_reason(self, run: str) -> str | None:
         if not _RUN_ID.fullmatch(run):
             return f"{run!r} cannot be the id of a run"
-        if run in self._past:
+        if run in self._finished:
             return "this run has ended already"
         if self._stop.is_set():
             return "the runner is stopping"
@@ -259,7 +259,7 @@ class Runner:
             return f"memory is short: {have} MiB are available, and {floor} must be"
         return None
 
-    async def _begin(self, start: Start) -> None:
+    async def _start_run(self, start: Start) -> None:
         try:
             process = await start_process(
                 start,
@@ -274,16 +274,16 @@ class Runner:
         except OSError as error:
             self._refuse(start.run, f"the run's folder could not be written: {error}")
         else:
-            self._keep(start.run, start.session, process)
+            self._add_run(start.run, start.session, process)
         finally:
             del self._starting[start.run]
             self._unwanted.discard(start.run)
 
     def _refuse(self, run: str, reason: str) -> None:
         log.info("run %s: refused: %s", run, reason)
-        self._tell(Refused(run=run, reason=reason))
+        self._post(Refused(run=run, reason=reason))
 
-    def _tell(self, header: Header, *lines: bytes) -> None:
+    def _post(self, header: Header, *lines: bytes) -> None:
         """Say it to the hub that is there; to the next one `Hello` says what matters."""
         if self._greeted:
             self._outbox.append((header, lines))
@@ -291,11 +291,11 @@ class Runner:
 
     # --- errands ---
 
-    async def _run_errand(self, errand: str, lines: list[bytes]) -> None:
-        refused, line = await self._errands.do(lines)
-        self._tell(Reply(errand=errand, refused=refused), line)
+    async def _answer_request(self, request: str, lines: list[bytes]) -> None:
+        refused, line = await self._requests.do(lines)
+        self._post(Reply(request=request, refused=refused), line)
 
-    def _works_in(self, folder: Path, branch: str) -> bool:
+    def _in_use(self, folder: Path, branch: str) -> bool:
         """Whether a run works in this folder, or is being started on this branch."""
         if any(start.spec.worktree == branch for start in self._starting.values()):
             return True
@@ -304,7 +304,7 @@ class Runner:
 
     # --- the machine's socket ---
 
-    async def _meet(self) -> None:
+    async def _connect(self) -> None:
         """Dial, talk, and dial again, for ever. One boundary for all that can go wrong there."""
         attempt = 0
         said = ""
@@ -312,9 +312,9 @@ class Runner:
             socket: HubSocket | None = None
             try:
                 socket = await self._hub.dial("/runner")
-                await self._greet(socket)
+                await self._handshake(socket)
                 attempt, said = 0, ""
-                await self._talk(socket)
+                await self._exchange(socket)
             except (LinkRefused, LinkClosed) as error:
                 if str(error) != said:  # once, and not every three seconds
                     log.info("%s", error)
@@ -326,7 +326,7 @@ class Runner:
             except Exception:
                 log.exception("dropped the machine's connection")
             finally:
-                self._hub.there.clear()
+                self._hub.connected.clear()
                 self._greeted = False
                 self._outbox.clear()
                 if socket is not None:
@@ -334,7 +334,7 @@ class Runner:
             await anyio.sleep(self._hub.redial.pause(attempt))
             attempt += 1
 
-    async def _greet(self, socket: HubSocket) -> None:
+    async def _handshake(self, socket: HubSocket) -> None:
         self._greeted = True  # what happens from here on is not in `Hello`, and told after it
         reports = [run.report for run in self._runs.values()]
         reports += [
@@ -349,7 +349,7 @@ class Runner:
                 version=quarterdeck.__version__,
                 pid=os.getpid(),
                 runs=tuple(reports),
-                can=(ERRANDS,),
+                can=(MACHINE_REQUESTS,),
                 closed=tuple(str(folder.absolute()) for folder in self._closed),
                 worktrees=str(self.home.worktrees.absolute()),
             )
@@ -365,9 +365,9 @@ class Runner:
             raise LinkError(
                 f"the hub speaks protocol {header.protocol}, and this runner {PROTOCOL}"
             )
-        self._hub.there.set()
+        self._hub.connected.set()
 
-    async def _talk(self, socket: HubSocket) -> None:
+    async def _exchange(self, socket: HubSocket) -> None:
         failure: LinkError | None = None
 
         async def guarded(part: Callable[[HubSocket], Awaitable[None]]) -> None:
@@ -410,13 +410,13 @@ class Runner:
             header, lines = await socket.receive()
             match header:
                 case Start():
-                    self._take_on(header)
+                    self._accept_start(header)
                 case UnreadableStart(run=run, reason=reason):
                     self._refuse(run, reason)
                 case Stop(run=run, force=force):
                     self._end_run(run, force)
-                case MachineRequest(errand=errand):
-                    self._group.start_soon(self._run_errand, errand, lines)
+                case MachineRequest(request=request):
+                    self._group.start_soon(self._answer_request, request, lines)
                 case Forget(run=run):
                     if (known := self._runs.get(run)) is not None:
                         known.forget()

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from quarterdeck.domain.errors import LaunchError
-from quarterdeck.runner.home import living_runner
+from quarterdeck.runner.home import live_runner
 
 SECONDS = 30.0
 """A cold start of Python on a busy machine, with all that is imported."""
@@ -38,10 +38,10 @@ def spawn_runner(
     child of ours: it leaves no zombie, and a signal to our group does not reach it. `options` are
     more of its command line.
     """
-    if (state := living_runner(home)) is not None:
+    if (state := live_runner(home)) is not None:
         # One that was killed just now holds its lock until its last thread is gone.
         time.sleep(KILLED_SECONDS)
-        if living_runner(home) == state:
+        if live_runner(home) == state:
             return state.pid
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [sys.executable, "-P", "-m", "quarterdeck.runner", "--detach"]

@@ -49,8 +49,8 @@ class Spool:
     def __init__(self, folder: Path, bounds: Bounds) -> None:
         self.last = 0
         self.written = 0
-        self.have = 0
-        self.given_up = 0
+        self.acknowledged = 0
+        self.dropped = 0
         self.ended: Ended | None = None
         self.trouble = ""
         self._folder = folder
@@ -143,9 +143,9 @@ class Spool:
             after = self._first_recent - 1
         return self._cut(self._from_memory(after + 1))
 
-    def has(self, upto: int) -> None:
+    def acknowledge(self, upto: int) -> None:
         """The hub has everything up to this number: let go of it."""
-        self.have = max(self.have, upto)
+        self.acknowledged = max(self.acknowledged, upto)
         while self._recent and self._first_recent <= upto:
             self._drop_oldest()
         if self._unspooled and self._unspooled[0].number <= upto:
@@ -260,9 +260,9 @@ class Spool:
         except OSError as error:
             log.warning("the spool %s cannot be made smaller: %s", self._folder, error)
             return False
-        if not self.given_up:
+        if not self.dropped:
             log.warning("the spool %s is full: token deltas are given up", self._folder)
-        self.given_up += lost
+        self.dropped += lost
         return True
 
     def _remove(self, segment: Segment) -> None:

@@ -20,11 +20,11 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.protocol.runner_frames import Recall, Start, Started
 from quarterdeck.runner.exit import child
-from quarterdeck.runner.home import Home, RunFacts
+from quarterdeck.runner.home import Home, RunRecord
 from quarterdeck.runner.launch import Prepared, prepare
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.spool import Spool
-from quarterdeck.runner.transcripts import Unheard, config_dir
+from quarterdeck.runner.transcripts import MissedMessages, config_dir
 from quarterdeck.worktrees.worktrees import Worktrees
 
 HIGH_WATER = 1 * MIB
@@ -44,7 +44,7 @@ class Process(Value):
     started: Started
     spool: Spool
     link: SubprocessLink | None = None
-    recall: Callable[[Recall], Unheard] = Unheard
+    read_transcript: Callable[[Recall], MissedMessages] = MissedMessages
     release: Callable[[], None] = _nothing
     ended_at: float | None = None
 
@@ -68,7 +68,7 @@ async def start_process(
             raise LaunchError("it was stopped before it had started")
         spool = Spool.create(home.folder_of(start.run), limits.bounds)
         undo.callback(spool.remove)
-        facts = RunFacts(
+        record = RunRecord(
             run=start.run,
             session=start.session,
             mark=ready.mark,
@@ -76,30 +76,30 @@ async def start_process(
             version=ready.version,
             config=config_dir(ready.env),
         )
-        home.write_facts(facts)  # before there is a process: a killed runner must be found out
+        home.write_record(record)  # before there is a process: a killed runner must be found out
         link = await _start(ready, times)
-        await _note_birth(home, facts, link)
+        await _note_birth(home, record, link)
         undo.pop_all()
     started = Started(pid=link.pid, version=ready.version, directory=ready.directory)
     return Process(
         link=link,
         spool=spool,
         started=started,
-        recall=partial(Unheard, facts=facts),
+        read_transcript=partial(MissedMessages, record=record),
         release=spill.close,
     )
 
 
-def recover_process(facts: RunFacts, home: Home, limits: Limits) -> Process:
+def recover_process(record: RunRecord, home: Home, limits: Limits) -> Process:
     """What is left of a run of an earlier runner.
 
     Raises `OSError`, `ValueError` or `msgspec.DecodeError` when that cannot be read.
     """
-    folder = home.folder_of(facts.run)
+    folder = home.folder_of(record.run)
     return Process(
-        started=Started(pid=facts.pid, version=facts.version, directory=facts.directory),
+        started=Started(pid=record.pid, version=record.version, directory=record.directory),
         spool=Spool.load(folder, limits.bounds),
-        recall=partial(Unheard, facts=facts),
+        read_transcript=partial(MissedMessages, record=record),
         ended_at=max(path.stat().st_mtime for path in folder.iterdir()),
     )
 
@@ -116,14 +116,14 @@ async def _start(ready: Prepared, times: Times) -> SubprocessLink:
     )
 
 
-async def _note_birth(home: Home, facts: RunFacts, link: SubprocessLink) -> None:
+async def _note_birth(home: Home, record: RunRecord, link: SubprocessLink) -> None:
     """Remember the process; one that cannot be remembered is ended."""
     with anyio.CancelScope(shield=True):  # else a process might be left, for some milliseconds
         born = await anyio.to_thread.run_sync(child, link.pid)
         try:
-            home.write_facts(
+            home.write_record(
                 msgspec.structs.replace(
-                    facts, pid=link.pid, born=born.started if born is not None else ""
+                    record, pid=link.pid, born=born.started if born is not None else ""
                 )
             )
         except OSError:

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quarterdeck.protocol.runner_frames import Recall
-from quarterdeck.runner.home import RunFacts
-from quarterdeck.transcripts import Recollection, recall
-from quarterdeck.transcripts.layout import is_session_id, places
+from quarterdeck.runner.home import RunRecord
+from quarterdeck.transcripts import TranscriptLine, transcript_lines
+from quarterdeck.transcripts.layout import is_session_id, session_folders
 
 _NEWEST = 20
 """Other transcripts to look into when the CLI has not told its session."""
@@ -27,12 +27,12 @@ def config_dir(env: Mapping[str, str]) -> str | None:
     return f"{env['HOME']}/.claude" if env.get("HOME") else None
 
 
-class Unheard:
+class MissedMessages:
     """The messages that the hub wants of one run, in the order in which they were written down."""
 
-    def __init__(self, wanted: Recall, facts: RunFacts | None = None) -> None:
+    def __init__(self, wanted: Recall, record: RunRecord | None = None) -> None:
         self._wanted = wanted
-        self._facts = facts
+        self._record = record
         self._lines: Iterator[bytes] | None = None
         self.cli_session: str | None = None
         """The session whose transcript it is, once something was read."""
@@ -60,21 +60,23 @@ class Unheard:
                 return [bytes(message.line) for message in news.values()]
         return []
 
-    def _read(self, session: str) -> list[Recollection]:
-        assert self._facts is not None
-        return recall(session, directory=self._facts.directory, config_dir=self._facts.config)
+    def _read(self, session: str) -> list[TranscriptLine]:
+        assert self._record is not None
+        return transcript_lines(session, directory=self._record.directory, config_dir=self._record.config)
 
     def _sessions(self) -> Iterator[str]:
         """The session; and others of its folder, if the CLI had not told its session yet."""
-        facts = self._facts
-        if facts is None or facts.config is None:
+        record = self._record
+        if record is None or record.config is None:
             return
         named = self._wanted.cli_session
         if named is not None and is_session_id(named):
             yield named
         if set(self._wanted.prompts) <= set(self._wanted.known):
             return
-        for folder, _ in places(facts.directory, include_worktrees=False, config_dir=facts.config):
+        for folder, _ in session_folders(
+            record.directory, include_worktrees=False, config_dir=record.config
+        ):
             files = (path for path in folder.glob("*.jsonl") if is_session_id(path.stem))
             for path in sorted(files, key=_changed, reverse=True)[:_NEWEST]:
                 if path.stem != named:

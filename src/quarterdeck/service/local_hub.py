@@ -32,7 +32,7 @@ from quarterdeck.policy.private import Private
 from quarterdeck.runtime.agent_process import refuse_agents
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.locks import lock_file
-from quarterdeck.runtime.processes import ProcessId, living
+from quarterdeck.runtime.processes import ProcessId, still_alive
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
@@ -83,7 +83,7 @@ def hub_lock(home: Path) -> Iterator[None]:
         os.close(file)
 
 
-def living_hub(home: Path) -> HubState | None:
+def live_hub(home: Path) -> HubState | None:
     """The hub that serves from this folder just now, if one does and has said where."""
     try:
         file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CLOEXEC)
@@ -109,9 +109,9 @@ def agents_in(folder: Path) -> list[ProcessId]:
     """The CLIs of a runner's folder that live."""
     from quarterdeck.runner.home import Home  # most commands need nothing of the runner
 
-    left = Home(folder).runs_left()
+    left = Home(folder).leftover_runs()
     return sorted(
-        living(ProcessId(facts.pid, facts.born) for facts in left if facts.born),
+        still_alive(ProcessId(record.pid, record.born) for record in left if record.born),
         key=lambda process: process.pid,
     )
 
@@ -148,10 +148,10 @@ def _who() -> str:
 
 def end_runner(folder: Path) -> bool:
     """End the runner of a folder with all its agents; False if it did not end. Blocks."""
-    from quarterdeck.runner.home import living_runner
+    from quarterdeck.runner.home import live_runner
 
-    living = living_runner(folder)
-    return living is None or end_process(living.pid, lambda: living_runner(folder) is None)
+    living = live_runner(folder)
+    return living is None or end_process(living.pid, lambda: live_runner(folder) is None)
 
 
 def end_process(pid: int, gone: Callable[[], bool]) -> bool:

@@ -18,9 +18,9 @@ import anyio
 import anyio.to_thread
 
 from quarterdeck.domain.errors import QuarterdeckError
-from quarterdeck.runner import living_runner
+from quarterdeck.runner import live_runner
 from quarterdeck.runner.home import STATE
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -34,21 +34,21 @@ GOOD_ORDER_SECONDS = 15.0
 
 
 @asynccontextmanager
-async def kept_runner(folder: Path, start: Callable[[], object]) -> AsyncIterator[None]:
+async def supervised_runner(folder: Path, start: Callable[[], object]) -> AsyncIterator[None]:
     """A runner lives in `folder` while the block runs. `start` blocks, and starts one."""
     await anyio.to_thread.run_sync(start)
-    async with tasks_beside() as tasks:
-        tasks.start_soon(_keep, folder, start)
+    async with background_tasks() as tasks:
+        tasks.start_soon(_supervise, folder, start)
         yield
 
 
-async def _keep(folder: Path, start: Callable[[], object]) -> None:
+async def _supervise(folder: Path, start: Callable[[], object]) -> None:
     pause, seen = FIRST_PAUSE, time.monotonic()
     began = seen
     while True:
         await anyio.sleep(LOOK_SECONDS)
         now = time.monotonic()
-        if living_runner(folder) is not None:
+        if live_runner(folder) is not None:
             seen = now
             continue
         if not (folder / STATE).exists() and now - seen < GOOD_ORDER_SECONDS:

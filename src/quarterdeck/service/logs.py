@@ -12,7 +12,7 @@ from pathlib import Path
 
 from quarterdeck.config.settings import LogSettings
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.runtime.log_format import lines_in
+from quarterdeck.runtime.log_format import formatter
 
 FILE_BYTES, FILES_KEPT = 10 * 1024 * 1024, 5
 OURS = "quarterdeck"
@@ -31,7 +31,7 @@ class Logs:
         handler = self._handler
         if handler is None or where != self._where:
             handler = _handler(where)
-        handler.setFormatter(lines_in(settings.format))
+        handler.setFormatter(formatter(settings.format))
         root = logging.getLogger()
         if handler is not self._handler:
             root.addHandler(handler)

@@ -67,7 +67,7 @@ def notification_settings(settings: Settings, home: Path) -> NotificationSetting
     )
 
 
-def have_secret(home: Path) -> Path:
+def ensure_webhook_secret(home: Path) -> Path:
     """The file with the secret of webhooks that have no other; made when it is not there."""
     file = home / WEBHOOK_SECRET
     if not file.exists():
@@ -83,10 +83,10 @@ class Notifications:
         service: HubApi,
         journal: SqliteJournal,
         home: Path,
-        told: NotificationSettings,
+        settings: NotificationSettings,
         access: Access,
     ) -> None:
-        have_secret(home)
+        ensure_webhook_secret(home)
         self.requests = Requests()
         self.metrics = Metrics(
             service,
@@ -98,20 +98,20 @@ class Notifications:
                 commits=lambda: _commits(journal),
             ),
         )
-        self.webhooks = Webhooks(service, home, told.webhooks, link=self._link)
-        address = told.address or ""
+        self.webhooks = Webhooks(service, home, settings.webhooks, link=self._link)
+        address = settings.address or ""
         self.push = Push(
             service,
             home,
             grants=lambda: {grant.id for grant in access.grants()},
             contact=address if address.startswith("https:") else NO_CONTACT,
         )
-        self._tracing = Tracing(service, home, told.telemetry) if told.telemetry else None
-        self._address = told.address
+        self._tracing = Tracing(service, home, settings.telemetry) if settings.telemetry else None
+        self._address = settings.address
 
-    def change(self, told: NotificationSettings) -> None:
+    def change(self, settings: NotificationSettings) -> None:
         """Other webhooks from now on. Where traces go is settled when the hub starts."""
-        self.webhooks.change(told.webhooks)
+        self.webhooks.change(settings.webhooks)
 
     @asynccontextmanager
     async def running(self, address: str) -> AsyncIterator[None]:
@@ -145,9 +145,9 @@ def session_link(address: str, session: str) -> str:
     return f"{address.rstrip('/')}/s/{quote(session, safe='')}"
 
 
-def run_variables(told: NotificationSettings, run: str) -> Mapping[str, str]:
+def run_variables(settings: NotificationSettings, run: str) -> Mapping[str, str]:
     """What a run's CLI is told of the trace that it belongs to."""
-    return run_environment(run) if told.telemetry is not None else {}
+    return run_environment(run) if settings.telemetry is not None else {}
 
 
 def _commits(journal: SqliteJournal) -> Commits:

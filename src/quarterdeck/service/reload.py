@@ -23,7 +23,7 @@ SECONDS = 1.0
 """How often the file is looked at: as often as the hub's clock ticks."""
 
 
-async def keep_reloading(
+async def watch_config(
     configuration: Configuration,
     take: Callable[[Settings], None],
     *,
@@ -34,7 +34,7 @@ async def keep_reloading(
     wanted = [anyio.Event()]
     async with anyio.create_task_group() as group:
         if on_signal:
-            group.start_soon(_hear_signals, wanted)
+            group.start_soon(_watch_signals, wanted)
         while True:
             with anyio.move_on_after(seconds):
                 await wanted[0].wait()
@@ -73,7 +73,7 @@ def _log_problems(error: Exception) -> None:
             log.error("the configuration could not be taken over", exc_info=error)
 
 
-async def _hear_signals(wanted: list[anyio.Event]) -> None:
+async def _watch_signals(wanted: list[anyio.Event]) -> None:
     with anyio.open_signal_receiver(signal.SIGHUP) as signals:
         async for _ in signals:
             wanted[0].set()

@@ -41,11 +41,11 @@ from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.hub.transcript_in_use import TranscriptInUse
 from quarterdeck.journal.sqlite import SqliteJournal
-from quarterdeck.runner import living_runner, spawn_runner
+from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.runner.home import LOG
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.files import replace_file
-from quarterdeck.service import settings as applying
+from quarterdeck.service import settings as hub_settings
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.local_hub import (
     CLI_SECRET,
@@ -59,10 +59,10 @@ from quarterdeck.service.local_hub import (
     hub_lock,
     private_in,
 )
-from quarterdeck.service.local_runner import kept_runner
+from quarterdeck.service.local_runner import supervised_runner
 from quarterdeck.service.logs import Logs
 from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
-from quarterdeck.service.reload import keep_reloading
+from quarterdeck.service.reload import watch_config
 
 RUNNER_SECONDS = 30.0
 """A runner first ends what an earlier one left behind."""
@@ -75,7 +75,7 @@ STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
 
-class Serving(Value):
+class ServeOptions(Value):
     """How to serve."""
 
     listen: Listen
@@ -114,9 +114,9 @@ def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
 
 async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None:
     home = data_home()
-    serving = serving_of(configuration.loaded.settings, runner=runner)
-    serving = replace(serving, fixed=(configuration.path,))
-    async with running_service(home, serving) as service, anyio.create_task_group() as tasks:
+    options = serve_options_of(configuration.loaded.settings, runner=runner)
+    options = replace(options, fixed=(configuration.path,))
+    async with run_service(home, options) as service, anyio.create_task_group() as tasks:
 
         def take(settings: Settings) -> None:
             logs.change(settings.log)
@@ -124,91 +124,95 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None
 
         # At a terminal SIGHUP says that the terminal is gone, and ends us, as it always did.
         on_signal = not sys.stdin.isatty()
-        tasks.start_soon(partial(keep_reloading, configuration, take, on_signal=on_signal))
-        _say_where(service)
+        tasks.start_soon(partial(watch_config, configuration, take, on_signal=on_signal))
+        _print_address(service)
         # What is loaded by now stays to the end. To look through it for garbage, as Python does
         # now and then, would hold up everybody for 60 ms.
         gc.freeze()
         await until_signal()
         tasks.cancel_scope.cancel()
         going_on = sum(machine.runs for machine in await service.hub.machines())
-    _say_goodbye(going_on)
+    _print_stopped(going_on)
 
 
-def serving_of(settings: Settings, *, runner: bool = True) -> Serving:
+def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions:
     """How to serve, by the configuration. Raises `UsageError` for what cannot be right."""
     server = settings.server
-    return Serving(
+    return ServeOptions(
         listen=Listen(
             host=server.host,
             port=server.port,
             certificate=None if server.certificate is None else Path(server.certificate),
             key=None if server.key is None else Path(server.key),
         ),
-        places=applying.places(settings),
+        places=hub_settings.places(settings),
         runner=runner,
         settings=settings,
     )
 
 
 @asynccontextmanager
-async def running_service(home: Path, serving: Serving) -> AsyncIterator[Service]:
+async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Service]:
     """The service, while the block runs; with the local runner, which goes on after it."""
-    access = Access(home, places=_places(serving))
+    access = Access(home, places=_places(options))
     with hub_lock(home):
         journal = await SqliteJournal.open(home / "journal.db")
         try:
-            told = notification_settings(serving.settings, home)
+            notify = notification_settings(options.settings, home)
             hub = Hub(
                 journal,
                 access.runner_named,
                 cli_secret=cli_secret(home),
                 elsewhere=TranscriptInUse(),
-                run_env=partial(run_variables, told),
-                policies=Policies(home, private=private_in(home, *serving.fixed)),
+                run_env=partial(run_variables, notify),
+                policies=Policies(home, private=private_in(home, *options.fixed)),
             )
-            telling = Notifications(hub, journal, home, told, access)
-            past = await HistoryService.open(hub, journal, home / SEARCH)
+            notifications = Notifications(hub, journal, home, notify, access)
+            history = await HistoryService.open(hub, journal, home / SEARCH)
             app = make_app(
                 hub,
                 access,
                 runner_endpoint=hub.runners,
                 cli_endpoint=hub.dialled,
                 static=built_deck(),
-                past=past,
-                metrics=telling.metrics.page,
-                requests=telling.requests,
-                pushing=telling.push,
+                past=history,
+                metrics=notifications.metrics.page,
+                requests=notifications.requests,
+                pushing=notifications.push,
                 workshop=hub.workshop,
             )
-            _take(serving.settings, hub, past)
+            _apply(options.settings, hub, history)
 
             def take(settings: Settings) -> None:
-                access.places = _places(replace(serving, places=applying.places(settings)))
-                telling.change(notification_settings(settings, home))
-                _take(settings, hub, past)
+                access.places = _places(replace(options, places=hub_settings.places(settings)))
+                notifications.change(notification_settings(settings, home))
+                _apply(settings, hub, history)
 
-            async with hub.running(), past.running(), serve(app, serving.listen) as bound:
-                address = _from_here(bound, serving)
+            async with hub.running(), history.running(), serve(app, options.listen) as bound:
+                address = _from_here(bound, options)
                 token = runner_token(home, access)
                 state = HubState(pid=os.getpid(), address=address, version=__version__)
                 replace_file(home / HUB_FILE, msgspec.json.encode(state))
                 service = Service(home=home, hub=hub, access=access, address=address, take=take)
-                start = partial(_have_runner, home, address, token, serving)
-                runner = kept_runner(home / RUNNER, start) if serving.runner else nullcontext()
-                async with telling.running(address), runner:
+                start = partial(_ensure_runner, home, address, token, options)
+                runner = (
+                    supervised_runner(home / RUNNER, start) if options.runner else nullcontext()
+                )
+                async with notifications.running(address), runner:
                     yield service
         finally:
             await journal.close()
 
 
-def _take(settings: Settings, hub: Hub, past: HistoryService) -> None:
+def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
     """Have the hub go by these settings from now on."""
-    hub.change(limits=applying.shared_limits(settings), patience=applying.patience(settings))
-    past.retention = applying.retention(settings)
+    hub.change(
+        limits=hub_settings.shared_limits(settings), patience=hub_settings.timeouts(settings)
+    )
+    history.retention = hub_settings.retention(settings)
     hub.policies.use(Path(settings.policy.file) if settings.policy.file else None)
     hub.workshop.change(
-        settings.projects, settings.roots.directories, applying.session_budget(settings)
+        settings.projects, settings.roots.directories, hub_settings.session_budget(settings)
     )
 
 
@@ -220,33 +224,33 @@ def cli_secret(home: Path) -> bytes:
     return file.read_bytes()
 
 
-def _places(serving: Serving) -> Places:
+def _places(options: ServeOptions) -> Places:
     """The names that were given, and the one that we listen on, which is no less ours."""
-    given, host = serving.places, serving.listen.host
+    given, host = options.places, options.listen.host
     hosts = given.hosts if host in _ANYWHERE else (*given.hosts, host)
     return Places.of(hosts=hosts, origins=given.origins, proxies=given.proxies)
 
 
-def _from_here(bound: str, serving: Serving) -> str:
+def _from_here(bound: str, options: ServeOptions) -> str:
     """The address for this machine's commands and runner.
 
     With a certificate it must be a name that the certificate is for: the first that was given.
     """
-    host = serving.listen.host
+    host = options.listen.host
     name = _ANYWHERE.get(host, "")
-    if serving.listen.certificate is not None and serving.places.hosts:
-        name = serving.places.hosts[0]
+    if options.listen.certificate is not None and options.places.hosts:
+        name = options.places.hosts[0]
     if not name:
         return bound
     scheme, _, rest = bound.partition("://")
     return f"{scheme}://{name}:{rest.rpartition(':')[2]}"
 
 
-def _have_runner(home: Path, address: str, token: Path, serving: Serving) -> None:
+def _ensure_runner(home: Path, address: str, token: Path, options: ServeOptions) -> None:
     """See to it that a runner lives here and dials us. Blocks."""
     folder = home / RUNNER
     url = "ws" + address.removeprefix("http")
-    living = living_runner(folder)
+    living = live_runner(folder)
     if living is not None and living.hub_url != url:
         if agents := agents_in(folder):
             raise Conflict(
@@ -255,20 +259,20 @@ def _have_runner(home: Path, address: str, token: Path, serving: Serving) -> Non
                 f" serve there, or end them first with: quarterdeck stop",
             )
         end_runner(folder)
-    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(serving))
+    spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(options))
     # Until it has moved in nobody could find it to end it.
     deadline = time.monotonic() + RUNNER_SECONDS
-    while living_runner(folder) is None:
+    while live_runner(folder) is None:
         if time.monotonic() > deadline:
             raise LaunchError(f"the runner does not begin; see {folder / LOG}")
         time.sleep(0.02)
 
 
-def _runner_options(serving: Serving) -> tuple[str, ...]:
+def _runner_options(options: ServeOptions) -> tuple[str, ...]:
     """What the runner is told when it is started; one that lives already keeps what it has."""
-    runner, log = serving.settings.runner, serving.settings.log
+    runner, log = options.settings.runner, options.settings.log
     return (
-        *(("--claude", serving.claude) if serving.claude is not None else ()),
+        *(("--claude", options.claude) if options.claude is not None else ()),
         *("--max-runs", str(runner.max_agents)),
         *("--memory-floor", str(runner.memory_floor_mb)),
         *("--log-level", log.level),
@@ -291,24 +295,24 @@ async def until_signal() -> None:
             return
 
 
-def _say_where(service: Service) -> None:
+def _print_address(service: Service) -> None:
     sys.stdout.write(f"{STARTED_LINE} {service.address}\n")
     if any(grant.kind is Kind.BROWSER for grant in service.access.grants()):
         sys.stdout.write("A login link for another browser: quarterdeck token --login\n")
     else:
         link = login_link(service.address, service.access.make_code())
         sys.stdout.write(f"Log in once, within ten minutes: {link}\n")
-    sys.stdout.write(deck_hint())
+    sys.stdout.write(web_hint())
     sys.stdout.write("Ctrl-C stops the hub; agents go on without it.\n")
     sys.stdout.flush()
 
 
-def deck_hint() -> str:
+def web_hint() -> str:
     """A line for somebody whose browser would show no deck; empty where it was built."""
     return "" if built_deck() is not None else f"{NO_DECK}\n"
 
 
-def _say_goodbye(going_on: int) -> None:
+def _print_stopped(going_on: int) -> None:
     rest = "No agent runs."
     if going_on:
         agents, them = ("agent goes", "it") if going_on == 1 else ("agents go", "them")

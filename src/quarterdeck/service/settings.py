@@ -50,7 +50,7 @@ def shared_limits(settings: Settings) -> Limits:
     )
 
 
-def patience(settings: Settings) -> Timeouts:
+def timeouts(settings: Settings) -> Timeouts:
     """How long silence is borne."""
     watchdog = settings.watchdog
     return Timeouts(
@@ -84,7 +84,7 @@ CHECKS: Checks = (
     ("server", places),
     ("budget", session_budget),
     ("budget", shared_limits),
-    ("watchdog", patience),
+    ("watchdog", timeouts),
     ("retention", retention),
     ("webhooks", lambda settings: notification_settings(settings, Path("/"))),
     ("webhooks", _known_projects),

@@ -47,7 +47,7 @@ async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
         async with scratch_index(git, top) as env:
             await _notice_new_files(git, top, env)
             found = await _compare(git, top, (base.commit,), env, limit)
-        return _told(found, top, base, uncommitted=len(found.files) + found.files_left_out)
+        return _with_location(found, top, base, uncommitted=len(found.files) + found.files_left_out)
     await worktrees.check_name(wanted.directory, wanted.branch)
     base = await worktrees.base_of(wanted.directory, wanted.branch)
     tree = await worktrees.find(wanted.directory, wanted.branch)
@@ -61,12 +61,12 @@ async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
     if tree is None:
         env = await git.without_programs(wanted.directory)
         found = await _compare(git, wanted.directory, (base.commit, tip), env, limit)
-        return _told(found, wanted.directory, base, branch=wanted.branch, commits=commits)
+        return _with_location(found, wanted.directory, base, branch=wanted.branch, commits=commits)
     async with scratch_index(git, tree.path) as env:
         await _notice_new_files(git, tree.path, env)
         found = await _compare(git, tree.path, (base.commit,), env, limit)
         open_ = await git(tree.path, *_DIFF, "--name-only", "-z", "HEAD", env=env)
-    return _told(
+    return _with_location(
         found,
         str(tree.path),
         base,
@@ -131,8 +131,8 @@ async def _compare(
     names = (await git(tree, *_DIFF, "--name-status", "-z", *between, env=env)).out
     counts = (await git(tree, *_DIFF, "--numstat", "-z", *between, env=env)).out
     files = _files(names, counts)
-    said = await git(tree, *_DIFF, "--patch", *between, env=env, limit=limit)
-    text = said.out.decode(errors="replace")
+    patch = await git(tree, *_DIFF, "--patch", *between, env=env, limit=limit)
+    text = patch.out.decode(errors="replace")
     return Changes(
         directory="",
         base="",
@@ -141,11 +141,11 @@ async def _compare(
         added=sum(file.added or 0 for file in files),
         removed=sum(file.removed or 0 for file in files),
         text=text,
-        text_cut=said.cut,
+        text_cut=patch.cut,
     )
 
 
-def _told(
+def _with_location(
     found: Changes,
     directory: str,
     base: Base,

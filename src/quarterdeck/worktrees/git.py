@@ -38,7 +38,7 @@ _OF_THE_REPOSITORY = {"local", "worktree"}
 _PROGRAMS = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$"
 
 
-class Said(Value):
+class GitResult(Value):
     """What git said. `cut`: it would have said more."""
 
     code: int
@@ -71,7 +71,7 @@ class Git:
         stdin: bytes | None = None,
         limit: int = LARGEST,
         good: tuple[int, ...] = (0,),
-    ) -> Said:
+    ) -> GitResult:
         """Run git there. Raises `LaunchError`, with git's own words where it has some."""
         command = " ".join(arguments[:2])
         try:
@@ -87,15 +87,15 @@ class Git:
             raise LaunchError(f"git could not be started: {error}") from error
         try:
             with anyio.fail_after(self._seconds):
-                said = await _listen(process, stdin, limit)
+                result = await _read_output(process, stdin, limit)
         except TimeoutError:
             raise LaunchError(f"`git {command}` did not end within {self._seconds:g} s") from None
         finally:
             with anyio.CancelScope(shield=True):
                 await _kill(process)
-        if said.code not in good and not said.cut:
-            raise LaunchError(f"`git {command}` failed: {said.err or f'code {said.code}'}")
-        return said
+        if result.code not in good and not result.cut:
+            raise LaunchError(f"`git {command}` failed: {result.err or f'code {result.code}'}")
+        return result
 
     async def without_programs(self, directory: str | Path) -> dict[str, str]:
         """An environment in which the repository's own configuration names no program.
@@ -123,7 +123,9 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
     return {**child_environment(), **ours, **(env or {})}
 
 
-async def _listen(process: asyncio.subprocess.Process, stdin: bytes | None, limit: int) -> Said:
+async def _read_output(
+    process: asyncio.subprocess.Process, stdin: bytes | None, limit: int
+) -> GitResult:
     """Everything that it says, up to a limit; one that says more is not heard to its end."""
     assert process.stdout is not None
     assert process.stderr is not None
@@ -138,8 +140,10 @@ async def _listen(process: asyncio.subprocess.Process, stdin: bytes | None, limi
         if cut := len(out) > limit:
             await _kill(process)
     await process.wait()
-    words = errors.decode(errors="replace").strip()
-    return Said(code=process.returncode or 0, out=bytes(out[:limit]), err=words[-2000:], cut=cut)
+    error = errors.decode(errors="replace").strip()
+    return GitResult(
+        code=process.returncode or 0, out=bytes(out[:limit]), err=error[-2000:], cut=cut
+    )
 
 
 async def _drain(stream: asyncio.StreamReader, into: bytearray) -> None:

@@ -15,13 +15,13 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict, QuarterdeckError
 from quarterdeck.protocol.machine_requests import (
-    AnyErrand,
-    AnyErrandResult,
-    ErrandRefused,
+    AnyMachineRequest,
+    AnyMachineResult,
+    MachineRequestRefused,
     SeeChanges,
     SeeFolders,
     SettleTree,
-    read_errand,
+    read_machine_request,
 )
 from quarterdeck.worktrees.changes import see_changes
 from quarterdeck.worktrees.folders import see_folders
@@ -51,8 +51,8 @@ class MachineRequests:
         self._waiting += 1
         try:
             async with self._places:
-                errand = read_errand(b"\n".join(lines))
-                return False, msgspec.json.encode(await self._done(errand))
+                request = read_machine_request(b"\n".join(lines))
+                return False, msgspec.json.encode(await self._answer(request))
         except msgspec.DecodeError as error:
             return _refusal("unknown", f"this runner does not understand it: {error}")
         except Conflict as error:
@@ -65,16 +65,16 @@ class MachineRequests:
         finally:
             self._waiting -= 1
 
-    async def _done(self, errand: AnyErrand) -> AnyErrandResult:
-        match errand:
+    async def _answer(self, request: AnyMachineRequest) -> AnyMachineResult:
+        match request:
             case SeeChanges():
-                _need_folder(errand.directory)
-                return await see_changes(errand, self._worktrees)
+                _need_folder(request.directory)
+                return await see_changes(request, self._worktrees)
             case SettleTree():
-                _need_folder(errand.directory)
-                return await settle(errand, self._worktrees, self._busy)
+                _need_folder(request.directory)
+                return await settle(request, self._worktrees, self._busy)
             case SeeFolders():
-                return await anyio.to_thread.run_sync(see_folders, errand)
+                return await anyio.to_thread.run_sync(see_folders, request)
 
 
 def _need_folder(directory: str) -> None:
@@ -84,4 +84,4 @@ def _need_folder(directory: str) -> None:
 
 def _refusal(code: str, text: str) -> tuple[bool, bytes]:
     words = text.encode(errors="replace").decode()
-    return True, msgspec.json.encode(ErrandRefused(code=code, text=words))
+    return True, msgspec.json.encode(MachineRequestRefused(code=code, text=words))

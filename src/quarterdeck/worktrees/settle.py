@@ -36,7 +36,7 @@ async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settle
     """Do it. Raises `Conflict` with a code, or `LaunchError` with git's words."""
     await worktrees.check_name(wanted.directory, wanted.branch)
     async with worktrees.alone(wanted.directory) as common:
-        settling = _Settling(wanted, worktrees, common, busy)
+        settling = _Settlement(wanted, worktrees, common, busy)
         does = {
             TreeAction.MERGE: settling.merge,
             TreeAction.KEEP: settling.keep,
@@ -50,7 +50,7 @@ async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settle
     return done[0]
 
 
-class _Settling:
+class _Settlement:
     """One worktree while it is settled."""
 
     def __init__(self, wanted: SettleTree, worktrees: Worktrees, common: str, busy: Busy) -> None:
@@ -331,10 +331,10 @@ class _Settling:
         return [entry[3:] for entry in listed.names]
 
     async def _has(self, commit: str, older: str) -> bool:
-        said = await self._git(
+        result = await self._git(
             self._directory, "merge-base", "--is-ancestor", older, commit, good=(0, 1)
         )
-        return said.code == 0
+        return result.code == 0
 
     async def _identity(self) -> dict[str, str]:
         """Whoever the user is to git; a name of ours where git knows none."""

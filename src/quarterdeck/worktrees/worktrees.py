@@ -167,8 +167,8 @@ class Worktrees:
             await self.git(directory, "update-ref", BASES + branch, "HEAD")
 
     async def _ask(self, directory: str, *arguments: str, good: tuple[int, ...] = (0,)) -> str:
-        said = await self.git(directory, *arguments, good=good)
-        return said.text if said.code == 0 else ""
+        result = await self.git(directory, *arguments, good=good)
+        return result.text if result.code == 0 else ""
 
 
 def _slug(name: str, unique: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.cli.hub.asks import Given, to_answer
+from quarterdeck.cli.hub.asks import AnswerArguments, to_answer
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.commands import (
     AllowAnswer,
@@ -51,33 +51,39 @@ FORM = opened(AskKind.ELICITATION, "server")
 @pytest.mark.parametrize(
     ("given", "asked", "answer"),
     [
-        (Given(verb="allow"), TOOL, AllowAnswer()),
-        (Given(verb="allow", scope=Scope.ALWAYS), TOOL, AllowAnswer(scope=Scope.ALWAYS)),
+        (AnswerArguments(verb="allow"), TOOL, AllowAnswer()),
+        (AnswerArguments(verb="allow", scope=Scope.ALWAYS), TOOL, AllowAnswer(scope=Scope.ALWAYS)),
         (
-            Given(verb="deny", message="no", stop=True),
+            AnswerArguments(verb="deny", message="no", stop=True),
             TOOL,
             DenyAnswer(message="no", stop=True),
         ),
-        (Given(verb="skip"), questions("Why?"), SkipAnswer()),
-        (Given(verb="deny"), None, DenyAnswer()),
-        (Given(plan="fresh"), None, PlanAnswer(choice="fresh")),
+        (AnswerArguments(verb="skip"), questions("Why?"), SkipAnswer()),
+        (AnswerArguments(verb="deny"), None, DenyAnswer()),
+        (AnswerArguments(plan="fresh"), None, PlanAnswer(choice="fresh")),
         (
-            Given(plan="revise", message="shorter"),
+            AnswerArguments(plan="revise", message="shorter"),
             None,
             PlanAnswer(choice="revise", feedback="shorter"),
         ),
-        (Given(verb="deny"), FORM, ElicitationAnswer(action="decline")),
-        (Given(verb="cancel"), FORM, ElicitationAnswer(action="cancel")),
-        (Given(answers=("Red",)), questions("1=2?"), QuestionsAnswer(answers={"1=2?": "Red"})),
+        (AnswerArguments(verb="deny"), FORM, ElicitationAnswer(action="decline")),
+        (AnswerArguments(verb="cancel"), FORM, ElicitationAnswer(action="cancel")),
         (
-            Given(answers=("1=2?=Red", "1=2?=Blue", "H2=x=y")),
+            AnswerArguments(answers=("Red",)),
+            questions("1=2?"),
+            QuestionsAnswer(answers={"1=2?": "Red"}),
+        ),
+        (
+            AnswerArguments(answers=("1=2?=Red", "1=2?=Blue", "H2=x=y")),
             questions("1=2?", "Why?"),
             QuestionsAnswer(answers={"1=2?": ("Red", "Blue"), "Why?": "x=y"}),
         ),
-        (Given(answers=("Q=a",)), None, QuestionsAnswer(answers={"Q": "a"})),
+        (AnswerArguments(answers=("Q=a",)), None, QuestionsAnswer(answers={"Q": "a"})),
     ],
 )
-def test_options_become_an_answer(given: Given, asked: AskOpened | None, answer: Answer) -> None:
+def test_options_become_an_answer(
+    given: AnswerArguments, asked: AskOpened | None, answer: Answer
+) -> None:
     assert to_answer(given, asked) == answer
 
 
@@ -85,7 +91,7 @@ def test_an_input_comes_from_a_file_or_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "input.json"
     file.write_text('{"command": "pwd"}')
     for given in (str(file), '{"command": "pwd"}'):
-        answer = to_answer(Given(verb="allow", input=given), TOOL)
+        answer = to_answer(AnswerArguments(verb="allow", input=given), TOOL)
         assert isinstance(answer, AllowAnswer)
         assert json.loads(bytes(answer.input)) == {"command": "pwd"}
 
@@ -93,16 +99,20 @@ def test_an_input_comes_from_a_file_or_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "asked", "error"),
     [
-        (Given(), TOOL, "say one of"),
-        (Given(verb="allow", plan="auto"), TOOL, "say one of"),
-        (Given(verb="deny", input="{}"), TOOL, "--input goes with allow"),
-        (Given(verb="allow", input="[1]"), TOOL, "--input: Expected `object`"),
-        (Given(verb="allow", input="/nowhere"), TOOL, "--input: /nowhere cannot be read"),
-        (Given(verb="cancel"), TOOL, "'cancel' is no answer"),
-        (Given(answers=("x",)), questions("Why?", "How?"), "not of the form Question=Label"),
-        (Given(plan="maybe"), TOOL, "--plan: one of"),
+        (AnswerArguments(), TOOL, "say one of"),
+        (AnswerArguments(verb="allow", plan="auto"), TOOL, "say one of"),
+        (AnswerArguments(verb="deny", input="{}"), TOOL, "--input goes with allow"),
+        (AnswerArguments(verb="allow", input="[1]"), TOOL, "--input: Expected `object`"),
+        (AnswerArguments(verb="allow", input="/nowhere"), TOOL, "--input: /nowhere cannot be read"),
+        (AnswerArguments(verb="cancel"), TOOL, "'cancel' is no answer"),
+        (
+            AnswerArguments(answers=("x",)),
+            questions("Why?", "How?"),
+            "not of the form Question=Label",
+        ),
+        (AnswerArguments(plan="maybe"), TOOL, "--plan: one of"),
     ],
 )
-def test_what_is_no_answer_is_refused(given: Given, asked: AskOpened, error: str) -> None:
+def test_what_is_no_answer_is_refused(given: AnswerArguments, asked: AskOpened, error: str) -> None:
     with pytest.raises(UsageError, match=error.replace("[", r"\[")):
         to_answer(given, asked)

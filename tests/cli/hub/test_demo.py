@@ -15,8 +15,8 @@ from msgspec import Raw
 from quarterdeck.cli.hub.client import HubClient
 from quarterdeck.fronts.http.shapes import NewSession
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
-from quarterdeck.runner import living_runner
-from quarterdeck.service.local_hub import living_hub, own_token
+from quarterdeck.runner import live_runner
+from quarterdeck.service.local_hub import live_hub, own_token
 from support.command_line import Quarterdeck, Terminal
 from support.processes import Processes, running
 from support.served_deck import until_true
@@ -35,7 +35,7 @@ async def demo_in(
     found = re.search(r"export QUARTERDECK_HOME=(\S+)", said)
     assert found is not None
     home = Path(found[1])
-    runner = living_runner(home / "runner")
+    runner = live_runner(home / "runner")
     assert runner is not None
     processes.started(runner.pid)
     yield terminal, home
@@ -47,7 +47,7 @@ async def demo_in(
 
 
 def client_of(home: Path) -> HubClient:
-    state = living_hub(home)
+    state = live_hub(home)
     assert state is not None
     return HubClient(state.address, own_token(home))
 

@@ -64,7 +64,7 @@ async def starts(folder: Path, wanted: int) -> list[float]:
             raise LaunchError("no runner today")
 
     with anyio.fail_after(SECONDS):
-        async with keeping.kept_runner(folder, start):
+        async with keeping.supervised_runner(folder, start):
             await enough.wait()
     return [at - found[0] for at in found]
 
@@ -85,5 +85,5 @@ async def test_a_runner_that_ended_in_good_order_is_not_missed_at_once(tmp_path:
 
 async def test_what_goes_wrong_meanwhile_comes_out_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="mine"):
-        async with keeping.kept_runner(tmp_path, lambda: None):
+        async with keeping.supervised_runner(tmp_path, lambda: None):
             raise KeyError("mine")

@@ -9,7 +9,7 @@ import pytest
 from quarterdeck.cli.findings import Level
 from quarterdeck.cli.hub_findings import look_at_hub
 from quarterdeck.fronts.http import pages
-from quarterdeck.service.service import deck_hint
+from quarterdeck.service.service import web_hint
 
 
 @pytest.mark.parametrize("built", [True, False])
@@ -22,10 +22,10 @@ def test_a_deck_that_is_missing_is_told_with_the_command_that_builds_it(
     monkeypatch.setenv("QUARTERDECK_HOME", str(tmp_path / "data"))
     (found,) = [each for each in look_at_hub() if each.topic == "web deck"]
     if built:
-        assert deck_hint() == ""
+        assert web_hint() == ""
         assert found.level is Level.OK
     else:
-        assert "make deck" in deck_hint()
+        assert "make deck" in web_hint()
         assert found.level is Level.WARNING
         assert "make deck" in found.advice
     plain = pages.Pages(lambda: b"{}")._find("/")

@@ -14,7 +14,7 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.push import Pace, Push
-from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Kept, Subscription
+from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Subscription, SubscriptionStore
 from quarterdeck.protocol.commands import DeleteSession
 from support.bounds import SECONDS
 from support.push_service import PushService, push_service
@@ -47,7 +47,7 @@ class House:
         await self.push.subscribe(grant, service.endpoint, **service.keys)
 
     def subscribed(self) -> list[str]:
-        return [each.endpoint for each in self.push._kept.subscriptions]
+        return [each.endpoint for each in self.push._store.subscriptions]
 
 
 @contextlib.asynccontextmanager
@@ -140,7 +140,7 @@ async def test_a_browser_that_is_no_more_is_forgotten(tmp_path: Path, code: int)
             await home.deck.ask(session)
             await there.until(2)
         assert len(gone.receiver.came) == 1
-    assert [each.endpoint for each in Kept(tmp_path, loopback=True).subscriptions] == [
+    assert [each.endpoint for each in SubscriptionStore(tmp_path, loopback=True).subscriptions] == [
         there.endpoint
     ]
 
@@ -289,7 +289,7 @@ async def test_the_files_are_closed_to_others(tmp_path: Path) -> None:
 async def test_there_are_never_too_many_subscriptions(tmp_path: Path) -> None:
     async with push_service() as service:
         keys = service.keys
-    kept = Kept(tmp_path)
+    kept = SubscriptionStore(tmp_path)
 
     def add(grant: str, name: str) -> None:
         kept.add(Subscription(grant=grant, endpoint=f"https://push.example/{name}", **keys))
@@ -304,7 +304,7 @@ async def test_there_are_never_too_many_subscriptions(tmp_path: Path) -> None:
     with pytest.raises(Conflict):
         add("late", "late")
     assert len(kept.subscriptions) == MOST
-    assert len(Kept(tmp_path).subscriptions) == MOST
+    assert len(SubscriptionStore(tmp_path).subscriptions) == MOST
 
 
 async def test_files_that_are_damaged_are_put_aside(

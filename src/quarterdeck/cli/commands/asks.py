@@ -95,11 +95,11 @@ def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
         token_file: TokenFile = None,
     ) -> None:
         """Answer an open question. The first answer counts."""
-        from quarterdeck.cli.hub.asks import Given, run_answer
+        from quarterdeck.cli.hub.asks import AnswerArguments, run_answer
         from quarterdeck.cli.hub.target import Target
         from quarterdeck.protocol.commands import Scope
 
-        given = Given(
+        given = AnswerArguments(
             verb=verb.value if verb else None,
             message=message,
             input=input_,

@@ -20,7 +20,7 @@ from quarterdeck.cli.hub.spec import file_or_json
 from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session
 from quarterdeck.cli.text import age, marked_lines
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.marks import marked
+from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.commands import (
     AllowAnswer,
@@ -42,7 +42,7 @@ PLAN_CHOICES: tuple[PlanChoice, ...] = ("fresh", "auto", "manual", "revise", "re
 VERBS = ("allow", "deny", "skip", "cancel")
 
 
-class Given(Value):
+class AnswerArguments(Value):
     """What the command line of `answer` says."""
 
     verb: str | None = None
@@ -85,52 +85,54 @@ def _more(opened: AskOpened) -> list[str]:
 
 def _asked(question: Question) -> str:
     options = " | ".join(one_line(option.label, 80) for option in question.options)
-    return f"{marked(question.question)} [{options}]"
+    return f"{mark_invisible(question.question)} [{options}]"
 
 
-def run_answer(ask: str, given: Given, target: Target) -> int:
+def run_answer(ask: str, arguments: AnswerArguments, target: Target) -> int:
     """Answer a question."""
     client = connect(target)
     id_, card = find_ask(client, ask)
-    client.answer(id_, to_answer(given, card.opened if card else None))
+    client.answer(id_, to_answer(arguments, card.opened if card else None))
     return Exit.SUCCESS
 
 
-def to_answer(given: Given, opened: AskOpened | None) -> Answer:
+def to_answer(arguments: AnswerArguments, opened: AskOpened | None) -> Answer:
     """The answer. `opened` is the question, where it is open. Raises `UsageError`."""
-    ways = [given.verb is not None, given.plan is not None, bool(given.answers)]
+    ways = [arguments.verb is not None, arguments.plan is not None, bool(arguments.answers)]
     if sum(ways) != 1:
         raise UsageError(f"say one of: {', '.join(VERBS)}, --plan, --answer")
-    content = _input(given)
-    if given.plan is not None:
-        if given.plan not in PLAN_CHOICES:
+    content = _input(arguments)
+    if arguments.plan is not None:
+        if arguments.plan not in PLAN_CHOICES:
             raise UsageError(f"--plan: one of {', '.join(PLAN_CHOICES)}")
-        return PlanAnswer(choice=given.plan, feedback=given.message)
-    if given.answers:
-        return QuestionsAnswer(answers=_answers(given.answers, opened))
+        return PlanAnswer(choice=arguments.plan, feedback=arguments.message)
+    if arguments.answers:
+        return QuestionsAnswer(answers=_answers(arguments.answers, opened))
     if opened is not None and opened.ask_kind is AskKind.ELICITATION:
         actions: dict[str, Literal["accept", "decline", "cancel"]] = {
             "allow": "accept",
             "deny": "decline",
         }
-        return ElicitationAnswer(action=actions.get(given.verb or "", "cancel"), content=content)
-    match given.verb:
+        return ElicitationAnswer(
+            action=actions.get(arguments.verb or "", "cancel"), content=content
+        )
+    match arguments.verb:
         case "allow":
-            return AllowAnswer(scope=given.scope, input=content)
+            return AllowAnswer(scope=arguments.scope, input=content)
         case "deny":
-            return DenyAnswer(message=given.message, stop=given.stop)
+            return DenyAnswer(message=arguments.message, stop=arguments.stop)
         case "skip":
-            return SkipAnswer(message=given.message)
+            return SkipAnswer(message=arguments.message)
         case verb:
             raise UsageError(f"{verb!r} is no answer to this question")
 
 
-def _input(given: Given) -> Raw:
-    if given.input is None:
+def _input(arguments: AnswerArguments) -> Raw:
+    if arguments.input is None:
         return ABSENT
-    if given.verb != "allow":
+    if arguments.verb != "allow":
         raise UsageError("--input goes with allow")
-    data = file_or_json(given.input, "--input")
+    data = file_or_json(arguments.input, "--input")
     try:
         members = msgspec.json.decode(data, type=dict[str, Raw])
     except msgspec.DecodeError as error:
@@ -147,24 +149,26 @@ def questions_of(opened: AskOpened | None) -> tuple[Question, ...]:
     return found.questions if found else ()
 
 
-def _answers(given: tuple[str, ...], opened: AskOpened | None) -> dict[str, str | tuple[str, ...]]:
+def _answers(
+    arguments: tuple[str, ...], opened: AskOpened | None
+) -> dict[str, str | tuple[str, ...]]:
     """`Question=Label`, by the question's text or its header; one question needs no name."""
     known = questions_of(opened)
     found: dict[str, tuple[str, ...]] = {}
-    for each in given:
+    for each in arguments:
         question, label = _named(each, known)
         found[question] = (*found.get(question, ()), label)
     return {name: labels[0] if len(labels) == 1 else labels for name, labels in found.items()}
 
 
-def _named(given: str, known: tuple[Question, ...]) -> tuple[str, str]:
+def _named(arguments: str, known: tuple[Question, ...]) -> tuple[str, str]:
     for question in known:
         for name in (question.question, question.header):
-            if name and given.startswith(f"{name}="):
-                return question.question, given.removeprefix(f"{name}=")
+            if name and arguments.startswith(f"{name}="):
+                return question.question, arguments.removeprefix(f"{name}=")
     if len(known) == 1:
-        return known[0].question, given
-    name, equals, label = given.partition("=")
+        return known[0].question, arguments
+    name, equals, label = arguments.partition("=")
     if not equals or known:
-        raise UsageError(f"--answer: {given!r} is not of the form Question=Label")
+        raise UsageError(f"--answer: {arguments!r} is not of the form Question=Label")
     return name, label

@@ -122,7 +122,7 @@ class _Attached:
             self._note_state(shape.event)
             if shape.seq > self._head:
                 self._note_question(shape.event)
-                self._notifier.hear(shape.event)
+                self._notifier.observe(shape.event)
         self._settle_in()
 
     def live(self, frame: Live) -> None:

@@ -50,7 +50,7 @@ def run_backup(file: Path) -> int:
     if not target.parent.is_dir():
         raise UsageError(f"{target.parent} is no folder")
     info = back_up(home / JOURNAL, target, _kept_files(home))
-    consoles.stderr().print(Text(f"{target}: {_told(info)}"), soft_wrap=True)
+    consoles.stderr().print(Text(f"{target}: {_summary(info)}"), soft_wrap=True)
     return Exit.SUCCESS
 
 
@@ -61,7 +61,7 @@ def run_restore(file: Path, *, check_only: bool) -> int:
     if check_only:
         info = check(backup)
         console.print(
-            Text(f"{backup} is good: {_told(info)}, made {moment(info.made)}"), soft_wrap=True
+            Text(f"{backup} is good: {_summary(info)}, made {moment(info.made)}"), soft_wrap=True
         )
         return Exit.SUCCESS
     home = data_home()
@@ -77,8 +77,8 @@ def run_restore(file: Path, *, check_only: bool) -> int:
             _put_back(home / name, data, wanted=KEPT.fullmatch(name) is not None)
         for end in ("", "-wal", "-shm"):
             (home / f"{SEARCH}{end}").unlink(missing_ok=True)
-    told = f"restored {_told(done.info)}, made {moment(done.info.made)}"
-    console.print(Text(told), soft_wrap=True)
+    text = f"restored {_summary(done.info)}, made {moment(done.info.made)}"
+    console.print(Text(text), soft_wrap=True)
     if done.moved is not None:
         console.print(
             Text(f"the journal that was there is now {done.moved}", "dim"), soft_wrap=True
@@ -99,6 +99,6 @@ def _put_back(path: Path, data: bytes, *, wanted: bool) -> None:
         replace_file(path, data)
 
 
-def _told(info: BackupInfo) -> str:
+def _summary(info: BackupInfo) -> str:
     parts = (count(info.sessions, "session"), count(info.events, "event"), size(info.bytes))
     return ", ".join(parts)

@@ -22,7 +22,7 @@ from quarterdeck.fronts.http import Listen, login_link
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.local_hub import RUNNER, end_runner
-from quarterdeck.service.service import Service, Serving, deck_hint, running_service, until_signal
+from quarterdeck.service.service import ServeOptions, Service, run_service, until_signal, web_hint
 from quarterdeck.testing import fake
 from quarterdeck.testing.fake import fake_cli_command
 
@@ -46,10 +46,10 @@ async def _demo(folder: Path, port: int) -> None:
     cli = _scripted_cli(folder)
     spec = SessionSpec(directory=str(work), name=NAME)
     try:
-        async with running_service(home, Serving(listen=Listen(port=port), claude=cli)) as deck:
+        async with run_service(home, ServeOptions(listen=Listen(port=port), claude=cli)) as service:
             prompt = Raw(msgspec.json.encode(PROMPT))
-            await deck.hub.submit(CreateSession(spec=spec, prompt=prompt, by="demo"))
-            _say(deck)
+            await service.hub.submit(CreateSession(spec=spec, prompt=prompt, by="demo"))
+            _print_address(service)
             await until_signal()
     finally:
         with anyio.CancelScope(shield=True):
@@ -87,16 +87,16 @@ def _scripted_cli(folder: Path) -> str:
     return str(program)
 
 
-def _say(deck: Service) -> None:
-    link = login_link(deck.address, deck.access.make_code())
+def _print_address(service: Service) -> None:
+    link = login_link(service.address, service.access.make_code())
     program = Path(sys.argv[0])
     attach = [str(program) if program.is_file() else "quarterdeck", "attach", NAME]
     print_line(
-        f"The demo is at {deck.address}, with a scripted agent.\n"
+        f"The demo is at {service.address}, with a scripted agent.\n"
         f"Open it: {link}\n"
-        f"{deck_hint()}"
+        f"{web_hint()}"
         "Its session asks for a permission. Answer it there, or in another terminal:\n"
-        f"  export QUARTERDECK_HOME={shlex.quote(str(deck.home))}\n"
+        f"  export QUARTERDECK_HOME={shlex.quote(str(service.home))}\n"
         f"  {shlex.join(attach)}\n"
         "Ctrl-C ends all of it."
     )

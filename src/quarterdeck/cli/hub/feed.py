@@ -18,7 +18,7 @@ from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFou
 from quarterdeck.fronts.http.frames import Following, Live
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.protocol.commands import AnyCommand, Outcome
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 RETRY_SECONDS = 0.5
 SENDINGS = 5
@@ -84,7 +84,7 @@ class Feed:
 
     async def _follow(self, stream: HubStream) -> None:
         await stream.follow({self._session: self.seen}, epoch=self._epoch or stream.hello.epoch)
-        async with tasks_beside() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(_beat, stream)
             async with aclosing(stream.frames()) as frames:
                 async for frame in frames:

@@ -105,10 +105,12 @@ def run_import(
         if each.outcome is not ImportOutcome.KNOWN or sessions:
             console.print(_imported(each), soft_wrap=True)
     counts = Counter(each.outcome.value for each in report.sessions)
-    told = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
+    outcomes = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
     would = "would be: " if dry_run else ""
     text = f"{count(len(report.sessions), 'session')} in {report.folder}"
-    consoles.stderr().print(Text(text + (f": {would}{told}" if told else "")), soft_wrap=True)
+    consoles.stderr().print(
+        Text(text + (f": {would}{outcomes}" if outcomes else "")), soft_wrap=True
+    )
     return Exit.SUCCESS
 
 

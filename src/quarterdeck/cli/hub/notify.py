@@ -43,27 +43,27 @@ _SCRIPT = (
 """For osascript. The words are its arguments, and so are text whatever is in them."""
 
 
-class Way(Struct, frozen=True):
+class Channel(Struct, frozen=True):
     """How somebody is told: escape sequences, and a program, where there is one."""
 
     osc: int | None = None
     program: str | None = None
 
 
-def way_of(
+def channel_for(
     env: Mapping[str, str],
     *,
     platform: str = sys.platform,
     which: Callable[[str], str | None] = shutil.which,
-) -> Way:
+) -> Channel:
     """The way that fits this terminal and this desktop."""
     if env.get("TMUX") or env.get("TERM", "").startswith(("screen", "tmux")):
-        return Way(program=_program(env, platform, which))  # they swallow the sequences
+        return Channel(program=_program(env, platform, which))  # they swallow the sequences
     if env.get("TERM_PROGRAM", "").lower() in _OSC_9 or env.get("TERM") == "xterm-kitty":
-        return Way(osc=9)
+        return Channel(osc=9)
     if env.get("VTE_VERSION") or env.get("TERM", "").startswith(_OSC_777):
-        return Way(osc=777)
-    return Way(program=_program(env, platform, which))
+        return Channel(osc=777)
+    return Channel(program=_program(env, platform, which))
 
 
 def _program(
@@ -96,7 +96,7 @@ def sequence(osc: int, title: str, text: str) -> str:
     return f"\x1b]9;{title}: {text}{BELL}"
 
 
-def one_word(text: str) -> str:
+def one_line_of(text: str) -> str:
     """A text from outside, fit for one line of a notification."""
     line = " ".join(plain(text).split())
     # Escapes are pictures by now; the rest of what is not to be seen goes.
@@ -104,7 +104,7 @@ def one_word(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def words_for(event: Event) -> str | None:
+def message_for(event: Event) -> str | None:
     """What somebody who is not looking should know; None: nothing."""
     match event:
         case AskOpened(title=title, ask_kind=kind):
@@ -133,14 +133,14 @@ class Notifier:
         start: Callable[[Sequence[str]], None],
         *,
         always: bool | None = False,
-        way: Way | None = None,
+        channel: Channel | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._out = out
-        self._title = one_word(name) or "quarterdeck"
+        self._title = one_line_of(name) or "quarterdeck"
         self._start = start
         self._always = always
-        self._way = way or way_of(os.environ)
+        self._channel = channel or channel_for(os.environ)
         self._clock = clock
         self._typed = clock()
 
@@ -148,21 +148,21 @@ class Notifier:
         """The person is there: they have typed a line."""
         self._typed = self._clock()
 
-    def hear(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Tell of this event, if it is worth it and nobody seems to be looking."""
-        if self._always is None or (text := words_for(event)) is None:
+        if self._always is None or (text := message_for(event)) is None:
             return
         if not self._always and self._clock() - self._typed < AWAY_SECONDS:
             return
-        self._tell(one_word(text))
+        self._notify(one_line_of(text))
 
-    def _tell(self, text: str) -> None:
-        if self._way.osc is not None:
-            self._out.write(sequence(self._way.osc, self._title, text))
+    def _notify(self, text: str) -> None:
+        if self._channel.osc is not None:
+            self._out.write(sequence(self._channel.osc, self._title, text))
         self._out.write(BELL)
         self._out.flush()
-        if self._way.program is not None:
-            self._start(argv_of(self._way.program, self._title, text))
+        if self._channel.program is not None:
+            self._start(argv_of(self._channel.program, self._title, text))
 
 
 async def run_program(argv: Sequence[str]) -> None:

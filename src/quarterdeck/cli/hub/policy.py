@@ -32,7 +32,7 @@ from quarterdeck.policy.decide import Call, Rules
 from quarterdeck.policy.explain import Explanation, PartExplained, explain
 from quarterdeck.policy.file import Loaded, read_policy
 from quarterdeck.policy.needs import Context
-from quarterdeck.policy.parity import Placed
+from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.presets import PRESETS, preset
 from quarterdeck.policy.settings import import_settings
 from quarterdeck.policy.specifiers import Source
@@ -43,7 +43,7 @@ _COLOURS = {"allow": "green", "deny": "red", "ask": "yellow"}
 MOST_SHOWN = 20
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     """A line on stdout. Commands and paths are somebody else's words."""
     print_line(plain(text))
 
@@ -70,10 +70,10 @@ def run_check(file: Path, *, json_output: bool) -> int:
         print_json([checked(loaded)])
     elif loaded.policy is not None:
         rules, examples = count(loaded.rules, "rule"), count(loaded.examples, "example")
-        _say(f"{file} is good: {rules}, {examples}.")
+        _print(f"{file} is good: {rules}, {examples}.")
     else:
         for flaw in loaded.flaws:
-            _say(f"{file}:{flaw.line}: {flaw.text}")
+            _print(f"{file}:{flaw.line}: {flaw.text}")
     return Exit.SUCCESS if loaded.policy is not None else Exit.FAILED
 
 
@@ -177,7 +177,7 @@ def run_replay(
         return Exit.SUCCESS
     console = consoles.stdout()
     calls = count(result.calls, "call")
-    _say(f"{calls}, {result.same} as before, {result.calls - result.same} otherwise.")
+    _print(f"{calls}, {result.same} as before, {result.calls - result.same} otherwise.")
     for name, number in result.counts.items():
         console.print(Text(f"  {number:>6}  {name}"), soft_wrap=True)
     for change in result.changes[:MOST_SHOWN]:
@@ -189,9 +189,9 @@ def run_replay(
         for reason in change.reasons:
             console.print(Text(plain(f"    {reason}"), "dim"), soft_wrap=True)
     if len(result.changes) > MOST_SHOWN:
-        _say(f"… and {len(result.changes) - MOST_SHOWN} more; --json has them.")
+        _print(f"… and {len(result.changes) - MOST_SHOWN} more; --json has them.")
     if result.truncated:
-        _say("There are more calls than were looked at; the oldest are left out.")
+        _print("There are more calls than were looked at; the oldest are left out.")
     return Exit.SUCCESS
 
 
@@ -203,18 +203,18 @@ def run_suggest(since: str, least: int, target: Target, *, json_output: bool) ->
         return Exit.SUCCESS
     for each in found:
         people = ", ".join(each.people)
-        _say(f"# {each.allowed} times allowed, {each.denied} times denied, by {people};")
-        _say(f"# from {moment(each.first)} to {moment(each.last)}, such as:")
+        _print(f"# {each.allowed} times allowed, {each.denied} times denied, by {people};")
+        _print(f"# from {moment(each.first)} to {moment(each.last)}, such as:")
         for example in each.examples:
-            _say(f"#   {example}")
-        _say(f"# It means {each.means}.")
+            _print(f"#   {example}")
+        _print(f"# It means {each.means}.")
         if each.admits:
-            _say("# It would also have decided:")
+            _print("# It would also have decided:")
             for other in each.admits:
-                _say(f"#   {other}")
-        _say(f"{each.toml}\n")
+                _print(f"#   {other}")
+        _print(f"{each.toml}\n")
     if not found:
-        _say("# Nothing was answered often enough, and always alike.")
+        _print("# Nothing was answered often enough, and always alike.")
     return Exit.SUCCESS
 
 
@@ -229,7 +229,7 @@ def run_show(target: Target, *, json_output: bool) -> int:
         print_json([view])
         return Exit.FAILED if wrong else Exit.SUCCESS
     if not any(state.name == "policy.toml" for state in view.files):
-        _say("There is no policy for all sessions: what the CLI asks is asked.")
+        _print("There is no policy for all sessions: what the CLI asks is asked.")
     words = {
         "file": "in force",
         "kept": "REFUSED; its last good text is in force",
@@ -237,13 +237,13 @@ def run_show(target: Target, *, json_output: bool) -> int:
     }
     for state in view.files:
         rules = count(state.rules, "rule")
-        _say(f"{state.name}: {words[state.in_force]} since {moment(state.since)}, {rules}")
+        _print(f"{state.name}: {words[state.in_force]} since {moment(state.since)}, {rules}")
         for flaw in state.flaws:
-            _say(f"  {state.path}:{flaw.line}: {flaw.text}")
-    _say(f"A session may name: {', '.join(view.names)}")
-    _say(f"{count(len(view.grants), 'grant')}; `quarterdeck policy grants` lists them")
+            _print(f"  {state.path}:{flaw.line}: {flaw.text}")
+    _print(f"A session may name: {', '.join(view.names)}")
+    _print(f"{count(len(view.grants), 'grant')}; `quarterdeck policy grants` lists them")
     if view.grants_flaw is not None:
-        _say(f"  {view.grants_flaw}")
+        _print(f"  {view.grants_flaw}")
     return Exit.FAILED if wrong else Exit.SUCCESS
 
 
@@ -251,7 +251,7 @@ def run_preset(name: str | None) -> int:
     """Print a preset."""
     if name is None:
         for each, text in PRESETS.items():
-            _say(f"{each:<14}{text.partition(chr(10))[0].removeprefix('# ')}")
+            _print(f"{each:<14}{text.partition(chr(10))[0].removeprefix('# ')}")
         return Exit.SUCCESS
     text = PRESETS.get(name, "")
     if not text:
@@ -262,18 +262,18 @@ def run_preset(name: str | None) -> int:
 
 def run_import(files: list[Path]) -> int:
     """Print settings files as a policy."""
-    placed: list[Placed] = []
+    placed: list[ClaudeRule] = []
     for file in files:
         imported = import_settings({Source.PROJECT: read_file(file)})
         placed += imported.rules
         for wrong in imported.wrong:
             consoles.stderr().print(f"{file}: {wrong.where}: {wrong.why}", soft_wrap=True)
-    _say("[claude]")
+    _print("[claude]")
     for behavior in ("deny", "ask", "allow"):
         rules = dict.fromkeys(one.rule.text for one in placed if one.behavior.value == behavior)
         if rules:
             listed = "".join(f"  {json.dumps(rule)},\n" for rule in rules)
-            _say(f"{behavior} = [\n{listed}]")
+            _print(f"{behavior} = [\n{listed}]")
     return Exit.SUCCESS
 
 
@@ -293,7 +293,7 @@ def run_grants(target: Target, *, json_output: bool) -> int:
             until = "over"
         where = grant.project or grant.directory or "everywhere"
         rules = ", ".join(grant.rules)
-        _say(f"{grant.id}  {rules}  {until}  {where}  by {grant.by}, {moment(grant.at)}")
+        _print(f"{grant.id}  {rules}  {until}  {where}  by {grant.by}, {moment(grant.at)}")
     return Exit.SUCCESS
 
 
@@ -314,7 +314,7 @@ def run_grant(
         directory=str(directory.absolute()) if directory is not None else None,
         project=project,
     )
-    _say(policy_of(target).grant(new).id)
+    _print(policy_of(target).grant(new).id)
     return Exit.SUCCESS
 
 
@@ -339,10 +339,10 @@ def run_verify(head: str | None, target: Target, *, json_output: bool) -> int:
         print_json([result])
     else:
         for flaw in result.flaws:
-            _say(f"position {flaw.position}, session {flaw.session or '?'}: {flaw.text}")
+            _print(f"position {flaw.position}, session {flaw.session or '?'}: {flaw.text}")
         forgotten = f", {result.forgotten} of deleted sessions" if result.forgotten else ""
         decisions = count(result.entries, "decision")
         word = "The audit log is as it was written" if result.good else "THE AUDIT LOG WAS CHANGED"
-        _say(f"{word}: {decisions}{forgotten}.")
-        _say(f"head {result.head}")
+        _print(f"{word}: {decisions}{forgotten}.")
+        _print(f"head {result.head}")
     return Exit.SUCCESS if result.good else Exit.FAILED

@@ -16,9 +16,9 @@ from quarterdeck.cli.text import count, plain
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.api import MachineView
 from quarterdeck.protocol.sessions import SessionState
-from quarterdeck.runner.home import living_runner
+from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
-from quarterdeck.service.local_hub import FAR_RUNNER, RUNNER, agents_in, living_hub
+from quarterdeck.service.local_hub import FAR_RUNNER, RUNNER, agents_in, live_hub
 
 MIB = 1024 * 1024
 
@@ -60,7 +60,7 @@ def run_status(target: Target, *, json_output: bool) -> int:
 def _report(target: Target) -> Report:
     home = data_home(create=False)
     here: list[Here] = []
-    hub = living_hub(home) if target.is_here else None
+    hub = live_hub(home) if target.is_here else None
     if hub is not None:
         here.append(Here(what="hub", pid=hub.pid, version=hub.version, address=hub.address))
     if target.is_here:
@@ -81,7 +81,7 @@ def _report(target: Target) -> Report:
 
 
 def _runner(home: Path, folder: str) -> Here | None:
-    living = living_runner(home / folder)
+    living = live_runner(home / folder)
     if living is None:
         return None
     return Here(

@@ -11,7 +11,7 @@ from quarterdeck.cli.hub.output import print_line
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.text import count
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.runner.home import living_runner
+from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.local_hub import (
     FAR_RUNNER,
@@ -19,7 +19,7 @@ from quarterdeck.service.local_hub import (
     agents_in,
     end_process,
     end_runner,
-    living_hub,
+    live_hub,
 )
 
 
@@ -36,15 +36,15 @@ def run_stop(sessions: list[str], target: Target, *, hub_only: bool) -> int:
     done: list[str] = []
     failed = False
     for folder in () if hub_only else (home / RUNNER, home / FAR_RUNNER):
-        if living_runner(folder) is None:
+        if live_runner(folder) is None:
             continue
         agents = len(agents_in(folder))
         ended = end_runner(folder)
         failed |= not ended
         what = f"{count(agents, 'agent')} and the runner" if agents else "The runner"
         done.append(f"{what} {'ended' if ended else 'would not end'}.")
-    if (hub := living_hub(home)) is not None:
-        ended = end_process(hub.pid, lambda: living_hub(home) is None)
+    if (hub := live_hub(home)) is not None:
+        ended = end_process(hub.pid, lambda: live_hub(home) is None)
         failed |= not ended
         done.append(f"The hub at {hub.address} {'ended' if ended else 'would not end'}.")
     elif hub_only:

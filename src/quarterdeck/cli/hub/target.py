@@ -17,7 +17,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.journal.views import AskView
 from quarterdeck.runtime.data_dir import data_home
-from quarterdeck.service.local_hub import living_hub, own_token
+from quarterdeck.service.local_hub import live_hub, own_token
 
 SHORT = 8
 """The least of an id that is shown: it tells two sessions apart that began in different seconds."""
@@ -42,7 +42,7 @@ def connect(target: Target) -> HubClient:
     if target.token_file is not None:
         raise UsageError("--token-file needs --hub")
     home = data_home(create=False)
-    state = living_hub(home)
+    state = live_hub(home)
     if state is None:
         raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
     return HubClient(state.address, own_token(home))

@@ -17,7 +17,7 @@ from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.fronts.http import Access, Role, login_link
 from quarterdeck.hub.inbound_clis import OWN_PATH, cli_token
 from quarterdeck.runtime.data_dir import data_home
-from quarterdeck.service.local_hub import living_hub
+from quarterdeck.service.local_hub import live_hub
 from quarterdeck.wire.tools import one_line
 
 
@@ -28,7 +28,7 @@ def run_token(role: str, name: str | None, *, login: bool, days: float | None) -
     if login:
         if wanted is Role.RUNNER:
             raise UsageError("a runner does not log in; leave out --login")
-        hub = living_hub(data_home())
+        hub = live_hub(data_home())
         if hub is None:
             raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
         print_line(login_link(hub.address, access.make_code(name or wanted.value, wanted)))

@@ -15,8 +15,12 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, new_secret, send_sample
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.config_file import Configuration
-from quarterdeck.service.local_hub import living_hub
-from quarterdeck.service.notifications import have_secret, notification_settings, session_link
+from quarterdeck.service.local_hub import live_hub
+from quarterdeck.service.notifications import (
+    ensure_webhook_secret,
+    notification_settings,
+    session_link,
+)
 
 ANYWHERE = "http://127.0.0.1:8765"
 """What the link of a sample leads to when no hub runs."""
@@ -30,12 +34,12 @@ def run_webhook_test(name: str, event: str, secret_file: Path | None, config: Pa
         known = ", ".join(WebhookEvent)
         raise UsageError(f"--event: {event!r} is none of {known}") from None
     home = data_home()
-    have_secret(home)
-    told = notification_settings(Configuration(config).loaded.settings, home)
+    ensure_webhook_secret(home)
+    settings = notification_settings(Configuration(config).loaded.settings, home)
     if name.startswith(("http://", "https://")):
-        hook = Webhook(name="test", url=name, secret_file=str(have_secret(home)))
+        hook = Webhook(name="test", url=name, secret_file=str(ensure_webhook_secret(home)))
     else:
-        found = [each for each in told.webhooks if each.name == name]
+        found = [each for each in settings.webhooks if each.name == name]
         if not found:
             raise NotFound("webhook", name)
         hook = found[0]
@@ -43,8 +47,8 @@ def run_webhook_test(name: str, event: str, secret_file: Path | None, config: Pa
         hook = Webhook(
             name=hook.name, url=hook.url, secret_file=str(secret_file), timeout=hook.timeout
         )
-    hub = living_hub(home)
-    address = told.address or (hub.address if hub is not None else ANYWHERE)
+    hub = live_hub(home)
+    address = settings.address or (hub.address if hub is not None else ANYWHERE)
 
     async def send() -> int:
         done = await send_sample(hook, wanted, lambda session: session_link(address, session))

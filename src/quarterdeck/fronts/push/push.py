@@ -23,11 +23,11 @@ from anyio.abc import TaskGroup
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.push.sender import attempt, open_client
-from quarterdeck.fronts.push.subscriptions import Kept, Subscription
+from quarterdeck.fronts.push.subscriptions import Subscription, SubscriptionStore
 from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import AskOpened
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
     import httpx2
@@ -83,7 +83,7 @@ class Push:
         lets a push service be on this machine: for tests.
         """
         self._hub = hub
-        self._kept = Kept(folder, loopback=loopback)
+        self._store = SubscriptionStore(folder, loopback=loopback)
         self._grants = grants
         self._contact = contact
         self._pace = pace or Pace()
@@ -96,26 +96,26 @@ class Push:
 
     async def public_key(self) -> str:
         """The key that a browser subscribes with."""
-        return (await anyio.to_thread.run_sync(self._kept.key)).public
+        return (await anyio.to_thread.run_sync(self._store.key)).public
 
     async def subscribe(self, grant: str, endpoint: str, p256dh: str, auth: str) -> None:
         """Tell a browser from now on. Raises `UsageError` and `Conflict`."""
         new = Subscription(grant=grant, endpoint=endpoint, p256dh=p256dh, auth=auth)
-        await anyio.to_thread.run_sync(self._kept.add, new)
+        await anyio.to_thread.run_sync(self._store.add, new)
         self._begin()
 
     async def unsubscribe(self, endpoint: str) -> None:
         """Tell it no more."""
-        await anyio.to_thread.run_sync(self._kept.remove, endpoint)
+        await anyio.to_thread.run_sync(self._store.remove, endpoint)
 
     # --- telling ---------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Tell while the block runs. What is not delivered then is not delivered."""
-        if self._kept.subscriptions:
+        if self._store.subscriptions:
             self._begin()
-        async with tasks_beside() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(self._keep)
             yield
 
@@ -132,7 +132,7 @@ class Push:
                     async for batch in self._hub.follow(after=self._after):
                         for stored in batch:
                             if isinstance(stored.event, AskOpened):
-                                await self._tell(stored, stored.event, client, tasks)
+                                await self._notify(stored, stored.event, client, tasks)
                 except JournalError as error:
                     log.error("nobody is told by push for a moment: %s", error)
                     await anyio.sleep(PAUSE_SECONDS)
@@ -140,12 +140,12 @@ class Push:
                 else:
                     return  # the journal is closed
 
-    async def _tell(
+    async def _notify(
         self, stored: Stored, opened: AskOpened, client: httpx2.AsyncClient, tasks: TaskGroup
     ) -> None:
         grants = self._grants()
-        await self._changed(self._kept.keep_only, grants)
-        told = [each for each in self._kept.subscriptions if each.grant in grants]
+        await self._changed(self._store.keep_only, grants)
+        told = [each for each in self._store.subscriptions if each.grant in grants]
         if not told:
             return
         try:
@@ -165,14 +165,14 @@ class Push:
     ) -> None:
         """Send what waits for one browser, one after the other."""
         try:
-            while waiting and to in self._kept.subscriptions:
+            while waiting and to in self._store.subscriptions:
                 await self._send(to, waiting.popleft(), client)
         finally:
             del self._waiting[to.endpoint]
 
     async def _send(self, to: Subscription, message: bytes, client: httpx2.AsyncClient) -> None:
         try:
-            key = await anyio.to_thread.run_sync(self._kept.key)
+            key = await anyio.to_thread.run_sync(self._store.key)
         except OSError as error:
             log.error("nobody is told by push: the key cannot be read: %s", error)
             return
@@ -184,7 +184,7 @@ class Push:
             if found.ok:
                 return
             if found.gone:
-                await self._changed(self._kept.remove, to.endpoint)
+                await self._changed(self._store.remove, to.endpoint)
                 return
             error_ = found.error
             if pause is not None:

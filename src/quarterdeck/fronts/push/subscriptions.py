@@ -48,7 +48,7 @@ class Subscription(Value):
         return f"{parts.scheme}://{parts.netloc}"
 
 
-class Kept:
+class SubscriptionStore:
     """The two files. What was read is held in memory: there is little of it."""
 
     def __init__(self, folder: Path, *, loopback: bool = False) -> None:
@@ -68,7 +68,7 @@ class Kept:
         """The hub's key; made when there is none."""
         with self._mutex:
             if self._key is None:
-                self._key = self._have_key()
+                self._key = self._ensure_key()
             return self._key
 
     def add(self, new: Subscription) -> None:
@@ -119,7 +119,7 @@ class Kept:
             return ()
         return found
 
-    def _have_key(self) -> HubKey:
+    def _ensure_key(self) -> HubKey:
         from quarterdeck.fronts.push.encryption import HubKey
 
         file = self._folder / KEY_FILE

@@ -14,7 +14,7 @@ from enum import StrEnum
 import anyio.lowlevel
 
 from quarterdeck.history.export import html, markdown
-from quarterdeck.history.export.items import Answer, AnyItem, Teller
+from quarterdeck.history.export.items import Answer, AnyItem, StoryFold
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.views import SessionView
 
@@ -44,7 +44,7 @@ async def exported(form: Form, view: SessionView, read: Read, render: Render) ->
     """The file, piece by piece: all events up to the last that the view knows."""
     head, foot = _WRITERS[form]
     yield head(view)
-    teller = Teller()
+    teller = StoryFold()
     seen = 0
     while seen < view.head and (page := await read(seen)):
         seen = page[-1].seq

@@ -89,7 +89,7 @@ class Note(Item):
 AnyItem = Prompt | Answer | Thinking | Call | Outcome | Note
 
 
-class Teller:
+class StoryFold:
     """Tells one session's events in their order."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from quarterdeck.protocol.machine_requests import Changes, Folders, Settled
 from quarterdeck.protocol.projects import Project
 
 Shop = NamedDependency[SkipValidation[WorktreeService]]
-ERRAND_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
+MACHINE_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
 
 MachineName = Annotated[
     str, PathParameter(description="A machine's name", max_length=128, min_length=1)
@@ -37,7 +37,7 @@ async def list_projects(workshop: Shop) -> ProjectList:
     )
 
 
-@get("/sessions/{session_id:str}/diff", opt=documented(ERRAND_ERRORS))
+@get("/sessions/{session_id:str}/diff", opt=documented(MACHINE_ERRORS))
 async def get_diff(
     session_id: SessionId,
     workshop: Shop,
@@ -72,7 +72,7 @@ async def settle_worktree(session_id: SessionId, request: Asking, workshop: Shop
     )
 
 
-@get("/machines/{machine:str}/directories", opt=documented(ERRAND_ERRORS))
+@get("/machines/{machine:str}/directories", opt=documented(MACHINE_ERRORS))
 async def list_directories(
     machine: MachineName,
     request: Asking,
