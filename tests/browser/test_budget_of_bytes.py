@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from quarterdeck.fronts.http import built_deck
+from quarterdeck.fronts.http import built_web
 from support.api_client import ApiSeat
 from support.browser import Screen
 from support.scenes import bash
@@ -40,7 +40,7 @@ def first_view(deck: Path) -> set[Path]:
 
 @pytest.mark.heavy  # it weighs the deck, which has to be built first
 def test_the_first_view_is_light() -> None:
-    deck = built_deck()
+    deck = built_web()
     assert deck is not None, "the deck is not built: make deck"
     files = first_view(deck)
     assert {file.suffix for file in files} >= {".html", ".js", ".css"}

@@ -21,7 +21,7 @@ from quarterdeck.cli.findings import Finding, Level
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
-from quarterdeck.fronts.http import built_deck
+from quarterdeck.fronts.http import built_web
 from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.policy.file import read_policy
@@ -141,7 +141,7 @@ def _clock() -> Iterable[Finding]:
 
 
 def _deck() -> Iterable[Finding]:
-    if built_deck() is None:
+    if built_web() is None:
         advice = "In the checkout: `make deck`. The hub must be started again after it."
         yield Finding("web deck", Level.WARNING, "is not built: browsers get a plain page", advice)
     else:

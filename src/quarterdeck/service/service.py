@@ -29,7 +29,7 @@ from quarterdeck.fronts.http import (
     Listen,
     Places,
     Role,
-    built_deck,
+    built_web,
     login_link,
     make_app,
     serve,
@@ -174,7 +174,7 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
                 access,
                 runner_endpoint=hub.runners,
                 cli_endpoint=hub.dialled,
-                static=built_deck(),
+                static=built_web(),
                 past=history,
                 metrics=notifications.metrics.page,
                 requests=notifications.requests,
@@ -309,7 +309,7 @@ def _print_address(service: Service) -> None:
 
 def web_hint() -> str:
     """A line for somebody whose browser would show no deck; empty where it was built."""
-    return "" if built_deck() is not None else f"{NO_DECK}\n"
+    return "" if built_web() is not None else f"{NO_DECK}\n"
 
 
 def _print_stopped(going_on: int) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quarterdeck.fronts.http.app import make_app
     from quarterdeck.fronts.http.connection import Pace
     from quarterdeck.fronts.http.origins import Places
-    from quarterdeck.fronts.http.pages import built_deck
+    from quarterdeck.fronts.http.pages import built_web
     from quarterdeck.fronts.http.request_metrics import Requests
     from quarterdeck.fronts.http.roles import Person, Right, Role
     from quarterdeck.fronts.http.server import Listen, serve
@@ -33,7 +33,7 @@ __all__ = [
     "Requests",
     "Right",
     "Role",
-    "built_deck",
+    "built_web",
     "login_link",
     "make_app",
     "serve",
@@ -46,7 +46,7 @@ __getattr__ = load_later(
         "app": ("make_app",),
         "connection": ("Pace",),
         "request_metrics": ("Requests",),
-        "pages": ("built_deck",),
+        "pages": ("built_web",),
         "origins": ("Places",),
         "roles": ("Person", "Right", "Role"),
         "server": ("Listen", "serve"),

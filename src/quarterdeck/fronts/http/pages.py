@@ -40,7 +40,7 @@ _CHECK = b"no-cache"
 _WORTH_PACKING = 1024
 
 
-def built_deck() -> Path | None:
+def built_web() -> Path | None:
     """The folder of the web deck; None where it was not built."""
     return _BUILT if (_BUILT / "index.html").is_file() else None
 
