@@ -47,9 +47,9 @@ from quarterdeck.agent.service import Decide
 from quarterdeck.agent.start import start_link
 from quarterdeck.claude.flags import TESTED
 from quarterdeck.claude.launch import ArgumentFiles
-from quarterdeck.cli.probe_commands import samples
+from quarterdeck.cli.local.probe_commands import samples
 from quarterdeck.domain.errors import RequestRefused, UnsupportedError
-from quarterdeck.links.recording import RecordingLink
+from quarterdeck.links.recorder import RecordingLink
 from quarterdeck.testing import (
     ApiError,
     Gate,

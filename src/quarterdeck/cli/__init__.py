@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     from quarterdeck.cli.app import run_app
     from quarterdeck.cli.exits import Exit, OutputClosed, exit_code
-    from quarterdeck.cli.text import plain
+    from quarterdeck.cli.terminal.text import plain
     from quarterdeck.domain.errors import QuarterdeckError
 
     try:

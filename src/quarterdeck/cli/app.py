@@ -18,6 +18,7 @@ from typer.main import get_command
 
 from quarterdeck import __version__
 from quarterdeck.cli.commands.hub import register
+from quarterdeck.cli.commands.plain_values import take_plain_values
 from quarterdeck.cli.hub.options import Config
 from quarterdeck.cli.options import (
     Allow,
@@ -35,7 +36,6 @@ from quarterdeck.cli.options import (
     SkipPermissions,
     SystemPrompt,
 )
-from quarterdeck.cli.plain_values import take_plain_values
 from quarterdeck.runtime.agent_process import FREE, refuse_agents
 
 P = ParamSpec("P")
@@ -184,8 +184,8 @@ def _run(
     be found or started or died, 130 interrupted. Ctrl-C interrupts the turn; a second one ends it.
     """
     from quarterdeck.agent.options import Options
-    from quarterdeck.cli.request import RunRequest
-    from quarterdeck.cli.run import run
+    from quarterdeck.cli.local.request import RunRequest
+    from quarterdeck.cli.local.run import run
 
     _finish(
         run,
@@ -253,7 +253,7 @@ def _replay(
     ] = False,
 ) -> None:
     """Show a recording as `run` would have shown it, without any CLI."""
-    from quarterdeck.cli.replay import replay
+    from quarterdeck.cli.local.replay import replay
 
     _finish(replay, file, speed=speed, longest_pause=longest_pause, json_lines=json_lines)
 
@@ -276,7 +276,7 @@ def _doctor(
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Find out what is in the way of Claude Code and of the hub, and what to do about it."""
-    from quarterdeck.cli.doctor import doctor
+    from quarterdeck.cli.local.doctor import doctor
 
     _finish(
         doctor,
@@ -302,7 +302,7 @@ def _sessions_list(
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """List sessions, the newest first."""
-    from quarterdeck.cli.sessions import list_all
+    from quarterdeck.cli.local.sessions import list_all
 
     _finish(list_all, cwd, limit=limit, json_output=json_output)
 
@@ -314,7 +314,7 @@ def _sessions_show(
     json_output: Annotated[bool, typer.Option("--json", help="For machines.")] = False,
 ) -> None:
     """Show the conversation of a session."""
-    from quarterdeck.cli.sessions import show
+    from quarterdeck.cli.local.sessions import show
 
     _finish(show, session_id, cwd, json_output=json_output)
 
@@ -326,7 +326,7 @@ def _sessions_rename(
     cwd: _Folder = None,
 ) -> None:
     """Give a session a title."""
-    from quarterdeck.cli.sessions import rename
+    from quarterdeck.cli.local.sessions import rename
 
     _finish(rename, session_id, title, cwd)
 
@@ -340,7 +340,7 @@ def _sessions_tag(
     cwd: _Folder = None,
 ) -> None:
     """Give a session a tag, or take it away."""
-    from quarterdeck.cli.sessions import tag as give
+    from quarterdeck.cli.local.sessions import tag as give
 
     _finish(give, session_id, tag, cwd)
 
@@ -352,7 +352,7 @@ def _sessions_delete(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Delete a session for good, with its subagents."""
-    from quarterdeck.cli.sessions import delete
+    from quarterdeck.cli.local.sessions import delete
 
     _finish(delete, session_id, cwd, sure=yes)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.findings import Level
-from quarterdeck.cli.hub_findings import look_at_hub
+from quarterdeck.cli.hub.findings import look_at_hub
+from quarterdeck.cli.local.findings import Level
 from quarterdeck.fronts.http import pages
 from quarterdeck.service.service import web_hint
 

@@ -9,7 +9,7 @@ from msgspec import Raw
 from rich.console import Console
 
 from quarterdeck.cli.hub.story import Story
-from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.fronts.http.frames import Live
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.hub.api import Deltas

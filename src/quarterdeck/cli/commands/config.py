@@ -28,7 +28,7 @@ def _register_config(app: typer.Typer, finish: Callable[..., Any]) -> None:
     @config.command("show")
     def _show(config: Config = None, json_output: Json = False) -> None:
         """Print every setting with its value and where that comes from; secrets are hidden."""
-        from quarterdeck.cli.config import run_show
+        from quarterdeck.cli.local.config import run_show
 
         finish(run_show, config, json_output=json_output)
 
@@ -40,14 +40,14 @@ def _register_config(app: typer.Typer, finish: Callable[..., Any]) -> None:
         config: Config = None,
     ) -> None:
         """Tell everything that is wrong with it, each with its line. The exit code is then 1."""
-        from quarterdeck.cli.config import run_check
+        from quarterdeck.cli.local.config import run_check
 
         finish(run_check, file or config)
 
     @config.command("path")
     def _path(config: Config = None) -> None:
         """Print where the file is. The exit code is 1 when there is none."""
-        from quarterdeck.cli.config import run_path
+        from quarterdeck.cli.local.config import run_path
 
         finish(run_path, config)
 
@@ -75,20 +75,20 @@ def _register_service(app: typer.Typer, finish: Callable[..., Any]) -> None:
         ] = None,
     ) -> None:
         """Write a unit for this user, with the data folder as it is now, and start the hub."""
-        from quarterdeck.cli.service import run_install
+        from quarterdeck.cli.local.service import run_install
 
         finish(run_install, config, manager, only_print=only_print, start=not no_start)
 
     @service.command("uninstall")
     def _uninstall() -> None:
         """Stop the hub, and remove the unit. Agents go on; the data stays."""
-        from quarterdeck.cli.service import run_uninstall
+        from quarterdeck.cli.local.service import run_uninstall
 
         finish(run_uninstall)
 
     @service.command("status")
     def _status() -> None:
         """Tell whether there is a unit, and what its manager says of it."""
-        from quarterdeck.cli.service import run_status
+        from quarterdeck.cli.local.service import run_status
 
         finish(run_status)

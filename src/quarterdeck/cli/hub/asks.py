@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Raw
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.spec import file_or_json
 from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session
-from quarterdeck.cli.text import age, marked_lines
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import age, marked_lines
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.domain.structs import ABSENT, Value

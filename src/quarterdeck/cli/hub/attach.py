@@ -17,7 +17,6 @@ import msgspec
 from anyio.abc import TaskGroup
 from msgspec import Raw
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit, OutputClosed
 from quarterdeck.cli.hub.client import HubRefused
 from quarterdeck.cli.hub.feed import Feed
@@ -25,9 +24,10 @@ from quarterdeck.cli.hub.keyboard_answers import answer_at
 from quarterdeck.cli.hub.notify import Notifier, run_program
 from quarterdeck.cli.hub.story import Story
 from quarterdeck.cli.hub.target import Target, connect, find_session
-from quarterdeck.cli.keyboard import Keyboard
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.terminal import Keys, keyboard_there
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.keyboard import Keyboard
+from quarterdeck.cli.terminal.keys import Keys, keyboard_there
+from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.fronts.http.frames import Live
 from quarterdeck.fronts.http.shapes import EventShape, SessionShape

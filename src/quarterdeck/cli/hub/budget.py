@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.shapes import SessionChanges, SessionShape
 from quarterdeck.protocol.sessions import Budget

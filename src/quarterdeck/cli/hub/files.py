@@ -9,14 +9,14 @@ from pathlib import Path
 
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.history_client import past_of
 from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import SHORT, Target, find_session
-from quarterdeck.cli.tee import write_all
-from quarterdeck.cli.text import count
+from quarterdeck.cli.local.tee import write_all
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import count
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention
 from quarterdeck.history.imports import ImportedSession, ImportOutcome

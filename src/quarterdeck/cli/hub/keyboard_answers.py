@@ -15,9 +15,9 @@ from msgspec import Raw
 from rich.text import Text
 
 from quarterdeck.agent.asks import Allow, Decision, Deny, PlanAsk, QuestionsAsk, ToolAsk, to_ask
-from quarterdeck.cli.keyboard import NO_ANSWER, Keyboard, inside, menu, plan_card, title
-from quarterdeck.cli.terminal import Area
-from quarterdeck.cli.text import marked_lines, plain
+from quarterdeck.cli.terminal.keyboard import NO_ANSWER, Keyboard, inside, menu, plan_card, title
+from quarterdeck.cli.terminal.keys import Area
+from quarterdeck.cli.terminal.text import marked_lines, plain
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.protocol.commands import (
     AllowAnswer,

@@ -22,7 +22,7 @@ from typing import IO
 import anyio
 from msgspec import Struct
 
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.terminal.text import plain
 from quarterdeck.protocol.events import AskKind, AskOpened, Event, RunEnded, TurnEnded
 
 AWAY_SECONDS = 30.0

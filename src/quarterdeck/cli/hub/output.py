@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quarterdeck.cli.tee import write_all
+from quarterdeck.cli.local.tee import write_all
 
 
 def print_line(text: str) -> None:

@@ -12,13 +12,13 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.hub.policy_client import policy_of
 from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import Target, find_session
-from quarterdeck.cli.text import count, plain
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import count, plain
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.policy_shapes import (
     CallQuestion,

@@ -6,9 +6,9 @@ import time
 
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.hub.target import short_ids
-from quarterdeck.cli.text import age, cost
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import age, cost
 from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.wire.tools import one_line

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.cli.text import count, plain
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import count, plain
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.api import MachineView
 from quarterdeck.protocol.sessions import SessionState

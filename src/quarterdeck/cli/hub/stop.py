@@ -9,7 +9,7 @@ from __future__ import annotations
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_line
 from quarterdeck.cli.hub.target import Target, connect, find_session
-from quarterdeck.cli.text import count
+from quarterdeck.cli.terminal.text import count
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home

@@ -11,8 +11,8 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.text import count
+from quarterdeck.cli.terminal.screen import Screen
+from quarterdeck.cli.terminal.text import count
 from quarterdeck.fronts.http.frames import Live
 from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.hub.api import Deltas

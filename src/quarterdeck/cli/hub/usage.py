@@ -8,11 +8,11 @@ from datetime import date, datetime, timedelta
 from rich.table import Table
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import plain
 from quarterdeck.journal.usage import LimitState, UsageReport, Used
 
 DAYS = 30

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from quarterdeck import __version__
-from quarterdeck.cli.config import problems_of
-from quarterdeck.cli.findings import Finding, Level
 from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.cli.local.config import problems_of
+from quarterdeck.cli.local.findings import Finding, Level
 from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.fronts.http import built_web

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.tee import write_all
+from quarterdeck.cli.local.tee import write_all
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.domain.errors import RecordingError
 from quarterdeck.links.recorder import Record
 from quarterdeck.wire.codec import from_cli, to_cli

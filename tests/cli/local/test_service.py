@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.service import LAUNCHD, SYSTEMD, make_unit
+from quarterdeck.cli.local.service import LAUNCHD, SYSTEMD, make_unit
 from quarterdeck.domain.errors import UsageError
 from support.served_deck import ServedDeck
 

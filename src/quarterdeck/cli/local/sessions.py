@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.tee import write_all
+from quarterdeck.cli.local.tee import write_all
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.transcripts import (
     SessionInfo,

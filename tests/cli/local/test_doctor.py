@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.cli.findings import Finding, Level, look
-from quarterdeck.cli.probe_commands import NOT_TRIED, samples
+from quarterdeck.cli.local.findings import Finding, Level, look
+from quarterdeck.cli.local.probe_commands import NOT_TRIED, samples
 from quarterdeck.testing import fake
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.wire.commands import COMMANDS

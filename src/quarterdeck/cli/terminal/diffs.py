@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Raw, Struct, field
 
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.terminal.text import plain
 from quarterdeck.domain.marks import mark_invisible
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

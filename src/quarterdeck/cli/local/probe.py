@@ -28,7 +28,7 @@ from quarterdeck.agent.mcp import ToolServer, tool
 from quarterdeck.agent.options import Options
 from quarterdeck.claude.launch import ArgumentFiles, to_argv
 from quarterdeck.claude.locate import cli_version
-from quarterdeck.cli.probe_commands import NOT_TRIED, samples
+from quarterdeck.cli.local.probe_commands import NOT_TRIED, samples
 from quarterdeck.domain.errors import (
     QuarterdeckError,
     RequestRefused,

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.cli import render
+from quarterdeck.cli.terminal import render
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.messages import Result

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Raw, Struct
 from rich.text import Text
 
-from quarterdeck.cli.diffs import Diff
-from quarterdeck.cli.text import cost, count, head_lines, plain
+from quarterdeck.cli.terminal.diffs import Diff
+from quarterdeck.cli.terminal.text import cost, count, head_lines, plain
 from quarterdeck.wire.base import Malformed, Message, Number, Unknown
 from quarterdeck.wire.content import ToolResultBlock
 from quarterdeck.wire.messages import (

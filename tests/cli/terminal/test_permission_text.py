@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.cli.permission_text import in_words
+from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.wire.permissions import suggestions
 
 

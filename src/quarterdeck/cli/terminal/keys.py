@@ -20,7 +20,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.terminal.text import plain
 
 
 class Keys:

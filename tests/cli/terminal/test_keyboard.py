@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.agent.asks import ToolAsk, to_ask
-from quarterdeck.cli.keyboard import _tool_card
+from quarterdeck.cli.terminal.keyboard import _tool_card
 from quarterdeck.testing import fake
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply

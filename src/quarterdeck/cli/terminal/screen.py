@@ -14,8 +14,8 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
-from quarterdeck.cli import diffs, render
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.terminal import diffs, render
+from quarterdeck.cli.terminal.text import plain
 from quarterdeck.wire.base import Message, UnknownPart
 from quarterdeck.wire.content import (
     Block,

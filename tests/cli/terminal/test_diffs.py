@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from quarterdeck.cli import diffs
+from quarterdeck.cli.terminal import diffs
 
 
 def raw(value: object) -> Raw:

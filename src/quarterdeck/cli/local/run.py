@@ -21,15 +21,15 @@ from quarterdeck.agent.asks import AnyAsk, Decision
 from quarterdeck.agent.options import Options
 from quarterdeck.agent.start import start_link
 from quarterdeck.claude.launch import ArgumentFiles
-from quarterdeck.cli import console as consoles
-from quarterdeck.cli.background import Background
 from quarterdeck.cli.exits import Exit, OutputClosed
-from quarterdeck.cli.keyboard import Keyboard, deny_unattended
-from quarterdeck.cli.request import RunRequest, to_options, to_prompt
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.tee import TeeLink
-from quarterdeck.cli.terminal import Keys, keyboard_there
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.local.background import Background
+from quarterdeck.cli.local.request import RunRequest, to_options, to_prompt
+from quarterdeck.cli.local.tee import TeeLink
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.keyboard import Keyboard, deny_unattended
+from quarterdeck.cli.terminal.keys import Keys, keyboard_there
+from quarterdeck.cli.terminal.screen import Screen
+from quarterdeck.cli.terminal.text import plain
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
 from quarterdeck.links.base import Link
 from quarterdeck.links.recorder import RecordingLink

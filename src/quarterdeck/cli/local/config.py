@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.output import print_json, print_line
-from quarterdeck.cli.text import plain
+from quarterdeck.cli.terminal.text import plain
 from quarterdeck.config.show import as_toml, as_values
 from quarterdeck.domain.errors import ConfigError, UsageError
 from quarterdeck.service.config_file import Configuration, config_path

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from quarterdeck.cli.plain_values import take_plain_values
+from quarterdeck.cli.commands.plain_values import take_plain_values
 
 PLAIN = [
     "first",

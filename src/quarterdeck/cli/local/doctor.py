@@ -16,13 +16,13 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from quarterdeck.cli import console as consoles
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.findings import Cli, Finding, Level, look
-from quarterdeck.cli.hub_findings import look_at_hub
-from quarterdeck.cli.probe import Answer, Probe, Scene, probe_cli
-from quarterdeck.cli.tee import write_all
-from quarterdeck.cli.text import count, plain
+from quarterdeck.cli.hub.findings import look_at_hub
+from quarterdeck.cli.local.findings import Cli, Finding, Level, look
+from quarterdeck.cli.local.probe import Answer, Probe, Scene, probe_cli
+from quarterdeck.cli.local.tee import write_all
+from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.text import count, plain
 from quarterdeck.domain.errors import UsageError
 
 _STYLES = {

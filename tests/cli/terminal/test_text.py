@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.cli.text import count, head_lines, plain
+from quarterdeck.cli.terminal.text import count, head_lines, plain
 
 _HARMFUL = {"Cc", "Cs", "Zl", "Zp"}
 

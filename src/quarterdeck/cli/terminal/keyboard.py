@@ -26,11 +26,11 @@ from rich.console import Console
 from rich.text import Text
 
 from quarterdeck.agent.asks import AnyAsk, Decision, Deny, PlanAsk, QuestionsAsk, ToolAsk
-from quarterdeck.cli import diffs, render
-from quarterdeck.cli.permission_text import in_words
-from quarterdeck.cli.screen import Screen
-from quarterdeck.cli.terminal import Area, Keys
-from quarterdeck.cli.text import count, marked_lines, plain
+from quarterdeck.cli.terminal import diffs, render
+from quarterdeck.cli.terminal.keys import Area, Keys
+from quarterdeck.cli.terminal.permission_text import in_words
+from quarterdeck.cli.terminal.screen import Screen
+from quarterdeck.cli.terminal.text import count, marked_lines, plain
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.rawjson import members

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quarterdeck.cli.background import Background
+from quarterdeck.cli.local.background import Background
 from quarterdeck.wire.codec import from_cli
 from support import lines
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from quarterdeck.cli.screen import Screen
+from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.wire.codec import from_cli
 
 Line = dict[str, object]

@@ -1,0 +1,1 @@
+"""Commands that need no hub: run, record, replay, doctor, sessions, config, service."""

@@ -1,0 +1,1 @@
+"""The terminal: what commands print, and what people type."""
