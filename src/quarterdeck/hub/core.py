@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.domain.ids import new_id
+from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.answers import Reply
@@ -170,6 +171,7 @@ class SessionCore:
                 policy_context=self._policy_context,
             )
             self._run.restore(events)
+            self._run.holdings = Holdings(view.holds)
             self._run.watch.touch(self._supervisor.now)
             if self._port is None or held != view.run:
                 self._port, self._run_held = self._hold(view, self._run, events), view.run
@@ -272,6 +274,7 @@ class SessionCore:
         )
         await self._append([*events, starting])
         self._run = Run(self.id, run, spec, policy_context=self._policy_context)
+        self._run.holdings = Holdings(self.view.holds)
         self._run_held = run
         try:
             self._port = self._machines.start(run, self.id, spec, origin)

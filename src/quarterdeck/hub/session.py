@@ -24,6 +24,7 @@ from quarterdeck.domain.errors import (
     RequestTimeout,
     UnsupportedError,
 )
+from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.permissions.answers import late_prompt
@@ -90,6 +91,7 @@ class Session(SessionLife):
             self._run = Run(
                 self.id, run, self.view.spec, adopted=True, policy_context=self._policy_context
             )
+            self._run.holdings = Holdings(self.view.holds)
             self._run.at_root = starting.at_root
             self._port = self._machines.attach(run, self.id, starting.machine, said=0)
 

@@ -17,6 +17,7 @@ from msgspec import Raw, field
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.journal import holds as holding
 from quarterdeck.journal.accounts import Account, account_for, begin_run, end_run
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
@@ -51,9 +52,12 @@ from quarterdeck.protocol.events import (
     Switched,
     TurnEnded,
 )
+from quarterdeck.protocol.holds import Holds
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.views import AskView as AskView
+from quarterdeck.protocol.views import PromptView as PromptView
 
-VIEW_VERSION = 5
+VIEW_VERSION = 6
 """Counts the ways to fold. Views that another way made are made anew from the events."""
 
 
@@ -65,26 +69,6 @@ class PromptStage(StrEnum):
     TAKEN = "taken"
     DONE = "done"
     CANCELLED = "cancelled"
-
-
-class PromptView(Value):
-    """A prompt that no turn has taken yet."""
-
-    prompt: str
-    content: Raw
-    by: str
-    at: int
-    run: str | None = None
-    """The run that it was given to. None: it is queued."""
-
-
-class AskView(Value):
-    """An open question, with all that a card shows."""
-
-    session: str
-    seq: int
-    at: int
-    opened: AskOpened
 
 
 class SessionView(Value):
@@ -126,6 +110,12 @@ class SessionView(Value):
     """The permission mode that holds in the run, or held last; None as long as nobody said it."""
     model: str | None = None
     """The model, likewise."""
+    effort: str | None = None
+    """The effort level, likewise; None as long as only the spec tells it."""
+    thinking: str | None = None
+    """`auto`, `off` or a number of tokens, likewise."""
+    holds: Holds = Holds()
+    """Offers, to-dos, tasks, tools, MCP servers, context."""
     told: SessionState = SessionState.ENDED
     told_detail: str = ""
 
@@ -184,6 +174,9 @@ def fold(view: SessionView | None, stored: Stored) -> SessionView:
         if (changed := part(view, stored)) is not None:
             view = changed
             break
+    holds = holding.evolve_holds(view.holds, stored.event, stored.at)
+    if holds is not view.holds:
+        view = replace(view, holds=holds)
     account = account_for(view.account, stored.event, stored.at, view.run)
     return view if account is view.account else replace(view, account=account, cost_usd=account.usd)
 
@@ -264,6 +257,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(
                 view,
                 account=begin_run(view.account, starting),
+                holds=holding.begin_run(view.holds, starting),
                 run=run,
                 run_began=stored.seq,
                 machine=machine,
@@ -278,6 +272,8 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 afresh=False,
                 mode=starting.mode,
                 model=None,
+                effort=None,
+                thinking=None,
                 told=SessionState.STARTING,
                 told_detail="",
             )
@@ -293,8 +289,14 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
             return replace(view, link_lost=None)
         case StateChanged(state=state, detail=detail):
             return replace(view, told=state, told_detail=detail)
-        case Switched(mode=mode, model=model):
-            return replace(view, mode=mode or view.mode, model=model or view.model)
+        case Switched() as switched:
+            return replace(
+                view,
+                mode=switched.mode or view.mode,
+                model=switched.model or view.model,
+                effort=switched.effort or view.effort,
+                thinking=switched.thinking or view.thinking,
+            )
         case CliSession(cli_session=cli_session):
             return replace(view, cli_session=cli_session)
     return None
@@ -312,7 +314,15 @@ def _run_ended(view: SessionView, run: str, ended: RunEnded, at: int) -> Session
     if view.run not in {None, run}:
         return view
     account = end_run(view.account, ended, at)
-    return replace(view, run=None, pid=None, link_lost=None, ended=ended, account=account)
+    return replace(
+        view,
+        run=None,
+        pid=None,
+        link_lost=None,
+        ended=ended,
+        account=account,
+        holds=holding.end_run(view.holds),
+    )
 
 
 def _prompt(view: SessionView, stored: Stored) -> SessionView | None:

@@ -11,9 +11,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from msgspec import Raw
+from msgspec import Raw, field
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.protocol.holds import (
+    McpServer,
+    OfferedAgent,
+    OfferedCommand,
+    OfferedModel,
+    Task,
+    Todo,
+)
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 
 
@@ -136,10 +144,14 @@ class StateChanged(Event, tag="run.state"):
 
 
 class Switched(Event, tag="run.switched"):
-    """Another permission mode or model holds now in the run. What is None has not changed."""
+    """Another mode, model, effort or amount of thinking holds now. None is no change."""
 
     mode: str | None = None
     model: str | None = None
+    effort: str | None = None
+    """An effort level; `auto` leaves it to the CLI."""
+    thinking: str | None = None
+    """`auto`, `off`, or the number of tokens that the model may think."""
     by: str = "cli"
     """A person, or `cli` for what the CLI or its agent did by itself."""
 
@@ -228,6 +240,8 @@ class PromptSent(Event, tag="prompt.sent"):
     run: str
     uuid: str | None = None
     """None: the prompt's id is the uuid."""
+    steered: bool = False
+    """It was sent while a turn ran. `PromptTaken` tells when the CLI took it in."""
 
 
 class PromptTaken(Event, tag="prompt.taken"):
@@ -320,6 +334,8 @@ class AskAnswered(Event, tag="ask.answered"):
     answer: Raw
     """The answer as it was submitted; what the CLI got is in `Sent`."""
     allowed: bool
+    input: Raw = ABSENT
+    """The input that runs, where a rule rewrote the edited input in the answer."""
 
 
 class AskWithdrawn(Event, tag="ask.withdrawn"):
@@ -327,6 +343,19 @@ class AskWithdrawn(Event, tag="ask.withdrawn"):
 
     ask: str
     reason: str
+
+
+class LeftToCli(Event, tag="call.left_to_cli"):
+    """A hook showed a tool call, and no rule of ours decides it: the CLI allows it, denies it or asks.
+
+    It has what the audit entry of the call needs and no line of the CLI tells.
+    """
+
+    tool_use_id: str
+    branch: str | None = None
+    """The branch that was checked out."""
+    rewritten: bool = False
+    """A rule rewrote the input."""
 
 
 class Decided(Event, tag="decided"):
@@ -348,6 +377,73 @@ class Decided(Event, tag="decided"):
     """The branch that was checked out, where it is known: rules may be about it."""
     rewritten: bool = False
     """What ran is not what the agent asked for."""
+
+
+# --- what holds now -----------------------------------------------------------------------------
+
+
+class OffersChanged(Event, tag="offers.changed"):
+    """Other commands, models or agents can be chosen. None is no change."""
+
+    commands: tuple[OfferedCommand, ...] | None = None
+    models: tuple[OfferedModel, ...] | None = None
+    agents: tuple[OfferedAgent, ...] | None = None
+    cut: dict[str, int] = field(default_factory=dict)
+    """How many entries are left out, by the name of the list."""
+
+
+class TodosChanged(Event, tag="todos.changed"):
+    """The agent's to-do list, whole."""
+
+    todos: tuple[Todo, ...]
+    cut: int = 0
+    """How many entries are left out."""
+
+
+class TaskChanged(Event, tag="task.changed"):
+    """A shell, subagent or workflow runs, or tells how far it is."""
+
+    task: Task
+
+
+class TaskEnded(Event, tag="task.ended"):
+    """It runs no more."""
+
+    task: str
+    status: str = ""
+    """`completed`, `failed`, `stopped` or `killed`; empty where the CLI does not tell."""
+
+
+class ToolStarted(Event, tag="tool.started"):
+    """The model has called a tool: it runs, or waits for an answer."""
+
+    call: str
+    tool: str
+    title: str = ""
+    agent: str | None = None
+    """The call of the subagent that made this call."""
+
+
+class ToolEnded(Event, tag="tool.ended"):
+    """The tool call has its result."""
+
+    call: str
+    failed: bool = False
+
+
+class McpChanged(Event, tag="mcp.changed"):
+    """The session's MCP servers with their status, all of them."""
+
+    servers: tuple[McpServer, ...]
+    cut: int = 0
+    """How many servers are left out."""
+
+
+class ContextChanged(Event, tag="context.changed"):
+    """The context window is more or less full. None is no change."""
+
+    tokens: int | None = None
+    window: int | None = None
 
 
 class RateLimited(Event, tag="rate_limited"):
@@ -445,7 +541,16 @@ AnyEvent = (
     | AskOpened
     | AskAnswered
     | AskWithdrawn
+    | LeftToCli
     | Decided
+    | OffersChanged
+    | TodosChanged
+    | TaskChanged
+    | TaskEnded
+    | ToolStarted
+    | ToolEnded
+    | McpChanged
+    | ContextChanged
     | RateLimited
     | BudgetReached
     | BudgetFreed

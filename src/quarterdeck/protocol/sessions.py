@@ -60,6 +60,8 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     model: str | None = None
     mode: str | None = None
     effort: str | None = None
+    max_thinking_tokens: int | None = None
+    """How much the model may think; 0 turns thinking off. Newest models take their effort only."""
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -96,6 +98,8 @@ class SessionSpec(Value, forbid_unknown_fields=True):
             raise UsageError("directory: an absolute path is wanted")
         if self.ask_timeout is not None and self.ask_timeout <= 0:
             raise UsageError("ask_timeout: a number above 0 is wanted")
+        if self.max_thinking_tokens is not None and self.max_thinking_tokens < 0:
+            raise UsageError("max_thinking_tokens: a number from 0 is wanted")
         if self.plan_cooldown is not None and self.plan_cooldown <= 0:
             raise UsageError("plan_cooldown: a number above 0 is wanted")
 
