@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.config import Settings, parse
-from quarterdeck.config.shape import all_settings, wanted
+from quarterdeck.config.shape import all_settings, describe_type
 from quarterdeck.domain.errors import ConfigError
 
 URL = "a text that begins with http:// or https:// is wanted"
@@ -185,7 +185,7 @@ add_dirs = ["~", "/b"]
 
 
 def test_every_setting_can_be_put_into_words() -> None:
-    assert all(wanted(setting.type) for setting in all_settings())
+    assert all(describe_type(setting.type) for setting in all_settings())
 
 
 @given(st.text(max_size=200))

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.domain.marks import MARKED, marked, replaced
+from quarterdeck.domain.marks import MARKED, mark_invisible, replace_invisible
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "fixtures" / "marks.json").read_text())
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
 def test_a_text_is_shown_as_the_browser_shows_it(case: dict[str, str]) -> None:
-    assert marked(case["text"]) == case["shown"]
+    assert mark_invisible(case["text"]) == case["shown"]
 
 
 def test_the_table_is_the_one_that_the_browser_has() -> None:
@@ -30,23 +30,27 @@ def test_every_character_of_a_category_that_is_not_seen_is_marked(category: str)
     wanted = {code for code in range(0x110000) if unicodedata.category(chr(code)) == category}
     assert wanted - {ord(" "), ord("\n"), ord("\t")} <= covered
     last = max(wanted)
-    assert marked(f"a{chr(last)}b") == f"a⟨U+{last:04X}⟩b"
-    assert replaced(f"a{chr(last)}b", "?") == "a?b"
-    assert replaced(f"a{chr(last)}b", "?", keep=chr(last)) == f"a{chr(last)}b"
+    assert mark_invisible(f"a{chr(last)}b") == f"a⟨U+{last:04X}⟩b"
+    assert replace_invisible(f"a{chr(last)}b", "?") == "a?b"
+    assert replace_invisible(f"a{chr(last)}b", "?", keep=chr(last)) == f"a{chr(last)}b"
 
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
     left = {
-        unicodedata.category(character) for character in marked(text) if character not in "\n\t"
+        unicodedata.category(character)
+        for character in mark_invisible(text)
+        if character not in "\n\t"
     }
     assert not left & {"Cc", "Cs", "Zl", "Zp", "Co"}
-    assert not set(marked(text)) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    assert not set(mark_invisible(text)) & set(
+        "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    )
 
 
 @given(st.text(st.sampled_from("a \t\n\u200b\u200d\ufe0f😀"), max_size=300))
 def test_no_run_of_blanks_or_empty_lines_hides_what_follows(text: str) -> None:
-    found = marked(text)
+    found = mark_invisible(text)
     assert "\n" * 6 not in found
     assert all(len(line) - len(line.lstrip(" \t")) <= 80 for line in found.split("\n"))
     assert all(" " * 21 not in line.lstrip(" \t") for line in found.split("\n"))

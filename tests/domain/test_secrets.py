@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.domain.secrets import without_tokens, without_tokens_in
+from quarterdeck.domain.secrets import mask_tokens, mask_tokens_in
 from quarterdeck.fronts.http import Access, Role
 
 
@@ -25,16 +25,16 @@ def test_a_token_is_masked_wherever_it_stands_and_json_stays_json(text: str) -> 
         said = {"text": text.format(secret)}
         for ascii_only in (True, False):
             data = json.dumps(said, ensure_ascii=ascii_only).encode()
-            masked = without_tokens_in(data)
+            masked = mask_tokens_in(data)
             assert secret.split("_", 2)[2][:8].encode() not in masked
             assert json.loads(masked)["text"].startswith(text.partition("{")[0])
-        assert "_redacted" in without_tokens(text.format(secret))
+        assert "_redacted" in mask_tokens(text.format(secret))
 
 
 def test_real_tokens_and_codes_have_this_form(tmp_path: Path) -> None:
     access = Access(tmp_path)
     for made in (access.make_token("me", Role.OWNER), access.make_code()):
-        assert without_tokens(made) == f"{made[:15]}_redacted"
+        assert mask_tokens(made) == f"{made[:15]}_redacted"
 
 
 @pytest.mark.parametrize(
@@ -42,19 +42,19 @@ def test_real_tokens_and_codes_have_this_form(tmp_path: Path) -> None:
 )
 def test_what_is_no_token_is_left_as_it_is(text: str) -> None:
     data = text.encode()
-    assert without_tokens(text) == text
-    assert without_tokens_in(data) == data
+    assert mask_tokens(text) == text
+    assert mask_tokens_in(data) == data
 
 
 def test_what_is_masked_stays_so() -> None:
-    once = without_tokens(token())
-    assert without_tokens(once) == once
+    once = mask_tokens(token())
+    assert mask_tokens(once) == once
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 500])
 def test_a_token_is_found_behind_any_number_of_letters_that_it_begins_with(count: int) -> None:
     for between in (b"q", b"quick ", b"qd", b"qd-"):
         data = between * count + token().encode() + b" q"
-        assert without_tokens_in(data).startswith(between * count + b"qd_")
-        assert b"_redacted" in without_tokens_in(data)
-        assert without_tokens_in(between * count) == between * count
+        assert mask_tokens_in(data).startswith(between * count + b"qd_")
+        assert b"_redacted" in mask_tokens_in(data)
+        assert mask_tokens_in(between * count) == between * count

@@ -19,14 +19,14 @@ def test_what_was_written_is_written_again_until_the_other_end_was_heard_after_i
     assert taken(outbox, 10.0) == [b"a"]
     outbox.put(b"b")
     assert taken(outbox, 10.5) == [b"b"]
-    outbox.heard(11.2)  # proves a, which was written more than a second before, and not b
+    outbox.confirm(11.2)  # proves a, which was written more than a second before, and not b
     outbox.put(b"c")
-    outbox.reconnected()
+    outbox.requeue()
     assert taken(outbox, 20.0) == [b"b", b"c"]
-    outbox.reconnected()
+    outbox.requeue()
     assert taken(outbox, 21.0) == [b"b", b"c"]
-    outbox.heard(22.0)
-    outbox.reconnected()
+    outbox.confirm(22.0)
+    outbox.requeue()
     assert outbox.empty
 
 
@@ -40,11 +40,11 @@ def test_what_waits_makes_it_full_and_what_is_in_doubt_is_forgotten_from_the_old
     assert not outbox.full
     outbox.put(b"abc")
     taken(outbox, 0.0)
-    outbox.reconnected()
+    outbox.requeue()
     assert taken(outbox, 1.0) == [b"67890", b"abc"]
     outbox.put(b"x" * 100)  # one line over the limit is kept all the same
     taken(outbox, 1.0)
-    outbox.reconnected()
+    outbox.requeue()
     assert taken(outbox, 2.0) == [b"x" * 100]
 
 
@@ -53,8 +53,8 @@ def test_what_was_written_long_before_a_loss_was_noticed_has_arrived() -> None:
     for number in range(4):
         outbox.put(b"%d" % number)
         taken(outbox, number * 20.0)
-    outbox.lost(70.0)
-    outbox.reconnected()
+    outbox.connection_lost(70.0)
+    outbox.requeue()
     assert taken(outbox, 80.0) == [b"2", b"3"]
 
 
@@ -76,13 +76,13 @@ def test_no_line_is_lost_and_their_order_is_kept_whatever_happens(steps: list[st
                     connection.append(data)
                     written_at[data] = now
             case "hear":
-                outbox.heard(now)
+                outbox.confirm(now)
                 while proven < len(lines) and (
                     lines[proven] in connection and written_at[lines[proven]] <= now - 1.0
                 ):
                     proven += 1
             case _:
-                outbox.reconnected()
+                outbox.requeue()
                 connection = []
-    outbox.reconnected()
+    outbox.requeue()
     assert taken(outbox, now) == lines[proven:]

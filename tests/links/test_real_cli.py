@@ -19,7 +19,7 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
-from quarterdeck.runtime.processes import living
+from quarterdeck.runtime.processes import still_alive
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
 from quarterdeck.testing.script import Gate, ToolUse, play, reply
@@ -308,8 +308,8 @@ async def test_no_shell_of_the_cli_survives_the_end_of_its_link(
             await link.send(prompt(play(reply(command), "never")))
             await until((tmp_path / "begun").exists)
             family = await link._family()
-            assert living(family)
-        assert not living(family)
+            assert still_alive(family)
+        assert not still_alive(family)
         assert not await link._family()
         closed = await end_of(link)
         assert closed.exit_code == 143

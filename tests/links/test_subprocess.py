@@ -15,7 +15,7 @@ import pytest
 
 from quarterdeck.domain.errors import LaunchError, LinkClosed, UsageError
 from quarterdeck.links.subprocess import HIGH_WATER, StopSteps, SubprocessLink
-from quarterdeck.runtime.processes import ProcessId, living, marked
+from quarterdeck.runtime.processes import ProcessId, still_alive, with_variable
 from support.bounds import SECONDS
 
 pytestmark = pytest.mark.process
@@ -319,7 +319,7 @@ async def test_a_child_that_closes_its_output_and_lives_on_counts_as_ended(start
     data, closed = await read_all(link)
     assert data == b"bye\n"
     assert "closed its output and went on running" in closed.reason
-    assert not marked(link._mark)
+    assert not with_variable(link._mark)
 
 
 async def test_a_grandchild_that_holds_the_pipe_does_not_keep_the_link_open(start: Start) -> None:
@@ -384,16 +384,16 @@ async def test_no_descendant_survives_the_close(start: Start, ending: str) -> No
     link = await start(FAMILY.replace(", env={}", "") + ending)
     family = await family_of(link)
     await link.close()
-    assert not living(family)
+    assert not still_alive(family)
 
 
 async def test_a_descendant_without_our_environment_is_found_by_its_descent(start: Start) -> None:
     # The innermost process has an empty environment.
     link = await start(FAMILY + "import time; time.sleep(99)")
     family = await family_of(link)
-    assert len(living(family)) == 2
+    assert len(still_alive(family)) == 2
     await link.close()
-    assert not living(family)
+    assert not still_alive(family)
 
 
 async def test_no_descendant_survives_a_cancelled_or_failed_user_of_the_link(start: Start) -> None:
@@ -415,7 +415,7 @@ async def test_no_descendant_survives_a_cancelled_or_failed_user_of_the_link(sta
     with pytest.raises(ZeroDivisionError):
         await fail()
     assert len(family) == 4
-    assert not living(family)
+    assert not still_alive(family)
 
 
 async def test_a_start_that_is_cancelled_leaves_no_process() -> None:
@@ -424,7 +424,7 @@ async def test_a_start_that_is_cancelled_leaves_no_process() -> None:
         scope.cancel()
         await SubprocessLink.start(code, env={"A_CANCELLED_START": "1"}, steps=FAST)
     assert scope.cancelled_caught
-    assert not marked("A_CANCELLED_START")
+    assert not with_variable("A_CANCELLED_START")
 
 
 # --- starting ---

@@ -260,16 +260,16 @@ def test_when_several_rules_ask_the_strictest_of_each_holds() -> None:
     two = (
         '[[rule]]\nname = "two"\nverdict = "ask"\ntool = "Bash"\nanswered_by = "bob"\nwait = "2h"\n'
     )
-    asking = judged(bash("git push"), one).asking
+    asking = judged(bash("git push"), one).ask_settings
     assert (asking.wait, asking.then) == (3600, "allow")
-    asking = judged(bash("git push"), one, two).asking
+    asking = judged(bash("git push"), one, two).ask_settings
     assert asking.answered_by == (("role:owner", "ada"), ("bob",))
     assert (asking.wait, asking.then) == (3600, "deny")
 
 
 def test_what_holds_for_every_question_never_allows() -> None:
     general = '[ask]\nwait = "5m"\nanswered_by = "role:owner"\n'
-    asking = judged(bash("make", cli_asks=True), general).asking
+    asking = judged(bash("make", cli_asks=True), general).ask_settings
     assert (asking.wait, asking.then, asking.answered_by) == (300, "deny", (("role:owner",),))
 
 

@@ -16,7 +16,7 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
-from quarterdeck.policy.parity import Placed, RuleSet
+from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.shell import LIMIT
 from quarterdeck.policy.specifiers import parse_rule
 
@@ -46,7 +46,9 @@ class Group(Value):
         """The rules, ready."""
         placed = [(text, Behavior.ALLOW) for text in self.allow]
         placed += [(text, Behavior.DENY) for text in self.deny]
-        return RuleSet(tuple(Placed(rule=parse_rule(text), behavior=verb) for text, verb in placed))
+        return RuleSet(
+            tuple(ClaudeRule(rule=parse_rule(text), behavior=verb) for text, verb in placed)
+        )
 
 
 def groups() -> list[Group]:

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
-from quarterdeck.policy.parity import Placed, RuleSet
+from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.specifiers import parse_rule
 from support.parity import Row, filled, rows, table, written
 
@@ -19,7 +19,7 @@ CONTEXT = Context(cwd=PLACES["cwd"], home=PLACES["home"])
 def outcome(given: dict[str, list[str]], tool: str, call: dict[str, object]) -> str:
     """What rules make of a call, in the table's words."""
     placed = [
-        Placed(rule=parse_rule(text), behavior=Behavior(verb))
+        ClaudeRule(rule=parse_rule(text), behavior=Behavior(verb))
         for verb, texts in given.items()
         for text in texts
     ]

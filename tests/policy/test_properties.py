@@ -16,7 +16,7 @@ from quarterdeck.policy.explain import explain
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.grants import narrowest
 from quarterdeck.policy.needs import Context, needs_of
-from quarterdeck.policy.parity import Placed, RuleSet
+from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.presets import preset
 from quarterdeck.policy.shell import read
 from quarterdeck.policy.specifiers import parse_rule
@@ -87,7 +87,7 @@ denying = st.sets(st.sampled_from(DENIED))
 def rule_set(allow: set[str], deny: set[str]) -> RuleSet:
     placed = [(text, Behavior.ALLOW) for text in sorted(allow)]
     placed += [(text, Behavior.DENY) for text in sorted(deny)]
-    return RuleSet(tuple(Placed(rule=parse_rule(text), behavior=verb) for text, verb in placed))
+    return RuleSet(tuple(ClaudeRule(rule=parse_rule(text), behavior=verb) for text, verb in placed))
 
 
 def behavior(command: str, rules: RuleSet) -> Behavior | None:

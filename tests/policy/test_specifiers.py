@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.domains import fits, host_of
-from quarterdeck.policy.matching import Sense, match
+from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, NeedKind, needs_of
 from quarterdeck.policy.paths import Folders, catches, covers, path_pattern
 from quarterdeck.policy.settings import import_settings

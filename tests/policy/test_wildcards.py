@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.policy.domains import fits
-from quarterdeck.policy.facts import Words
+from quarterdeck.policy.facts import NamePatterns
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.paths import path_pattern
 from quarterdeck.policy.specifiers import RuleError, parse_rule
@@ -139,7 +139,7 @@ def test_names_of_tools_agents_and_hosts_take_no_time() -> None:
     assert not tools.matches("mcp__s__" + "a" * 100_000)
     assert not name.matches("a" * 100_000)
     assert not fits(many, "a" * 100_000)
-    assert Words.of([many]).fit("a" * 100_000) is False
+    assert NamePatterns.of([many]).fit("a" * 100_000) is False
 
 
 @pytest.mark.parametrize(

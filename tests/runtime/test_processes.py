@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.runtime.processes import ProcessId, descendants, living, marked, send_signal
+from quarterdeck.runtime.processes import (
+    ProcessId,
+    descendants,
+    send_signal,
+    still_alive,
+    with_variable,
+)
 
 pytestmark = pytest.mark.process
 
@@ -31,16 +37,16 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_a_child_is_found_by_descent_and_by_its_mark(sleeper: subprocess.Popen[bytes]) -> None:
     (found,) = [each for each in descendants(os.getpid()) if each.pid == sleeper.pid]
-    assert marked("A_MARK_OF_OURS") == {found}
-    assert not marked("A_MARK_OF")
-    assert living([found]) == {found}
+    assert with_variable("A_MARK_OF_OURS") == {found}
+    assert not with_variable("A_MARK_OF")
+    assert still_alive([found]) == {found}
 
 
 def test_a_later_process_with_the_same_number_is_another(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
     stranger = ProcessId(sleeper.pid, "0")
-    assert not living([stranger])
+    assert not still_alive([stranger])
     send_signal(stranger, signal.SIGKILL)
     assert sleeper.poll() is None
 
@@ -48,14 +54,14 @@ def test_a_later_process_with_the_same_number_is_another(
 def test_a_dead_process_is_not_living_though_nobody_has_reaped_it(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
-    (found,) = marked("A_MARK_OF_OURS")
+    (found,) = with_variable("A_MARK_OF_OURS")
     send_signal(found, signal.SIGKILL)
     os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
-    assert not living([found])
+    assert not still_alive([found])
     assert found not in descendants(os.getpid())
     sleeper.wait(5)
     send_signal(found, signal.SIGKILL)
-    assert not living([found])
+    assert not still_alive([found])
 
 
 def test_the_table_of_ps_is_understood_where_there_is_no_proc(
@@ -74,9 +80,9 @@ def test_the_table_of_ps_is_understood_where_there_is_no_proc(
     monkeypatch.setattr(sys, "platform", "darwin")
     born = "Sun Nov 15 20:00:0"
     assert descendants(100) == {ProcessId(101, f"{born}1 2026"), ProcessId(103, f"{born}3 2026")}
-    assert living([ProcessId(101, f"{born}1 2026"), ProcessId(101, "earlier")]) == {
+    assert still_alive([ProcessId(101, f"{born}1 2026"), ProcessId(101, "earlier")]) == {
         ProcessId(101, f"{born}1 2026")
     }
-    assert not marked("ANYTHING")
+    assert not with_variable("ANYTHING")
     monkeypatch.setenv("PATH", "/nowhere")
     assert not descendants(100)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
-HERE = Where.start("/w")
+HERE = WorkingDir.start("/w")
 
 
 def words(text: str, *more: str) -> tuple[Word, ...]:
     """The words of a text, apart at its blanks, and then more of them that may hold blanks."""
-    return tuple(word(each) for each in (*text.split(), *more))
+    return tuple(read_word(each) for each in (*text.split(), *more))
 
 
 def said(effects: Iterable[Effect]) -> list[str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Unknown
 from quarterdeck.wire.control import ControlRequest
-from quarterdeck.wire.framing import LineReader, OversizedLine
+from quarterdeck.wire.line_reader import LineReader, OversizedLine
 from quarterdeck.wire.messages import Assistant, PromptSuggestion, Result, StreamEvent, User
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.survey import unknown_members
@@ -258,7 +258,7 @@ def test_a_broken_line_may_still_tell_whose_it_is() -> None:
 
 
 def test_a_line_over_the_limit_says_how_long_it_was() -> None:
-    message = codec.oversized(OversizedLine(12345, b'{"session_id":"abcdef-012345"'))
+    message = codec.from_oversized(OversizedLine(12345, b'{"session_id":"abcdef-012345"'))
     assert message.size == 12345
     assert "12345" in message.error
     assert message.session_id == "abcdef-012345"
@@ -320,7 +320,7 @@ def test_arbitrary_bytes_never_raise(chunks: list[bytes]) -> None:
     last = reader.end()
     for line in lines if last is None else [*lines, last]:
         if isinstance(line, OversizedLine):
-            assert codec.oversized(line).size == line.size
+            assert codec.from_oversized(line).size == line.size
         else:
             assert codec.encode(codec.from_cli(line)) == line
             assert codec.encode(codec.to_cli(line)) == line

@@ -54,7 +54,7 @@ def test_the_first_answer_wins() -> None:
     assert theirs.answer("x", b"first")
     assert not theirs.answer("x", b"second")
     assert not theirs.withdraw("x")
-    assert theirs.answered_with("x") == b"first"
+    assert theirs.answer_line("x") == b"first"
 
 
 def test_a_withdrawn_request_cannot_be_answered() -> None:
@@ -62,7 +62,7 @@ def test_a_withdrawn_request_cannot_be_answered() -> None:
     theirs.begin("x")
     assert theirs.withdraw("x")
     assert not theirs.answer("x", b"late")
-    assert theirs.answered_with("x") is None
+    assert theirs.answer_line("x") is None
 
 
 def test_old_answers_are_forgotten_in_bounded_memory() -> None:
@@ -71,7 +71,7 @@ def test_old_answers_are_forgotten_in_bounded_memory() -> None:
         theirs.begin(str(n))
         theirs.answer(str(n), b"answer")
     assert len(theirs.answers()) == REMEMBERED_ANSWERS
-    assert theirs.answered_with("0") is None
+    assert theirs.answer_line("0") is None
 
 
 def test_recent_ids_remember_at_least_their_size_and_at_most_twice_that() -> None:

@@ -11,8 +11,8 @@ from quarterdeck.wire.rawjson import (
     is_null,
     is_object,
     members,
-    mend_surrogates,
     plain_object,
+    replace_lone_surrogates,
     same_json,
     subtype_of,
 )
@@ -55,7 +55,7 @@ def test_a_part_that_we_do_not_know_is_written_as_it_came() -> None:
     ],
 )
 def test_half_a_surrogate_pair_is_mended_and_nothing_else(json: bytes, mended: bytes) -> None:
-    assert mend_surrogates(json) == mended
+    assert replace_lone_surrogates(json) == mended
     assert isinstance(msgspec.json.decode(mended), str)
 
 

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from quarterdeck import Agent, Allow, AnyAsk, Decision, Query
 from quarterdeck.domain.errors import RequestRefused
-from quarterdeck.links.recording import Record
+from quarterdeck.links.recorder import Record
 from quarterdeck.links.replay import ReplayLink, read_records
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult, DenyResult, McpAnswer

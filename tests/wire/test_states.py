@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.wire.states import TABLE, State, Transition, follow
+from quarterdeck.wire.states import TABLE, State, Transition, transition
 
 PROJECT = Path(__file__).parents[2]
 
@@ -31,25 +31,25 @@ def test_nothing_follows_closed() -> None:
     for happening in Transition:
         if happening in {Transition.INITIALIZE, Transition.PROMPT}:
             with pytest.raises(UsageError, match="closed"):
-                follow(State.CLOSED, happening)
+                transition(State.CLOSED, happening)
         else:
-            assert follow(State.CLOSED, happening) is State.CLOSED
+            assert transition(State.CLOSED, happening) is State.CLOSED
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.CLOSED])
 def test_a_prompt_is_taken_in_every_open_state(state: State) -> None:
-    follow(state, Transition.PROMPT)
+    transition(state, Transition.PROMPT)
 
 
 def test_what_the_cli_does_is_never_refused() -> None:
     for state in State:
         for happening in set(Transition) - {Transition.INITIALIZE, Transition.PROMPT}:
-            follow(state, happening)
+            transition(state, happening)
 
 
 def test_a_second_initialize_before_the_first_is_answered_is_a_mistake() -> None:
     with pytest.raises(UsageError, match="initialis"):
-        follow(State.INITIALIZING, Transition.INITIALIZE)
+        transition(State.INITIALIZING, Transition.INITIALIZE)
 
 
 def test_the_docs_show_the_table_as_it_is() -> None:

@@ -54,7 +54,7 @@ def test_questions_are_typed() -> None:
 
 
 def test_answers_go_back_with_the_questions_and_all_else_that_came() -> None:
-    answered = questions(metadata={"source": "x"}).answered(
+    answered = questions(metadata={"source": "x"}).with_answers(
         {"Which color?": "Mauve, actually", "Which toppings?": ["Red", "Green"]}
     )
 
@@ -70,14 +70,14 @@ def test_answers_that_the_model_gave_itself_are_thrown_away() -> None:
         answers={"Which color?": "Red"}, annotations={"Which color?": {"notes": "psst"}}
     )
 
-    answered = json.loads(bytes(asked.answered({})))
+    answered = json.loads(bytes(asked.with_answers({})))
 
     assert answered["answers"] == {}
     assert "annotations" not in answered
 
 
 def test_notes_and_previews_travel_as_annotations() -> None:
-    answered = questions().answered(
+    answered = questions().with_answers(
         {"Which color?": "Red"},
         notes={"Which color?": "but dark"},
         annotations={"Which color?": {"preview": "#f00"}},
@@ -90,16 +90,16 @@ def test_notes_and_previews_travel_as_annotations() -> None:
 
 def test_an_answer_to_what_nobody_asked_is_refused() -> None:
     with pytest.raises(UsageError, match="nobody asked"):
-        questions().answered({"Why?": "Because"})
+        questions().with_answers({"Why?": "Because"})
     with pytest.raises(UsageError, match="nobody asked"):
-        questions().answered({}, notes={"Why?": "Because"})
+        questions().with_answers({}, notes={"Why?": "Because"})
 
 
 def test_several_answers_need_a_question_that_takes_several() -> None:
     with pytest.raises(UsageError, match="one answer only"):
-        questions().answered({"Which color?": ["Red", "Green"]})
+        questions().with_answers({"Which color?": ["Red", "Green"]})
     with pytest.raises(UsageError, match="leave the question out"):
-        questions().answered({"Which toppings?": []})
+        questions().with_answers({"Which toppings?": []})
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ LEAVE_SECONDS = 3.0
 EASE_SECONDS = 1.0
 """How long a reader of messages may stand still while the link waits for it."""
 
-_OWN_BUSINESS = (ControlRequest, ControlResponse, ControlCancel, KeepAlive)
+_CONTROL_MESSAGES = (ControlRequest, ControlResponse, ControlCancel, KeepAlive)
 
 
 class _Pending(Struct):
@@ -168,8 +168,8 @@ class Agent(Controls):
     async def _start(self) -> None:
         version, link = self._given_version, self._given_link
         if link is None:
-            spill = self._stack.enter_context(ArgumentFiles())
-            version, link = await start_link(self.options, spill, self._stderr)
+            files = self._stack.enter_context(ArgumentFiles())
+            version, link = await start_link(self.options, files, self._stderr)
         elif version is None:
             version = version_of(link)
         self._link = link
@@ -181,7 +181,7 @@ class Agent(Controls):
         )
         self._peer = Peer(version=version, bypass_allowed=bypass, resumable=link.resumable)
         self._wake = anyio.Event()
-        mcp = await self._stack.enter_async_context(McpHost(self._servers, self._mcp_says))
+        mcp = await self._stack.enter_async_context(McpHost(self._servers, self._send_mcp))
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._tasks = tasks
         self._service = Service(
@@ -209,7 +209,7 @@ class Agent(Controls):
     async def _stop(self) -> None:
         with CancelScope(shield=True):
             if self._tasks is not None and self._closed is None:
-                await self._take_leave()
+                await self._request_end()
             if self._tasks is not None:
                 self._tasks.cancel_scope.cancel()
         await self._stack.aclose()
@@ -217,7 +217,7 @@ class Agent(Controls):
             # The reader was stopped before it saw the end. Other tasks may still wait for one.
             self._end(LinkClosed("The agent has been left."), None)
 
-    async def _take_leave(self) -> None:
+    async def _request_end(self) -> None:
         """Ask the CLI to stop what it does and to go. Whatever it does not do, the link will."""
         try:
             if self._peer.turns.in_turn or self._peer.state is State.WAITING:
@@ -352,7 +352,7 @@ class Agent(Controls):
         self._flush()
         await anyio.lowlevel.checkpoint()
 
-    async def _mcp_says(self, server_name: str, message: Raw) -> None:
+    async def _send_mcp(self, server_name: str, message: Raw) -> None:
         """A tool server of ours has something to tell the CLI."""
         await self.request(SendMcpMessage(server_name=server_name, message=message))
 
@@ -373,7 +373,7 @@ class Agent(Controls):
                 await self._ease()
         except LinkClosed as closed:
             self._handle(self._peer.receive_eof())
-            explained = self._explained(closed)
+            explained = self._explain(closed)
             self._end(explained, None if closed.clean else explained)
 
     async def _ease(self) -> None:
@@ -403,19 +403,19 @@ class Agent(Controls):
         except LinkClosed:
             pass  # The reader hears of it too, and says so to everybody.
 
-    def _explained(self, closed: LinkClosed) -> LinkClosed:
+    def _explain(self, closed: LinkClosed) -> LinkClosed:
         """Some start-up errors come as a result and not on stderr."""
         last = self._last_result
         if last is None or not last.failed or not last.errors or closed.clean:
             return closed
-        return closed.adding("; ".join(last.errors))
+        return closed.with_note("; ".join(last.errors))
 
     def _handle(self, events: list[Event]) -> None:
         batch: list[Message] = []
         for event in events:
             if type(event) is StreamEvent:  # by far the most
                 batch.append(event)
-            elif isinstance(event, _OWN_BUSINESS):
+            elif isinstance(event, _CONTROL_MESSAGES):
                 self._deliver(batch)
                 batch = []
                 for inbox in self._readers:

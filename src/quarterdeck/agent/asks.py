@@ -131,7 +131,7 @@ class QuestionsAsk(Ask, frozen=True):
         notes: Mapping[str, str] | None = None,
     ) -> Allow:
         """Answer by question text: a label, several labels, or any text of one's own."""
-        return Allow(input=self.questions.answered(answers, notes=notes))
+        return Allow(input=self.questions.with_answers(answers, notes=notes))
 
     def skip(self, message: str = SKIPPED) -> Deny:
         """Leave the questions unanswered; the model goes on."""
@@ -185,7 +185,9 @@ def to_result(
         case Deny():
             return deny(decision.message or Deny().message, interrupt=decision.interrupt)
         case Allow():
-            updates = [_checked(update, version, bypass_allowed) for update in decision.updates]
+            updates = [
+                _check_update(update, version, bypass_allowed) for update in decision.updates
+            ]
             return allow(
                 ask.input if decision.input is None else decision.input,
                 updates=[update for update in updates if update is not None],
@@ -194,7 +196,7 @@ def to_result(
             assert_never(decision)
 
 
-def _checked(
+def _check_update(
     update: Suggestion, version: Version | None, bypass_allowed: bool
 ) -> Suggestion | None:
     match update:

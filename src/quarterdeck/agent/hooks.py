@@ -166,7 +166,7 @@ class HookTable:
                 output = await output
         except Exception as error:
             log.exception("the hook for %s failed", hook.event.value)
-            return _against(hook.event, f"A hook of the controller failed: {error!r}")
+            return _denial(hook.event, f"A hook of the controller failed: {error!r}")
         event = hook.event.value
         match output:
             case None:
@@ -182,14 +182,14 @@ class HookTable:
                 fault = f"must return SyncOutput, AsyncOutput or None, and returned {output!r}"
         reason = f"The controller's hook for {event} {fault}."
         log.error("%s", reason)
-        return _against(hook.event, reason)
+        return _denial(hook.event, reason)
 
 
 def _event_of(specific: SpecificOutput | None) -> str:
     return "" if specific is None else str(specific.__struct_config__.tag)
 
 
-def _against(event: HookEvent, reason: str) -> Part:
+def _denial(event: HookEvent, reason: str) -> Part:
     match event:
         case HookEvent.PRE_TOOL_USE:
             return SyncOutput(

@@ -30,7 +30,7 @@ from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.links.websocket.serve import serve_endpoint
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.versions import Version
@@ -42,7 +42,7 @@ _INPUT_SECONDS = 0.5
 """A CLI that dials does not read its stdin: it has been told on the socket, and 2.1.37, which
 would rather dial again, is not waited for."""
 
-_KEPT_OF_STDOUT = 4096
+_STDOUT_TAIL = 4096
 
 TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - the variable's name
 
@@ -104,7 +104,7 @@ class Listener:
         `stderr` gets each line that the process writes there. An `Agent` over this link knows the
         CLI's version from the start.
         """
-        spill = ArgumentFiles()
+        files = ArgumentFiles()
         dialling = msgspec.structs.replace(
             options,
             sdk_url=self.url,
@@ -112,11 +112,11 @@ class Listener:
             stop=msgspec.structs.replace(options.stop, input=_INPUT_SECONDS),
         )
         try:
-            version, process = await start_link(dialling, spill, stderr)
+            version, process = await start_link(dialling, files, stderr)
         except BaseException:
-            spill.close()
+            files.close()
             raise
-        link = _LaunchedLink(self._doors[self._current].link, process, spill, version)
+        link = _LaunchedLink(self._doors[self._current].link, process, files, version)
         self._tasks.start_soon(link.watch)
         try:
             await self._accept_launched(link, timeout)
@@ -150,13 +150,13 @@ class _LaunchedLink:
         self,
         link: WebSocketLink,
         process: SubprocessLink,
-        spill: ArgumentFiles,
+        files: ArgumentFiles,
         version: Version | None,
     ) -> None:
         self.version = version
         self._link = link
         self._process = process
-        self._spill = spill
+        self._files = files
         self._on_end: Callable[[], None] | None = None
         self.closed: LinkClosed | None = None
 
@@ -176,7 +176,7 @@ class _LaunchedLink:
     async def close(self) -> None:
         await self._link.close()
         await self._process.close()
-        self._spill.close()
+        self._files.close()
 
     async def watch(self) -> None:
         """Wait for the process to end, and say so on the link.
@@ -187,10 +187,10 @@ class _LaunchedLink:
         said = b""
         try:
             while True:
-                said = (said + await self._process.receive())[-_KEPT_OF_STDOUT:]
+                said = (said + await self._process.receive())[-_STDOUT_TAIL:]
         except LinkClosed as closed:
-            text = _last_words(said)
-            self.closed = closed.adding(text) if text else closed
+            text = _stdout_text(said)
+            self.closed = closed.with_note(text) if text else closed
             self._link.fail(self.closed)
             if self._on_end is not None:
                 self._on_end()
@@ -202,7 +202,7 @@ class _LaunchedLink:
             function()
 
 
-def _last_words(said: bytes) -> str:
+def _stdout_text(said: bytes) -> str:
     """What a CLI that dials wrote to stdout: as a rule a result with errors, else as it is."""
     last = said.strip().rpartition(b"\n")[2]
     message = codec.from_cli(last) if last else None
@@ -217,7 +217,7 @@ async def listen(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Listen
     """Listen for CLIs that dial while the block runs, on a free port by default."""
     doors: dict[str, Door] = {}
     async with (
-        tasks_beside() as tasks,
+        background_tasks() as tasks,
         serve_endpoint(CliEndpoint(doors.get), host, port) as bound,
     ):
         yield Listener(f"ws://{host}:{bound}", doors, tasks)

@@ -108,13 +108,13 @@ class Service:
     async def _permission(self, ask: AnyAsk) -> PermissionResult:
         decision: Decision
         try:
-            decision = await self._decided(ask)
+            decision = await self._ask_callback(ask)
             return self._result(ask, decision)
         except Exception as error:  # a callback that fails denies
             log.exception("the permission callback failed for %s", ask.tool_name)
             return self._result(ask, Deny(f"The permission callback failed: {error!r}"))
 
-    async def _decided(self, ask: AnyAsk) -> Decision:
+    async def _ask_callback(self, ask: AnyAsk) -> Decision:
         if self._decide is None:
             return Deny(NOBODY)
         # Whatever its type says, it is somebody's function: it may have forgotten to return.

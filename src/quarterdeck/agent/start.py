@@ -25,11 +25,11 @@ from quarterdeck.wire.versions import Version
 
 
 async def start_link(
-    options: Options, spill: ArgumentFiles, stderr: Callable[[str], None] | None
+    options: Options, files: ArgumentFiles, stderr: Callable[[str], None] | None
 ) -> tuple[Version | None, SubprocessLink]:
     """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if it cannot be.
 
-    `spill` holds what is too long for an argument; it must outlive the process.
+    `files` holds what is too long for an argument; it must outlive the process.
     """
     command = find_command(options)
     version = await to_thread.run_sync(cli_version, command)
@@ -40,7 +40,7 @@ async def start_link(
     options = await to_thread.run_sync(with_inbox_refused, options, version, directory)
     link = await SubprocessLink.start(
         command,
-        to_argv(options, spill),
+        to_argv(options, files),
         cwd=options.cwd,
         env=child_environment(
             env=options.env,

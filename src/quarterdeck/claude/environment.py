@@ -135,7 +135,7 @@ def _plan(
     plan: dict[str, tuple[str, str]] = {}
     for why, names in PASSED.items():
         for name in parent:
-            if _listed(name, names):
+            if _is_listed(name, names):
                 plan[name] = (parent[name], f"inherited: {why}")
     if api_billing:
         for name in API_BILLING:
@@ -151,7 +151,7 @@ def _plan(
     return plan
 
 
-def _listed(name: str, names: tuple[str, ...]) -> bool:
+def _is_listed(name: str, names: tuple[str, ...]) -> bool:
     return any(
         name.startswith(entry[:-1]) if entry.endswith("*") else name == entry for entry in names
     )

@@ -156,17 +156,17 @@ class ArgumentFiles:
         self.close()
 
 
-def to_argv(launch: Launch, spill: ArgumentFiles | None = None) -> list[str]:
+def to_argv(launch: Launch, files: ArgumentFiles | None = None) -> list[str]:
     """The CLI's arguments for `launch`, without the command itself.
 
-    A value too long for one argument goes to a file of `spill`, where the CLI can read it from a
-    file. Without `spill`, or without such a way, it is a `UsageError`.
+    A value too long for one argument goes to a file of `files`, where the CLI can read it from a
+    file. Without `files`, or without such a way, it is a `UsageError`.
     """
     argv = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
     if launch.permission_prompts and launch.sdk_url is None:
         argv += ["--permission-prompt-tool", "stdio"]  # over a WebSocket the CLI asks unbidden
     for flag in FLAGS:
-        argv += _arguments(flag, getattr(launch, flag.option), spill)
+        argv += _arguments(flag, getattr(launch, flag.option), files)
     for name, value in launch.extra_args.items():
         argv.append(f"--{name}" if value is None else f"--{name}={value}")
     return argv
@@ -179,7 +179,7 @@ def require_support(launch: Launch, version: str) -> None:
     of the two lacks as well: the CLI itself says the rest.
     """
     have = version_numbers(version)
-    for option in _used(launch):
+    for option in _chosen_options(launch):
         if (until := UNTIL.get(option)) and have > version_numbers(until):
             raise UnsupportedError(
                 f"{option} (the last version that has it is {until})", version=version
@@ -193,7 +193,7 @@ def require_support(launch: Launch, version: str) -> None:
             raise UnsupportedError(option, version=version, since=since)
 
 
-def _arguments(flag: Flag, value: object, spill: ArgumentFiles | None) -> list[str]:
+def _arguments(flag: Flag, value: object, files: ArgumentFiles | None) -> list[str]:
     match flag.kind, value:
         case _, None | ():
             # An empty tuple means «none of them» where that can be said, else «nothing asked».
@@ -203,18 +203,18 @@ def _arguments(flag: Flag, value: object, spill: ArgumentFiles | None) -> list[s
         case Kind.SWITCH_OFF, bool():
             return [] if value else [flag.name]
         case ((Kind.COMMAS | Kind.COMMAS_OR_NONE), tuple()):
-            return [_one(flag, ",".join(value), spill)]
+            return [_argument(flag, ",".join(value), files)]
         case Kind.EACH, tuple():
-            return [_one(flag, os.fspath(each), spill) for each in value]
+            return [_argument(flag, os.fspath(each), files) for each in value]
         case Kind.NUMBER, (int() | float()):
             return [f"{flag.name}={value}"]
         case Kind.VALUE, (str() | os.PathLike()):
-            return [_one(flag, os.fspath(value), spill)]
+            return [_argument(flag, os.fspath(value), files)]
         case _:
             raise UsageError(f"{flag.option}: {type(value).__name__} is not a type it can have")
 
 
-def _one(flag: Flag, value: str, spill: ArgumentFiles | None) -> str:
+def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
     size = len(value.encode("utf-8", "surrogateescape"))
     if size <= LONGEST_ARGUMENT:
         return f"{flag.name}={value}"
@@ -223,12 +223,12 @@ def _one(flag: Flag, value: str, spill: ArgumentFiles | None) -> str:
             f"{flag.option}: {size} bytes are too many for one argument of a process"
             " and the CLI reads this option from nowhere else"
         )
-    if spill is None:
+    if files is None:
         raise UsageError(f"{flag.option}: {size} bytes need a file, and to_argv() got no spill")
-    return f"{flag.file_flag}={spill.write(flag.option, value)}"
+    return f"{flag.file_flag}={files.write(flag.option, value)}"
 
 
-def _used(launch: Launch) -> list[str]:
+def _chosen_options(launch: Launch) -> list[str]:
     """The options that somebody chose; what is on by default works on every version."""
     plain = Launch()
     return [

@@ -52,13 +52,13 @@ def find_claude(
     environ = os.environ if environ is None else environ
     search = environ.get("PATH", os.defpath)
     if explicit is not None:
-        return _named(os.fspath(explicit), search, "the path that was given")
+        return _resolve_command(os.fspath(explicit), search, "the path that was given")
     if chosen := environ.get(VARIABLE):
-        return _named(chosen, search, f"the variable {VARIABLE}")
+        return _resolve_command(chosen, search, f"the variable {VARIABLE}")
     if (on_path := shutil.which("claude", path=search)) is not None:
         return _command(Path(on_path), search)
     looked = [f"the PATH ({search})"]
-    for place in _usual_places(environ):
+    for place in _default_paths(environ):
         if place.is_file() and (os.access(place, os.X_OK) or place.suffix in _SCRIPTS):
             return _command(place, search)
         looked.append(str(place))
@@ -88,10 +88,10 @@ def cli_version(command: Sequence[str]) -> str | None:
 
 @functools.lru_cache(maxsize=64)
 def _version(command: tuple[str, ...], program: str, _mtime_ns: int, _size: int) -> str | None:
-    return _version_beside(Path(program)) or _version_asked(command)
+    return _manifest_version(Path(program)) or _ask_version(command)
 
 
-def _version_beside(program: Path) -> str | None:
+def _manifest_version(program: Path) -> str | None:
     try:
         manifest = msgspec.json.decode(
             (program.parent / "package.json").read_bytes(), type=_Manifest
@@ -102,7 +102,7 @@ def _version_beside(program: Path) -> str | None:
     return manifest.version or None if manifest.name.startswith(_PACKAGE) else None
 
 
-def _version_asked(command: tuple[str, ...]) -> str | None:
+def _ask_version(command: tuple[str, ...]) -> str | None:
     try:
         done = subprocess.run(
             [*command, "--version"],
@@ -127,7 +127,7 @@ def _program(command: Sequence[str]) -> Path | None:
     return Path(found).resolve() if found else None
 
 
-def _named(name: str, search: str, by: str) -> tuple[str, ...]:
+def _resolve_command(name: str, search: str, by: str) -> tuple[str, ...]:
     """The command for what somebody named: a path, or a word to look up."""
     path = Path(name).expanduser()
     if path.parent == Path() and not path.is_file():
@@ -155,7 +155,7 @@ def _command(path: Path, search: str) -> tuple[str, ...]:
     return (node, str(real))
 
 
-def _usual_places(environ: Mapping[str, str]) -> Iterator[Path]:
+def _default_paths(environ: Mapping[str, str]) -> Iterator[Path]:
     """Where the installers put it, the newest installer first."""
     home = Path(environ.get("HOME") or Path.home())
     yield home / ".local/bin/claude"

@@ -36,7 +36,7 @@ def changes_between(before: Settings, after: Settings) -> list[Change]:
             continue
         setting = (now or was or ("", None))[0]
         assert isinstance(setting, Setting)
-        texts = [_shown(setting, each[1]) if each else "not there" for each in (was, now)]
+        texts = [_format(setting, each[1]) if each else "not there" for each in (was, now)]
         if was is None or now is None:
             # A table that came or went: what it leaves at its default is not worth a line.
             there = now or was
@@ -77,7 +77,7 @@ def _values(
             return  # a table that is not there
 
 
-def _shown(setting: Setting, value: Any) -> str:
+def _format(setting: Setting, value: Any) -> str:
     if setting.secret and value:
         return HIDDEN
     match value:

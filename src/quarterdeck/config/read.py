@@ -26,9 +26,9 @@ from quarterdeck.config.shape import (
     all_settings,
     bare,
     choices,
-    marked,
+    describe_type,
+    has_mark,
     table_of,
-    wanted,
 )
 from quarterdeck.domain.errors import ConfigError, UsageError
 from quarterdeck.domain.structs import Value
@@ -111,7 +111,7 @@ class _Reader:
             raise ConfigError((f"{self._name}: it is nested too deeply",)) from error
         self._lines = lines_of(text)
         for key, line in self._lines.items():
-            self.sources[_dotted(key)] = f"line {line}"
+            self.sources[_dotted_name(key)] = f"line {line}"
         return values
 
     def variables(self, values: dict[str, Any], environ: Mapping[str, str]) -> None:
@@ -136,14 +136,14 @@ class _Reader:
         if isinstance(section, dict):  # else the file's own problem is told
             section[path[1]] = value
             self._elsewhere[path] = source
-            self.sources[_dotted(path)] = source
+            self.sources[_dotted_name(path)] = source
 
     # --- what they may be ---
 
     def table(self, struct: type[_S], values: object, at: Key) -> _S | None:
         """One table as its struct; None, and a problem told, if it cannot be."""
         if not isinstance(values, dict):
-            self._tell(at, "a table is wanted")
+            self._report(at, "a table is wanted")
             return None
         before = len(self.problems)
         fields = {each.name: each for each in msgspec.structs.fields(struct)}
@@ -151,20 +151,24 @@ class _Reader:
         for key, value in values.items():
             known = fields.get(key)
             if known is None:
-                self._tell((*at, key), f"there is no such setting{self._near(key, [*fields], at)}")
+                self._report(
+                    (*at, key), f"there is no such setting{self._near(key, [*fields], at)}"
+                )
             elif (table := table_of(known.type)) is not None:
                 made[key] = self._tables(table, value, (*at, key))
             else:
                 made[key] = self._value(known.type, value, (*at, key))
         for missing in [each for each in fields.values() if each.required]:
             if missing.name not in values:
-                self._tell(at, f"{missing.name} is missing: {wanted(missing.type)} is wanted")
+                self._report(
+                    at, f"{missing.name} is missing: {describe_type(missing.type)} is wanted"
+                )
         if len(self.problems) > before:
             return None
         try:
             return struct(**made)
         except UsageError as error:
-            self._tell_of(error, at, set(fields))
+            self._report_error(error, at, set(fields))
             return None
 
     def check(self, section: str, check: Callable[[Settings], object], settings: Settings) -> None:
@@ -173,7 +177,7 @@ class _Reader:
             check(settings)
         except UsageError as error:
             names = {each.path[-1] for each in all_settings() if each.path[0] == section}
-            self._tell_of(error, (section,), names)
+            self._report_error(error, (section,), names)
 
     def _tables(self, table: Table, value: object, at: Key) -> object:
         match table.kind, value:
@@ -182,27 +186,29 @@ class _Reader:
             case "named", dict():
                 for key in value:
                     if not _NAME.fullmatch(key):
-                        self._tell((*at, key), "a name has letters, digits, - and _ only")
+                        self._report((*at, key), "a name has letters, digits, - and _ only")
                 return {key: self.table(table.struct, of, (*at, key)) for key, of in value.items()}
             case "many", list():
                 return tuple(
                     self.table(table.struct, each, (*at, number))
                     for number, each in enumerate(value)
                 )
-        example = f"[{_dotted(at)}.NAME]" if table.kind == "named" else f"[[{_dotted(at)}]]"
-        self._tell(at, f"tables are wanted, each under {example}")
+        example = (
+            f"[{_dotted_name(at)}.NAME]" if table.kind == "named" else f"[[{_dotted_name(at)}]]"
+        )
+        self._report(at, f"tables are wanted, each under {example}")
         return None
 
     def _value(self, kind: Any, value: object, at: Key) -> object:
         try:
             made = msgspec.convert(value, kind)
         except msgspec.ValidationError:
-            self._tell(at, f"{wanted(kind)} is wanted, {_not(kind, value)}")
+            self._report(at, f"{describe_type(kind)} is wanted, {_given_instead(kind, value)}")
             return None
-        if isinstance(made, float) and math.isinf(made) and not marked(kind, "endless"):
-            self._tell(at, f"{wanted(kind)} is wanted, and not {made}")
+        if isinstance(made, float) and math.isinf(made) and not has_mark(kind, "endless"):
+            self._report(at, f"{describe_type(kind)} is wanted, and not {made}")
             return None
-        return self._path(made) if marked(kind, "path") else made
+        return self._path(made) if has_mark(kind, "path") else made
 
     def _path(self, given: object) -> object:
         """A path, absolute: `~` is the home folder, and the file's folder is where it begins."""
@@ -216,7 +222,7 @@ class _Reader:
 
     # --- how a problem is told ---
 
-    def _tell(self, at: Key, text: str) -> None:
+    def _report(self, at: Key, text: str) -> None:
         if len(at) == 2 and (source := self._elsewhere.get(at)):
             self.problems.append(f"{source}: {text}")
             return
@@ -224,21 +230,25 @@ class _Reader:
             (self._lines[at[:n]] for n in range(len(at), 0, -1) if at[:n] in self._lines), 0
         )
         where = f"{self._name}:{line}" if line else self._name
-        self.problems.append(f"{where}: {_dotted(at)}: {text}" if at else f"{where}: {text}")
+        self.problems.append(f"{where}: {_dotted_name(at)}: {text}" if at else f"{where}: {text}")
 
-    def _tell_of(self, error: UsageError, at: Key, names: set[str]) -> None:
+    def _report_error(self, error: UsageError, at: Key, names: set[str]) -> None:
         """An error whose text begins with the name of a setting is about that setting."""
         key, colon, rest = str(error).partition(": ")
         if colon and key in names:
-            self._tell((*at, key), rest)
+            self._report((*at, key), rest)
         else:
-            self._tell(at, str(error))
+            self._report(at, str(error))
 
     def _near(self, key: str, names: list[str], at: Key) -> str:
         if near := _nearest(key, names):
             return near
         others = [each.name for each in all_settings() if each.path[-1] == key]
-        return f"; did you mean {others[0]}?" if others and others[0] != _dotted((*at, key)) else ""
+        return (
+            f"; did you mean {others[0]}?"
+            if others and others[0] != _dotted_name((*at, key))
+            else ""
+        )
 
 
 def _from_text(setting: Setting, text: str) -> object:
@@ -258,7 +268,7 @@ def _from_text(setting: Setting, text: str) -> object:
     return text
 
 
-def _dotted(key: Key) -> str:
+def _dotted_name(key: Key) -> str:
     """As people write it; an element of an array by its number, from 1."""
     text = ""
     for part in key:
@@ -277,7 +287,7 @@ _NAMES: dict[type, str] = {
 }  # fmt: skip
 
 
-def _not(kind: Any, value: object) -> str:
+def _given_instead(kind: Any, value: object) -> str:
     """What was given instead: its kind; the value only where it is one of our own words."""
     if (words := choices(kind)) and isinstance(value, str):
         return f"and not {value!r}{_nearest(value, list(words))}"

@@ -69,8 +69,8 @@ def all_settings(struct: type[Struct] = Settings, at: tuple[str, ...] = ()) -> I
             type=field.type,
             default=None if default is NODEFAULT else default,
             required=field.required,
-            at_start=marked(field.type, "at_start"),
-            secret=marked(field.type, "secret") or bare(field.type) == dict[str, str],
+            at_start=has_mark(field.type, "at_start"),
+            secret=has_mark(field.type, "secret") or bare(field.type) == dict[str, str],
         )
 
 
@@ -98,21 +98,21 @@ def bare(kind: Any) -> Any:
         return kind
 
 
-def marked(kind: Any, mark: str) -> bool:
+def has_mark(kind: Any, mark: str) -> bool:
     """Whether a type, or what is in it, carries a mark."""
     if get_origin(kind) is Annotated:
         metas = [meta for meta in get_args(kind)[1:] if isinstance(meta, Meta)]
         if any((meta.extra or {}).get(mark) for meta in metas):
             return True
-        return marked(get_args(kind)[0], mark)
-    return any(marked(part, mark) for part in get_args(kind))
+        return has_mark(get_args(kind)[0], mark)
+    return any(has_mark(part, mark) for part in get_args(kind))
 
 
-def wanted(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """What a value must be, in words: `a whole number from 0 to 65535`."""
     if words := choices(kind):
         return "one of " + ", ".join(words)
-    return _words(inspect.type_info(kind))
+    return _describe(inspect.type_info(kind))
 
 
 def choices(kind: Any) -> tuple[str, ...]:
@@ -121,13 +121,13 @@ def choices(kind: Any) -> tuple[str, ...]:
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
-def _words(info: inspect.Type) -> str:
+def _describe(info: inspect.Type) -> str:
     match info:
         case inspect.Metadata(type=inner):
-            return _words(inner)
+            return _describe(inner)
         case inspect.UnionType(types=types):
             return " or ".join(
-                _words(each) for each in types if not isinstance(each, inspect.NoneType)
+                _describe(each) for each in types if not isinstance(each, inspect.NoneType)
             )
         case inspect.BoolType():
             return "true or false"
@@ -142,7 +142,7 @@ def _words(info: inspect.Type) -> str:
         case inspect.LiteralType(values=values):
             return "one of " + ", ".join(map(str, values))
         case inspect.VarTupleType(item_type=item):
-            return f"a list, and in it {_words(item)}"
+            return f"a list, and in it {_describe(item)}"
         case inspect.DictType():
             return "a table of texts"
         case _:

@@ -94,7 +94,7 @@ class LinkClosed(LinkError):
         tail = "\n".join(f"  stderr: {line}" for line in stderr[-5:])
         super().__init__(f"{reason}\n{tail}" if tail else reason)
 
-    def adding(self, more: str) -> LinkClosed:
+    def with_note(self, more: str) -> LinkClosed:
         """The same end, with something more to say about it."""
         return LinkClosed(
             f"{self.reason} {more}",

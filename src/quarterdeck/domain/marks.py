@@ -82,12 +82,12 @@ _JOINED = re.compile("[\u0620-\u08ff\u0900-\u0dff]")
 """Letters of scripts that are written with joiners: Arabic and its relatives, those of India."""
 
 
-def marked(text: str) -> str:
+def mark_invisible(text: str) -> str:
     """The text with marks in the place of all that would not be seen. Newlines and tabs stay."""
     return "".join(_pieces(text))
 
 
-def replaced(text: str, mark: str, *, keep: str = "") -> str:
+def replace_invisible(text: str, mark: str, *, keep: str = "") -> str:
     """The text with a short mark in the place of each such character, for where there is no room.
 
     Blanks are left as they are, and so are the characters of `keep`.

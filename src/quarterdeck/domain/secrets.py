@@ -49,12 +49,12 @@ _START = re.compile(rb"qd_")
 _TRIES = 64
 
 
-def without_tokens(text: str) -> str:
+def mask_tokens(text: str) -> str:
     """The text with tokens of the hub masked; which grant each is for may be read."""
     return _OURS.sub(r"qd_\1_redacted", text) if "qd_" in text else text
 
 
-def without_tokens_in(data: bytes) -> bytes:
+def mask_tokens_in(data: bytes) -> bytes:
     """The same for bytes. JSON stays JSON: a token and its mask have no letter to be escaped."""
     return _OURS_BYTES.sub(rb"qd_\1_redacted", data) if _may_have_token(data) else data
 
@@ -75,7 +75,7 @@ def _may_have_token(data: bytes) -> bool:
     return at >= 0 and _START.search(data, at) is not None
 
 
-def redacted(text: str) -> str:
+def redact(text: str) -> str:
     """The text without anything that looks like a secret."""
     for look, instead in _LOOKS:
         text = look.sub(instead, text)

@@ -34,7 +34,7 @@ from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.accept import CliEndpoint, Door
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
-from quarterdeck.wire.framing import LineReader, OversizedLine
+from quarterdeck.wire.line_reader import LineReader, OversizedLine
 from quarterdeck.wire.outbound import UpdateEnvironment
 
 log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Initialize
 from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.outbound import PromptBody, Request
-from quarterdeck.wire.rawjson import dump, mend_surrogates
+from quarterdeck.wire.rawjson import dump, replace_lone_surrogates
 
 
 def mended(line: bytes) -> tuple[bytes, str | None]:
@@ -25,7 +25,7 @@ def mended(line: bytes) -> tuple[bytes, str | None]:
         line.decode("utf-8")
     except UnicodeDecodeError as error:
         return line.decode("utf-8", "replace").encode(), str(error)
-    if mend_surrogates(line) != line:
+    if replace_lone_surrogates(line) != line:
         return line, "it has half a surrogate pair in it"
     return line, None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.secrets import without_tokens
+from quarterdeck.domain.secrets import mask_tokens
 from quarterdeck.hub.api import Deltas
 
 Listener = Callable[[Deltas], None]
@@ -33,7 +33,7 @@ class Live:
 
     def add(self, delta: Deltas) -> None:
         """A delta came. A token of the hub is masked where it is whole in one delta."""
-        if (text := without_tokens(delta.text)) is not delta.text:
+        if (text := mask_tokens(delta.text)) is not delta.text:
             delta = replace(delta, text=text)
         texts = self._so_far.setdefault(delta.session, {})
         texts.setdefault((delta.message, delta.block, delta.thinking), []).append(delta.text)
@@ -50,7 +50,7 @@ class Live:
             Deltas(
                 session=session,
                 message=message,
-                text=without_tokens("".join(texts)),
+                text=mask_tokens("".join(texts)),
                 block=block,
                 thinking=thinking,
             )

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import JournalError, UsageError
-from quarterdeck.domain.secrets import without_tokens_in
+from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import AnyEvent, Event, SessionCreated, SpecChanged
 
@@ -107,7 +107,7 @@ def _lines(events: Sequence[Event]) -> list[bytes] | None:
         return None
     if not data.isascii():
         data.decode()
-    if without_tokens_in(data) is not data:
+    if mask_tokens_in(data) is not data:
         return list(map(_masked, lines))
     return lines
 
@@ -117,7 +117,7 @@ def _masked(line: bytes) -> bytes:
 
     A spec is left as it is: a session is started by it, and readers get it masked.
     """
-    return line if line.startswith(WITH_A_SPEC) else without_tokens_in(line)
+    return line if line.startswith(WITH_A_SPEC) else mask_tokens_in(line)
 
 
 def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:

@@ -16,7 +16,7 @@ from quarterdeck.later import load_later
 if TYPE_CHECKING:
     from quarterdeck.links.base import Dropped, Link, Resumed
     from quarterdeck.links.memory import MemoryLink, MemoryPeer, memory_pair
-    from quarterdeck.links.recording import Record, RecordingLink
+    from quarterdeck.links.recorder import Record, RecordingLink
     from quarterdeck.links.replay import ReplayLink, read_records
     from quarterdeck.links.subprocess import StopSteps, SubprocessLink
     from quarterdeck.links.websocket import (
@@ -54,7 +54,7 @@ __getattr__ = load_later(
     {
         "base": ("Dropped", "Link", "Resumed"),
         "memory": ("MemoryLink", "MemoryPeer", "memory_pair"),
-        "recording": ("Record", "RecordingLink"),
+        "recorder": ("Record", "RecordingLink"),
         "replay": ("ReplayLink", "read_records"),
         "subprocess": ("StopSteps", "SubprocessLink"),
         "websocket": (

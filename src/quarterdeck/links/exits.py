@@ -38,7 +38,7 @@ class Exit(msgspec.Struct, frozen=True):
         return number if number in _NUMBERS else None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """One clause for a person: what happened, with the code."""
         if self.signal is None:
             said = _CODES.get(self.code, "it gave up with an error")

@@ -44,7 +44,7 @@ class MemoryLink:
         if not wire.from_peer.items:
             raise wire.error()
         item = wire.from_peer.take()
-        wire.changed()
+        wire.notify()
         return item
 
     async def send(self, data: bytes) -> None:
@@ -60,12 +60,12 @@ class MemoryLink:
             if wire.input_ended:
                 raise LinkClosed("Nothing more can be sent: its input was ended.")
             wire.to_peer.put(data)
-            wire.changed()
+            wire.notify()
 
     async def end_input(self) -> None:
         """Let the far end's `receive` end when it has taken what was sent."""
         self._wire.input_ended = True
-        self._wire.changed()
+        self._wire.notify()
 
     async def close(self) -> None:
         """End both directions; what the far end sent before can still be received."""
@@ -91,7 +91,7 @@ class MemoryPeer:
                 raise wire.error()
             if not wire.dropped:
                 wire.from_peer.put(data[start : start + size])
-                wire.changed()
+                wire.notify()
 
     async def receive(self) -> bytes:
         """All that the link has sent since the last call; waits while there is nothing.
@@ -99,14 +99,14 @@ class MemoryPeer:
         Raises `LinkClosed` when the link's input was ended, or the link closed, and all is taken.
         """
         wire = self._wire
-        await wire.until(lambda: wire.arrived or wire.no_more_input)
-        if wire.arrived:
+        await wire.until(lambda: wire.has_input or wire.no_more_input)
+        if wire.has_input:
             parts: list[bytes] = []
             while wire.to_peer.items:
                 part = wire.to_peer.take()
                 assert isinstance(part, bytes)
                 parts.append(part)
-            wire.changed()
+            wire.notify()
             return b"".join(parts)
         if wire.closed is not None:
             raise wire.error()
@@ -124,7 +124,7 @@ class MemoryPeer:
         if not wire.dropped and wire.closed is None:
             wire.dropped = True
             wire.from_peer.put(Dropped("The far end has dropped the connection."))
-        wire.changed()
+        wire.notify()
 
     def resume(self, last_request_id: str | None = None) -> None:
         """Find the connection again: the link receives `Resumed`, and then what is sent next.
@@ -134,7 +134,7 @@ class MemoryPeer:
         self.drop()
         self._wire.dropped = False
         self._wire.from_peer.put(Resumed(last_request_id))
-        self._wire.changed()
+        self._wire.notify()
 
     def close(self, reason: str = "The far end has gone.", *, exit_code: int | None = 0) -> None:
         """End the link as a CLI does that exits; what was sent before can still be received."""
@@ -184,17 +184,17 @@ class _Wire:
         return self.input_ended or self.closed is not None
 
     @property
-    def arrived(self) -> bool:
+    def has_input(self) -> bool:
         """Whether something lies at the far end; nothing arrives while the connection is lost."""
         return bool(self.to_peer.items) and not self.dropped
 
-    def changed(self) -> None:
+    def notify(self) -> None:
         for waiter in self._waiters:
             waiter.set()
 
     def close(self, closed: LinkClosed) -> None:
         self.closed = self.closed or closed
-        self.changed()
+        self.notify()
 
     def error(self) -> LinkClosed:
         """A new exception each time: one that is raised twice would collect both tracebacks."""

@@ -29,7 +29,7 @@ import msgspec
 from quarterdeck.domain.errors import LinkClosed, RecordingError
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.lines import check_whole_lines
-from quarterdeck.links.recording import Record
+from quarterdeck.links.recorder import Record
 
 Kind = Literal["control_request", "user"]
 
@@ -171,7 +171,7 @@ class ReplayLink:
         if number < len(self._recorded[kind]):
             recorded = self._recorded[kind][number]
             if recorded != identity:
-                self._renamed[_quoted(recorded)] = _quoted(identity)
+                self._renamed[_quote(recorded)] = _quote(identity)
 
     def _rename(self, data: bytes) -> bytes:
         # All at once: a new id may be the same text as another recorded one.
@@ -192,7 +192,7 @@ def read_records(text: bytes, *, name: str = "the recording") -> list[Record]:
             record = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RecordingError(f"{name}, line {number}: {error}") from error
-        if (trouble := _trouble(record)) is not None:
+        if (trouble := _problem(record)) is not None:
             raise RecordingError(f"{name}, line {number}: {trouble}")
         records.append(record)
     if not records:
@@ -200,7 +200,7 @@ def read_records(text: bytes, *, name: str = "the recording") -> list[Record]:
     return records
 
 
-def _trouble(record: Record) -> str | None:
+def _problem(record: Record) -> str | None:
     if record.dir == "meta":
         return None if record.event else "a meta record needs an event"
     if (record.line is None) == (record.base64 is None):
@@ -236,7 +236,7 @@ def _identities(line: bytes) -> list[tuple[Kind, str]]:
             return []
 
 
-def _quoted(identity: str) -> bytes:
+def _quote(identity: str) -> bytes:
     return msgspec.json.encode(identity)
 
 

@@ -188,7 +188,7 @@ class SubprocessLink(Closing):
         """Every process that came from ours, itself excepted."""
 
         def look() -> frozenset[ProcessId]:
-            found = processes.marked(self._mark)
+            found = processes.with_variable(self._mark)
             if self._pipes.exit is None:
                 found |= processes.descendants(self.pid)
             return frozenset(each for each in found if each.pid != self.pid)
@@ -206,10 +206,10 @@ class SubprocessLink(Closing):
         for number in (signal.SIGTERM, signal.SIGKILL):
             # Look anew each time: a shell may have started another in between.
             family |= await self._family()
-            for process in processes.living(family):
+            for process in processes.still_alive(family):
                 processes.send_signal(process, number)
             with anyio.move_on_after(self._steps.orphans):
-                while processes.living(family):  # noqa: ASYNC110  (the kernel sends no event)
+                while processes.still_alive(family):  # noqa: ASYNC110  (the kernel sends no event)
                     await anyio.sleep(0.02)
 
     async def _output_ended(self) -> LinkClosed:
@@ -233,7 +233,7 @@ class SubprocessLink(Closing):
         if ended is None:
             happened = self._stopped_by or "it does not read its input any more, but still runs"
         else:
-            happened = "; ".join(filter(None, (self._stopped_by, ended.words)))
+            happened = "; ".join(filter(None, (self._stopped_by, ended.description)))
         return LinkClosed(
             f"The CLI has ended: {happened}.",
             exit_code=ended.code if ended else None,

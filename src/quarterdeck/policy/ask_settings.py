@@ -11,7 +11,7 @@ ROLE = "role:"
 """Before the name of a role in a list of people."""
 
 
-class Asking(Value):
+class AskSettings(Value):
     """What holds for a question."""
 
     answered_by: tuple[tuple[str, ...], ...] = ()
@@ -23,13 +23,13 @@ class Asking(Value):
     """What happens when nobody has answered. Never `allow` unless a rule says so."""
 
 
-def together(asked: Iterable[Asking]) -> Asking:
+def strictest(asked: Iterable[AskSettings]) -> AskSettings:
     """What holds when several rules ask: the strictest of each."""
     found = tuple(asked)
     waits = [one for one in found if one.wait is not None]
     wait = min((one.wait for one in waits if one.wait is not None), default=None)
     allowed = bool(waits) and all(one.then == "allow" for one in found)
-    return Asking(
+    return AskSettings(
         answered_by=tuple(dict.fromkeys(each for one in found for each in one.answered_by)),
         wait=wait,
         then="allow" if allowed else "deny",

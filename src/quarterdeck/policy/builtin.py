@@ -88,7 +88,7 @@ class Touch(StrEnum):
     """Nobody can tell."""
 
 
-class Found(Value):
+class BuiltinHit(Value):
     """What a built-in rule found in a call."""
 
     touch: Touch
@@ -97,40 +97,42 @@ class Found(Value):
     parts: tuple[str, ...]
 
 
-def look(call_input: Raw, request: Request, context: Context, private: Private) -> Found | None:
+def check_builtin(
+    call_input: Raw, request: Request, context: Context, private: Private
+) -> BuiltinHit | None:
     """Hold the built-in rules against a call."""
     if commands := [need.what for need in request.needs if _runs_ours(need.part)]:
-        return _found(Touch.SURE, COMMAND_RULE, commands)
-    closed = _Closed(private, context)
-    if files := [need.what for need in request.needs if closed.touched(need, request)]:
-        return _found(Touch.SURE, FILES_RULE, files)
-    if closed.touched_by_words(request):
-        return _found(Touch.SURE, FILES_RULE, [request.needs[0].what])
+        return _hit(Touch.SURE, COMMAND_RULE, commands)
+    closed = _PrivatePaths(private, context)
+    if files := [need.what for need in request.needs if closed.reaches(need, request)]:
+        return _hit(Touch.SURE, FILES_RULE, files)
+    if closed.names_private_path(request):
+        return _hit(Touch.SURE, FILES_RULE, [request.needs[0].what])
     if all(need.kind is NeedKind.TOOL for need in request.needs):
         return _look_into_tool(call_input, request, closed)
-    unread = list(_unread(request))
+    unread = list(_unreadable(request))
     if not unread:
         return None
     text = request.command or _plain(call_input)
-    if closed.named_in(text):
-        return _found(Touch.SURE, FILES_RULE, [need.what for need in unread])
+    if closed.is_named_in(text):
+        return _hit(Touch.SURE, FILES_RULE, [need.what for need in unread])
     given_later = any(_is_unknown(need) or _is_open(need.part) for need in unread)
-    if given_later and any(closed.listed(need) for need in request.needs):
-        return _found(Touch.SURE, FILES_RULE, [need.what for need in unread])
+    if given_later and any(closed.lists_private(need) for need in request.needs):
+        return _hit(Touch.SURE, FILES_RULE, [need.what for need in unread])
     hidden = [need.what for need in unread if _is_unknown(need)]
     if _CALLED.search(text) or (
         _NAMED.search(text) and (hidden or any(_nameless(need.part) for need in unread))
     ):
-        return _found(Touch.SURE, COMMAND_RULE, [need.what for need in unread])
-    return _found(Touch.UNKNOWN, FILES_RULE, hidden) if hidden else None
+        return _hit(Touch.SURE, COMMAND_RULE, [need.what for need in unread])
+    return _hit(Touch.UNKNOWN, FILES_RULE, hidden) if hidden else None
 
 
-def _look_into_tool(call_input: Raw, request: Request, closed: _Closed) -> Found | None:
+def _look_into_tool(call_input: Raw, request: Request, closed: _PrivatePaths) -> BuiltinHit | None:
     """A tool that is not known in detail: its texts may be paths."""
     texts = list(_texts(call_input))
-    named = request.tool.startswith("mcp__") and any(closed.named_in(text) for text in texts)
+    named = request.tool.startswith("mcp__") and any(closed.is_named_in(text) for text in texts)
     if named or any(closed.is_path_there(text) for text in texts):
-        return _found(Touch.SURE, FILES_RULE, [request.tool])
+        return _hit(Touch.SURE, FILES_RULE, [request.tool])
     return None
 
 
@@ -154,15 +156,15 @@ def _texts(call_input: Raw) -> Iterable[str]:
             waiting += [(each, depth + 1) for each in value]
 
 
-def _found(touch: Touch, rule: str, parts: Iterable[str]) -> Found:
+def _hit(touch: Touch, rule: str, parts: Iterable[str]) -> BuiltinHit:
     message = FILES_MESSAGE if rule == FILES_RULE else COMMAND_MESSAGE
-    return Found(touch=touch, rule=rule, message=message, parts=tuple(dict.fromkeys(parts)))
+    return BuiltinHit(touch=touch, rule=rule, message=message, parts=tuple(dict.fromkeys(parts)))
 
 
 # --- what cannot be read -----------------------------------------------------------------------
 
 
-def _unread(request: Request) -> Iterable[Need]:
+def _unreadable(request: Request) -> Iterable[Need]:
     """The needs of which nobody can tell before they run what they do."""
     for need in request.needs:
         if _is_unknown(need):
@@ -235,7 +237,7 @@ def _runs_our_file(words: list[str | None]) -> bool:
 # --- files -------------------------------------------------------------------------------------
 
 
-class _Closed:
+class _PrivatePaths:
     """What is private, made ready to be compared."""
 
     def __init__(self, private: Private, context: Context) -> None:
@@ -245,9 +247,9 @@ class _Closed:
         self._folders = [_names(self._full(path)) for path in private.folders]
         self._open = [_names(self._full(path)) for path in private.open]
         self._fixed = [_names(self._full(path)) for path in private.fixed]
-        self._texts = _named_as(private.folders)
+        self._texts = _private_names(private.folders)
 
-    def touched(self, need: Need, request: Request) -> bool:
+    def reaches(self, need: Need, request: Request) -> bool:
         """Whether a need surely reaches something private."""
         target = need.target
         if target is None:
@@ -258,7 +260,7 @@ class _Closed:
             folders = [*folders, *self._fixed]
         return any(self._meets(path, target, folders, deep=deep) for path in target.paths)
 
-    def touched_by_words(self, request: Request) -> bool:
+    def names_private_path(self, request: Request) -> bool:
         """Whether a command names a private path where nobody knows what the program does with it.
 
         Also where a program that goes through a folder is given none: it goes through its own.
@@ -316,14 +318,14 @@ class _Closed:
         here = Target(source=".", deep=True)
         return any(self._meets(path, here, self._folders, deep=True) for path in places)
 
-    def listed(self, need: Need) -> bool:
+    def lists_private(self, need: Need) -> bool:
         """Whether a need lists the names of all that is in a folder around something private."""
         part, target = need.part, need.target
         if part is None or target is None or not _lists_deep(part):
             return False
         return any(self._meets(path, target, self._folders, deep=True) for path in target.paths)
 
-    def named_in(self, text: str) -> bool:
+    def is_named_in(self, text: str) -> bool:
         """Whether a text names something private, in quotes or without."""
         plain = text.translate(_UNQUOTED).casefold()
         return any(name in plain for name in self._texts)
@@ -345,7 +347,7 @@ class _Closed:
         return path
 
 
-def _named_as(folders: tuple[str, ...]) -> list[str]:
+def _private_names(folders: tuple[str, ...]) -> list[str]:
     """The texts by which somebody would name what is private."""
     texts = {name.casefold() for name in (*_SECRET_FILES, *_VARIABLES)}
     for folder in folders:

@@ -17,15 +17,15 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import ABSENT, Value
-from quarterdeck.policy.ask_settings import Asking, together
+from quarterdeck.policy.ask_settings import AskSettings, strictest
 from quarterdeck.policy.behavior import Behavior
-from quarterdeck.policy.builtin import SOURCE, Found, Touch, look
+from quarterdeck.policy.builtin import SOURCE, BuiltinHit, Touch, check_builtin
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
-from quarterdeck.policy.parity import Outcome, Placed, names_exactly
+from quarterdeck.policy.parity import ClaudeRule, Outcome, names_exactly
 from quarterdeck.policy.policy import STRICTNESS, Policy
 from quarterdeck.policy.private import Private
-from quarterdeck.policy.rewrite import CannotRewrite, Edited, rewritten
+from quarterdeck.policy.rewrite import CannotRewrite, PartEdit, rewrite_input
 from quarterdeck.policy.rules import FAMILY, Hit, Rule, Verb
 
 __all__ = ["FOR_PEOPLE", "Behavior", "Call", "Rules", "Verdict", "decide"]
@@ -92,7 +92,7 @@ class Verdict(Value):
     """What the agent is told of a denial."""
     input: Raw = ABSENT
     """What is to run instead."""
-    asking: Asking = Asking()
+    ask_settings: AskSettings = AskSettings()
     matched: tuple[Matched, ...] = ()
     open: tuple[str, ...] = ()
     """The parts that no rule allows, where nothing stops them either."""
@@ -108,13 +108,13 @@ def decide(call: Call, rules: Rules) -> Verdict:
 
 
 def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) -> Verdict:
-    built_in: Found | None = None
+    built_in: BuiltinHit | None = None
     request: Request | None = None
     if rules.private is not None:
         request = needs_of(call.tool, call.input, call.context)
-        built_in = look(call.input, request, call.context, rules.private)
+        built_in = check_builtin(call.input, request, call.context, rules.private)
         if built_in is not None and built_in.touch is Touch.SURE:
-            return _denied_by(built_in)
+            return _builtin_denial(built_in)
     if not rules.policies:
         return _without_policy(call, rules)
     request = request or needs_of(call.tool, call.input, call.context)
@@ -126,23 +126,23 @@ def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) ->
         if hit.rule.key in spent:
             continue
         spent |= {hit.rule.key}
-        new = _rewritten(hit, call)
+        new = _new_input(hit, call)
         if isinstance(new, str):
-            asked = [*asked, _matched(hit, sure=False, why=new)]
+            asked = [*asked, _to_matched(hit, sure=False, why=new)]
         elif new is not None:
             return _after(hit, _decide(replace(call, input=new), rules, spent), asked, found, new)
     if asked:
         return found.verdict(Behavior.ASK, asked)
-    verdict = _not_stopped(call, rules, found)
+    verdict = _allow_or_default(call, rules, found)
     if built_in is not None and verdict.behavior is Behavior.ALLOW and found.decides(verdict):
         # A rule allows what nobody can read: a built-in rule might be meant, so a person is asked.
-        return found.verdict(Behavior.ASK, [_matched_by(built_in, sure=False)])
+        return found.verdict(Behavior.ASK, [_builtin_matched(built_in, sure=False)])
     return verdict
 
 
-def _denied_by(found: Found) -> Verdict:
+def _builtin_denial(found: BuiltinHit) -> Verdict:
     """The verdict of a built-in rule."""
-    matched = _matched_by(found)
+    matched = _builtin_matched(found)
     return Verdict(
         behavior=Behavior.DENY,
         reasons=(str(matched),),
@@ -154,7 +154,7 @@ def _denied_by(found: Found) -> Verdict:
     )
 
 
-def _matched_by(found: Found, *, sure: bool = True) -> Matched:
+def _builtin_matched(found: BuiltinHit, *, sure: bool = True) -> Matched:
     return Matched(
         rule=found.rule, source=SOURCE, verdict=Behavior.DENY.value, parts=found.parts, sure=sure
     )
@@ -162,9 +162,9 @@ def _matched_by(found: Found, *, sure: bool = True) -> Matched:
 
 def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: Raw) -> Verdict:
     """What becomes of a rewritten call. A rule that asks about the old one asks about the new."""
-    how = _matched(hit)
+    how = _to_matched(hit)
     if asked and result.behavior is not Behavior.DENY:
-        result = replace(found.verdict(Behavior.ASK, asked), asking=found.asking(asked))
+        result = replace(found.verdict(Behavior.ASK, asked), ask_settings=found.ask_settings(asked))
     return replace(
         result,
         input=result.input or new,
@@ -175,7 +175,7 @@ def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: 
     )
 
 
-def _not_stopped(call: Call, rules: Rules, found: _Found) -> Verdict:
+def _allow_or_default(call: Call, rules: Rules, found: _Found) -> Verdict:
     if call.tool in FOR_PEOPLE:
         reason = f"{call.tool} is a question to a person"
         return Verdict(behavior=Behavior.ASK, reasons=(reason,), matched=found.all)
@@ -184,36 +184,38 @@ def _not_stopped(call: Call, rules: Rules, found: _Found) -> Verdict:
     if not found.open and found.allowing:
         return found.verdict(Behavior.ALLOW, found.allowing)
     if call.tool in rules.auto_approve:
-        return replace(_auto_approved(call), matched=found.all)
+        return replace(_auto_approval(call), matched=found.all)
     if not found.open:
         # It needs no rule: the CLI lets such calls pass, whatever holds for others.
-        return replace(_left_to_cli(call, rules), matched=found.all)
+        return replace(_cli_verdict(call, rules), matched=found.all)
     left = tuple(need.what for need in found.open)
     strict = max(rules.policies, key=lambda policy: STRICTNESS.index(policy.default))
     if strict.default != "cli":
         behavior = Behavior.ASK if strict.default == "ask" else Behavior.DENY
-        reason = f"no rule allows {_named(left) or call.tool}, and {strict.name} says: {behavior}"
+        reason = (
+            f"no rule allows {_list_parts(left) or call.tool}, and {strict.name} says: {behavior}"
+        )
         return Verdict(
             behavior=behavior,
             reasons=(reason,),
             ruled=True,
             rule="default",
             source=strict.name,
-            asking=found.asking(()),
+            ask_settings=found.ask_settings(()),
             matched=found.all,
             open=left,
         )
-    verdict = _left_to_cli(call, rules)
-    return replace(verdict, matched=found.all, open=left, asking=found.asking(()))
+    verdict = _cli_verdict(call, rules)
+    return replace(verdict, matched=found.all, open=left, ask_settings=found.ask_settings(()))
 
 
 def _without_policy(call: Call, rules: Rules) -> Verdict:
     if call.tool in FOR_PEOPLE:
         return Verdict(behavior=Behavior.ASK, reasons=(f"{call.tool} is a question to a person",))
-    return _auto_approved(call) if call.tool in rules.auto_approve else _left_to_cli(call, rules)
+    return _auto_approval(call) if call.tool in rules.auto_approve else _cli_verdict(call, rules)
 
 
-def _auto_approved(call: Call) -> Verdict:
+def _auto_approval(call: Call) -> Verdict:
     return Verdict(
         behavior=Behavior.ALLOW,
         reasons=(f"{call.tool} is on the session's auto-approve list",),
@@ -223,7 +225,7 @@ def _auto_approved(call: Call) -> Verdict:
     )
 
 
-def _left_to_cli(call: Call, rules: Rules) -> Verdict:
+def _cli_verdict(call: Call, rules: Rules) -> Verdict:
     if rules.skip_permissions:
         reason = "the session was started by a person with permissions skipped"
         return Verdict(
@@ -272,11 +274,11 @@ class _Found:
     @property
     def all(self) -> tuple[Matched, ...]:
         """Every rule that hit."""
-        rewriting = [_matched(hit) for hit in self.rewriting]
+        rewriting = [_to_matched(hit) for hit in self.rewriting]
         return (*self.denied, *self.asked, *rewriting, *self.allowing)
 
     def _add(self, hit: Hit, request: Request, covered: set[int]) -> None:
-        matched = _matched(hit, sure=hit.sure)
+        matched = _to_matched(hit, sure=hit.sure)
         self._rules[matched.rule, matched.source] = hit.rule
         match hit.rule.verb:
             case Verb.ALLOW:
@@ -330,17 +332,19 @@ class _Found:
                     self.asked.append(replace(_claude(policy, placed, hidden), sure=False))
                     break
 
-    def asking(self, deciding: Iterable[Matched]) -> Asking:
+    def ask_settings(self, deciding: Iterable[Matched]) -> AskSettings:
         """What holds for the question: what its rules say, and what the policies say of any."""
         own = [
-            rule.asking
+            rule.ask_settings
             for one in deciding
             if (rule := self._rules.get((one.rule, one.source))) is not None
         ]
-        general = [policy.asking for policy in self._policies if policy.asking != Asking()]
-        whole = together([*own, *general])
+        general = [
+            policy.ask_settings for policy in self._policies if policy.ask_settings != AskSettings()
+        ]
+        whole = strictest([*own, *general])
         # Only a rule can say `allow`; what holds for every question does not change that.
-        return replace(whole, then="allow" if own and together(own).then == "allow" else "deny")
+        return replace(whole, then="allow" if own and strictest(own).then == "allow" else "deny")
 
     def unreadable(self) -> Verdict:
         """The verdict on a call that rules would allow, if anybody could tell what it does."""
@@ -360,13 +364,13 @@ class _Found:
             rule=deciding[0].rule,
             source=deciding[0].source,
             message=" ".join(dict.fromkeys(messages)) if behavior is Behavior.DENY else "",
-            asking=self.asking(deciding) if behavior is Behavior.ASK else Asking(),
+            ask_settings=self.ask_settings(deciding) if behavior is Behavior.ASK else AskSettings(),
             matched=self.all,
             open=tuple(need.what for need in self.open),
         )
 
 
-def _matched(hit: Hit, *, sure: bool = True, why: str = "") -> Matched:
+def _to_matched(hit: Hit, *, sure: bool = True, why: str = "") -> Matched:
     parts = tuple(need.what for need in hit.needs)
     return Matched(
         rule=hit.rule.name,
@@ -377,33 +381,33 @@ def _matched(hit: Hit, *, sure: bool = True, why: str = "") -> Matched:
     )
 
 
-def _claude(policy: Policy, placed: Placed, parts: tuple[str, ...]) -> Matched:
+def _claude(policy: Policy, placed: ClaudeRule, parts: tuple[str, ...]) -> Matched:
     return Matched(
         rule=placed.rule.text, source=policy.name, verdict=placed.behavior.value, parts=parts
     )
 
 
-def _rewritten(hit: Hit, call: Call) -> Raw | str | None:
+def _new_input(hit: Hit, call: Call) -> Raw | str | None:
     """The new input, None where nothing changes, or why it cannot be made."""
     rule = hit.rule
     if rule.rewrite is None:
         return "it says nothing"
-    edited: list[Edited] = []
+    edited: list[PartEdit] = []
     seen: set[int] = set()
     for need in hit.needs:
         if need.part is None or id(need.part) in seen:
             continue
         seen.add(id(need.part))
         places = [at for p in rule.what.commands if (at := p.place(need.part)) is not None]
-        edited.append(Edited(part=need.part, at=max(places, default=0)))
+        edited.append(PartEdit(part=need.part, at=max(places, default=0)))
     if rule.rewrite.edits_command and not edited:
         return "there is no command to rewrite"
     try:
-        return rewritten(rule.rewrite, call.input, edited)
+        return rewrite_input(rule.rewrite, call.input, edited)
     except CannotRewrite as error:
         return str(error)
 
 
-def _named(parts: tuple[str, ...]) -> str:
+def _list_parts(parts: tuple[str, ...]) -> str:
     shown = ", ".join(parts[:SHOWN])
     return f"{shown} and {len(parts) - SHOWN} more" if len(parts) > SHOWN else shown

@@ -51,7 +51,7 @@ class Example(Value):
     facts: Facts = Facts()
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """For people."""
         members = msgspec.json.decode(self.input, type=dict[str, object])
         only = next(iter(members.values()), "") if len(members) == 1 else bytes(self.input).decode()
@@ -70,7 +70,7 @@ def check_examples(document: Document, rules: Sequence[Rule], own: int, flaws: l
                 path = ("rule", number, key, place)
                 example = _example(document, path, value, flaws)
                 if example is not None and _hits(rule, example) is not wanted:
-                    text = f"{example.shown}: the rule {rule.name!r} "
+                    text = f"{example.text}: the rule {rule.name!r} "
                     text += "does not match it" if wanted else "matches it"
                     flaws.append(Flaw(line=document.line(*path), text=text))
     return count
@@ -92,7 +92,7 @@ def check_tests(document: Document, policy: Policy, flaws: list[Flaw]) -> int:
         told = verdict.behavior.value if verdict.ruled else "cli"
         if told != wanted:
             why = "; ".join(verdict.reasons)
-            table.flaw(f"{example.shown}: the verdict is {told}, not {wanted} ({why})")
+            table.flaw(f"{example.text}: the verdict is {told}, not {wanted} ({why})")
     return len(tests)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.decide import Call, Matched, Rules, Verdict, decide
-from quarterdeck.policy.matching import Sense, match
+from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Request, needs_of
 from quarterdeck.policy.policy import Policy
 
@@ -50,15 +50,15 @@ def explain(call: Call, rules: Rules) -> Explanation:
     hits = [hit for policy in rules.policies for hit in _hits(policy, request, call)]
     return Explanation(
         tool=call.tool,
-        verdict=told(verdict),
+        verdict=verdict_code(verdict),
         rule=verdict.rule,
         source=verdict.source,
         reasons=verdict.reasons,
         message=verdict.message,
         rewritten=bytes(verdict.input).decode(errors="replace") if verdict.input else None,
-        answered_by=verdict.asking.answered_by,
-        wait=verdict.asking.wait,
-        then=verdict.asking.then,
+        answered_by=verdict.ask_settings.answered_by,
+        wait=verdict.ask_settings.wait,
+        then=verdict.ask_settings.then,
         parts=tuple(
             PartExplained(
                 kind=need.kind.value,
@@ -74,7 +74,7 @@ def explain(call: Call, rules: Rules) -> Explanation:
     )
 
 
-def told(verdict: Verdict) -> str:
+def verdict_code(verdict: Verdict) -> str:
     """A verdict as a word: what a rule says, or `cli`."""
     return verdict.behavior.value if verdict.ruled else "cli"
 

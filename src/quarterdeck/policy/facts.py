@@ -39,7 +39,7 @@ class Facts(Value):
     cost_usd: float | None = None
 
 
-class Words(Value):
+class NamePatterns(Value):
     """Patterns for a name. One of them must fit; one that begins with `!` must not."""
 
     fits: re.Pattern[str] | None = None
@@ -49,7 +49,7 @@ class Words(Value):
     text: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, patterns: Iterable[str]) -> Words:
+    def of(cls, patterns: Iterable[str]) -> NamePatterns:
         """Make patterns ready."""
         given = tuple(patterns)
         wanted = [pattern for pattern in given if not pattern.startswith("!")]
@@ -109,16 +109,16 @@ class Times(Value):
         return not self.days or day in self.days
 
 
-class Where(Value):
+class FactConditions(Value):
     """Conditions on the facts of a call. What is left out is no condition."""
 
-    machine: Words | None = None
-    project: Words | None = None
-    directory: Words | None = None
-    branch: Words | None = None
-    user: Words | None = None
-    mode: Words | None = None
-    origin: Words | None = None
+    machine: NamePatterns | None = None
+    project: NamePatterns | None = None
+    directory: NamePatterns | None = None
+    branch: NamePatterns | None = None
+    user: NamePatterns | None = None
+    mode: NamePatterns | None = None
+    origin: NamePatterns | None = None
     """`main`, `subagent`, or `subagent:NAME`."""
     cost_over: float | None = None
     cost_under: float | None = None
@@ -159,7 +159,7 @@ class Where(Value):
             yield None if facts.now is None else facts.now < self.until
 
     @staticmethod
-    def _origin(words: Words, facts: Facts) -> Tri:
+    def _origin(words: NamePatterns, facts: Facts) -> Tri:
         fit = words.fit(facts.origin)
         if facts.origin != SUBAGENT or fit is True:
             return fit

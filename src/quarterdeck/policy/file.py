@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
-from quarterdeck.policy.ask_settings import ROLE, Asking
+from quarterdeck.policy.ask_settings import ROLE, AskSettings
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
-from quarterdeck.policy.facts import Where
-from quarterdeck.policy.parity import Placed
+from quarterdeck.policy.facts import FactConditions
+from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
-from quarterdeck.policy.rules import Pattern, Rule, Verb, What
+from quarterdeck.policy.rules import CallConditions, Pattern, Rule, Verb
 from quarterdeck.policy.toml import Document, Flaw, read_toml
 from quarterdeck.policy.toml_values import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
 from quarterdeck.policy.wildcards import too_wild
@@ -94,23 +94,23 @@ def read_policy(
         return Loaded(policy=None, flaws=(document,))
     reader = _Reader(document, name, preset)
     try:
-        return _checked(reader, document)
+        return _check_document(reader, document)
     except TooManyFlaws:
-        return _refused(reader.flaws)
+        return _refusal(reader.flaws)
 
 
-def _checked(reader: _Reader, document: Document) -> Loaded:
+def _check_document(reader: _Reader, document: Document) -> Loaded:
     policy = reader.policy()
     if reader.flaws:
-        return _refused(reader.flaws)
+        return _refusal(reader.flaws)
     count = check_examples(document, policy.rules, reader.own, reader.flaws)
     count += check_tests(document, policy, reader.flaws)
     if reader.flaws:
-        return _refused(reader.flaws)
+        return _refusal(reader.flaws)
     return Loaded(policy=policy, rules=len(policy.rules) + len(policy.claude), examples=count)
 
 
-def _refused(flaws: list[Flaw]) -> Loaded:
+def _refusal(flaws: list[Flaw]) -> Loaded:
     first = sorted(flaws, key=lambda flaw: flaw.line)[:MOST_FLAWS]
     return Loaded(policy=None, flaws=tuple(first))
 
@@ -131,7 +131,7 @@ class _Reader:
     def policy(self) -> Policy:
         """The policy, which counts only if there are no flaws."""
         top = self._table((), self._document.data, TOP_KEYS)
-        extended = self._extended(top)
+        extended = self._presets(top)
         rules = [rule for policy in extended for rule in policy.rules]
         claude = [placed for policy in extended for placed in policy.claude]
         default: Default = "cli"
@@ -146,7 +146,7 @@ class _Reader:
             rules=rules,
             claude=[*claude, *self._claude(top)],
             default=top.choice("default", STRICTNESS, default),
-            asking=self._asking(top),
+            ask_settings=self._ask_settings(top),
         )
 
     def _table(self, path: tuple[str | int, ...], value: object, keys: set[str]) -> Table:
@@ -162,7 +162,7 @@ class _Reader:
         keys = KEYS[key]
         return [self._table((key, number), each, keys) for number, each in enumerate(value)]
 
-    def _extended(self, top: Table) -> list[Policy]:
+    def _presets(self, top: Table) -> list[Policy]:
         found: list[Policy] = []
         for number, name in enumerate(top.texts("extends")):
             policy = self._preset(name)
@@ -172,12 +172,12 @@ class _Reader:
                 found.append(policy)
         return found
 
-    def _asking(self, top: Table) -> Asking:
+    def _ask_settings(self, top: Table) -> AskSettings:
         if not top.has("ask"):
-            return Asking()
+            return AskSettings()
         table = self._table(("ask",), top.get("ask"), ASK_KEYS)
         people = self._people(table)
-        return Asking(answered_by=(people,) if people else (), wait=table.duration("wait"))
+        return AskSettings(answered_by=(people,) if people else (), wait=table.duration("wait"))
 
     def _people(self, table: Table) -> tuple[str, ...]:
         people = table.texts("answered_by")
@@ -189,12 +189,12 @@ class _Reader:
                 )
         return people
 
-    def _claude(self, top: Table) -> list[Placed]:
+    def _claude(self, top: Table) -> list[ClaudeRule]:
         if not top.has("claude"):
             return []
         table = self._table(("claude",), top.get("claude"), CLAUDE_KEYS)
         return [
-            Placed(rule=rule, behavior=Behavior(key), source=specifiers.Source.POLICY)
+            ClaudeRule(rule=rule, behavior=Behavior(key), source=specifiers.Source.POLICY)
             for key in sorted(CLAUDE_KEYS)
             for rule in self._specifiers(table, key)
         ]
@@ -226,7 +226,7 @@ class _Reader:
             what=self._what(table),
             where=self._where(table),
             message=table.text("message"),
-            asking=Asking(
+            ask_settings=AskSettings(
                 answered_by=(people,) if people else (), wait=table.duration("wait"), then=then
             ),
             rewrite=self._rewrite(table),
@@ -234,7 +234,7 @@ class _Reader:
         self._check(table, rule)
         return rule
 
-    def _what(self, table: Table) -> What:
+    def _what(self, table: Table) -> CallConditions:
         paths = [
             self._specifier(table, "path", number, f"{tool}({path})")
             for number, path in enumerate(table.texts("path"))
@@ -244,7 +244,7 @@ class _Reader:
             self._specifier(table, "domain", number, f"WebFetch(domain:{domain})")
             for number, domain in enumerate(table.texts("domain"))
         ]
-        return What(
+        return CallConditions(
             claude=tuple(self._specifiers(table, "claude")),
             commands=tuple(self._patterns(table)),
             flags=table.flags("flags"),
@@ -279,7 +279,7 @@ class _Reader:
                 found.append(Pattern(words=tuple(words), rule=rule))
         return found
 
-    def _where(self, table: Table) -> Where:
+    def _where(self, table: Table) -> FactConditions:
         modes = table.texts("mode")
         for number, mode in enumerate(modes):
             if not set(mode) & set("*?[!") and mode not in MODES:
@@ -288,7 +288,7 @@ class _Reader:
             bare = origin.removeprefix("!").partition(":")[0]
             if bare not in {"main", "subagent"}:
                 table.flaw("main, subagent or subagent:NAME is wanted", "origin", number)
-        return Where(
+        return FactConditions(
             machine=table.words("machine"),
             project=table.words("project"),
             directory=table.words("directory"),
@@ -339,7 +339,7 @@ class _Reader:
         for key in _ONLY_ASK:
             if verb is not Verb.ASK and table.has(key):
                 table.flaw("only a rule that asks has this", key)
-        if rule.asking.then == "allow" and rule.asking.wait is None:
+        if rule.ask_settings.then == "allow" and rule.ask_settings.wait is None:
             table.flaw("it needs wait: for how long is asked before it is allowed", "then")
         if verb is Verb.ALLOW and table.has("message"):
             table.flaw("an allow tells the agent nothing", "message")

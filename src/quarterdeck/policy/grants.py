@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.facts import Where, Words
+from quarterdeck.policy.facts import FactConditions, NamePatterns
 from quarterdeck.policy.needs import Context, NeedKind, needs_of
 from quarterdeck.policy.policy import Policy
-from quarterdeck.policy.rules import Rule, Verb, What
+from quarterdeck.policy.rules import CallConditions, Rule, Verb
 from quarterdeck.policy.specifiers import RuleError, parse_rule
 
 GRANTS = "grants"
@@ -55,8 +55,8 @@ def _rule(grant: Grant) -> Rule | None:
         name=f"grant {grant.id} of {grant.by}",
         verb=Verb.ALLOW,
         source=GRANTS,
-        what=What(claude=claude),
-        where=Where(
+        what=CallConditions(claude=claude),
+        where=FactConditions(
             directory=_exactly(grant.directory),
             project=_exactly(grant.project),
             until=grant.until,
@@ -64,9 +64,9 @@ def _rule(grant: Grant) -> Rule | None:
     )
 
 
-def _exactly(name: str | None) -> Words | None:
+def _exactly(name: str | None) -> NamePatterns | None:
     """A folder may have letters that are wildcards elsewhere."""
-    return None if name is None else Words(plain=frozenset({name}), text=(name,))
+    return None if name is None else NamePatterns(plain=frozenset({name}), text=(name,))
 
 
 def narrowest(tool: str, given: Raw, context: Context) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.domains import host_of
-from quarterdeck.policy.paths import Folders, inside, protected
+from quarterdeck.policy.paths import Folders, is_inside, is_protected
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
     UNTOUCHED,
@@ -203,7 +203,7 @@ def _unknown(tool: str, why: str) -> Request:
     return Request(tool=tool, needs=(Need(kind=NeedKind.UNKNOWN, what=tool, why=why),))
 
 
-def _resolved(target: Target, context: Context) -> Target:
+def _resolve_links(target: Target, context: Context) -> Target:
     """With what the caller can tell of links: the path by its text, and the true one."""
     if context.resolve is None or not target.paths or target.glob:
         return target
@@ -226,13 +226,13 @@ def _resolved(target: Target, context: Context) -> Target:
 
 
 def _file(tool: str, kind: NeedKind, path: str, context: Context) -> Request:
-    target = _resolved(_located(path, context), context)
-    free = kind is NeedKind.READ and inside(target, context.roots, context.home)
+    target = _resolve_links(_locate(path, context), context)
+    free = kind is NeedKind.READ and is_inside(target, context.roots, context.home)
     need = Need(kind=kind, what=path, target=target, free=free)
     return Request(tool=tool, needs=(need,))
 
 
-def _located(path: str, context: Context) -> Target:
+def _locate(path: str, context: Context) -> Target:
     """The file that a tool's path names: as it is written, and as the CLI takes it.
 
     The CLI cuts blanks off at both ends and composes characters. Where that makes another path,
@@ -312,7 +312,7 @@ def _of_part(part: Part, context: Context) -> Iterator[Need]:
     for target in part.reads:
         yield _read(part, target, "it is its input", context)
     for target in part.writes:
-        true = _resolved(target, context)
+        true = _resolve_links(target, context)
         why = "it is its output"
         yield Need(kind=NeedKind.EDIT, what=target.source, part=part, target=true, why=why)
 
@@ -325,20 +325,22 @@ def _free(part: Part, context: Context) -> bool:
     if part.name != "cd":
         return True
     targets = [each.target for each in part.effects if each.target is not None]
-    return all(inside(_resolved(each, context), context.roots, context.home) for each in targets)
+    return all(
+        is_inside(_resolve_links(each, context), context.roots, context.home) for each in targets
+    )
 
 
 def _read(part: Part, target: Target, why: str, context: Context) -> Need:
-    true = _resolved(target, context)
-    free = inside(true, context.roots, context.home)
+    true = _resolve_links(target, context)
+    free = is_inside(true, context.roots, context.home)
     return Need(kind=NeedKind.READ, what=target.source, part=part, target=true, why=why, free=free)
 
 
 def _of_effect(part: Part, effect: Effect, target: Target, context: Context) -> Need:
     if effect.kind is EffectKind.READS:
         return _read(part, target, effect.why, context)
-    true = _resolved(target, context)
-    own = effect.own and inside(true, context.roots, context.home) and not protected(true)
+    true = _resolve_links(target, context)
+    own = effect.own and is_inside(true, context.roots, context.home) and not is_protected(true)
     return Need(
         kind=NeedKind.EDIT, what=target.source, part=part, target=true, why=effect.why, own=own
     )

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.flags import spellings
-from quarterdeck.policy.matching import Match, Sense, match
+from quarterdeck.policy.matcher import Match, Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.specifiers import Rule, Source
 
 
-class Placed(Value):
+class ClaudeRule(Value):
     """A rule, what it is for, and where it comes from."""
 
     rule: Rule
@@ -28,7 +28,7 @@ class Outcome(Value):
     """What the rules say. No behavior: they leave it open."""
 
     behavior: Behavior | None
-    decided: tuple[tuple[Placed, Match], ...] = ()
+    decided: tuple[tuple[ClaudeRule, Match], ...] = ()
     """The rules that decided, and what they hit."""
 
     open: tuple[Need, ...] = ()
@@ -38,10 +38,10 @@ class Outcome(Value):
 class _Index:
     """The rules of one behavior, by the first word of the commands that they are for."""
 
-    def __init__(self, rules: Iterable[Placed]) -> None:
-        self._by_word: dict[str, list[tuple[int, Placed]]] = {}
-        self._paths: list[tuple[int, Placed]] = []
-        self._others: list[tuple[int, Placed]] = []
+    def __init__(self, rules: Iterable[ClaudeRule]) -> None:
+        self._by_word: dict[str, list[tuple[int, ClaudeRule]]] = {}
+        self._paths: list[tuple[int, ClaudeRule]] = []
+        self._others: list[tuple[int, ClaudeRule]] = []
         for place, placed in enumerate(rules):
             word = _first(placed.rule)
             if placed.rule.path is not None:
@@ -51,7 +51,7 @@ class _Index:
             else:
                 self._by_word.setdefault(word, []).append((place, placed))
 
-    def looked_at(self, words: set[str], files: bool) -> list[Placed]:
+    def candidates(self, words: set[str], files: bool) -> list[ClaudeRule]:
         """The rules that may hit a call with such commands, or with files, in their order."""
         found = self._others + self._paths if files else list(self._others)
         for word in words:
@@ -63,7 +63,7 @@ class _Index:
 class RuleSet:
     """Rules made ready for many calls."""
 
-    def __init__(self, rules: tuple[Placed, ...]) -> None:
+    def __init__(self, rules: tuple[ClaudeRule, ...]) -> None:
         self.rules = rules
         self._indexes = {
             behavior: _Index(each for each in rules if each.behavior is behavior)
@@ -78,7 +78,7 @@ class RuleSet:
     def weigh(self, request: Request, context: Context) -> Outcome:
         """Hold every rule against a call that may hit it."""
         words = _words(request)
-        stopping: list[tuple[Placed, Match]] = []
+        stopping: list[tuple[ClaudeRule, Match]] = []
         for behavior in (Behavior.DENY, Behavior.ASK):
             hits = self._hits(behavior, request, context, Sense.STOP, words)
             if any(hit.sure for _, hit in hits):
@@ -111,10 +111,10 @@ class RuleSet:
         context: Context,
         sense: Sense,
         words: set[str],
-    ) -> tuple[tuple[Placed, Match], ...]:
+    ) -> tuple[tuple[ClaudeRule, Match], ...]:
         found = []
         files = any(need.target is not None for need in request.needs)
-        for placed in self._indexes[behavior].looked_at(words, files):
+        for placed in self._indexes[behavior].candidates(words, files):
             hit = match(placed.rule, request, context, sense)
             if hit is not None:
                 found.append((placed, hit))

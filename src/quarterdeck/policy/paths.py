@@ -89,8 +89,8 @@ def path_pattern(text: str) -> PathPattern:
     return PathPattern(
         base=base,
         text=rest,
-        sure=_compiled(rest, rooted, self_too=False),
-        possible=_compiled(rest, rooted and not wide, self_too=True),
+        sure=_compile(rest, rooted, self_too=False),
+        possible=_compile(rest, rooted and not wide, self_too=True),
         literal=rest if wildcard is None else rest[: wildcard.start()],
         everything=rest.endswith("/**") or rest == "**" or wildcard is None,
         anywhere=text.startswith("**/"),
@@ -99,7 +99,7 @@ def path_pattern(text: str) -> PathPattern:
     )
 
 
-def _compiled(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
+def _compile(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
     """A regular expression that takes linear time.
 
     A pattern is cut at each `**` into runs of names. Each run is looked for from left to right and
@@ -274,7 +274,7 @@ def _above(path: str, pattern: PathPattern, folders: Folders) -> bool:
     return folder is not None and f"{folder}/".startswith(path.rstrip("/") + "/")
 
 
-def inside(target: Target, roots: tuple[str, ...], home: str | None) -> bool:
+def is_inside(target: Target, roots: tuple[str, ...], home: str | None) -> bool:
     """Is the target surely below one of these folders?"""
     if not target.paths or not target.sure:
         return False
@@ -303,6 +303,6 @@ def names_protected(pattern: PathPattern) -> bool:
     return _PROTECTED.search("/" + pattern.text.removesuffix("/**")) is not None
 
 
-def protected(target: Target) -> bool:
+def is_protected(target: Target) -> bool:
     """Is it a file that makes programs run, or says what agents may do? In any case of letters."""
     return any(_PROTECTED.search(path) for path in target.paths)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from quarterdeck.policy.ask_settings import Asking
+from quarterdeck.policy.ask_settings import AskSettings
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, NeedKind, Request
-from quarterdeck.policy.parity import Outcome, Placed, RuleSet
+from quarterdeck.policy.parity import ClaudeRule, Outcome, RuleSet
 from quarterdeck.policy.rules import Hit, Rule
 
 Default = Literal["cli", "ask", "deny"]
@@ -31,15 +31,15 @@ class Policy:
         name: str,
         *,
         rules: Iterable[Rule] = (),
-        claude: Iterable[Placed] = (),
+        claude: Iterable[ClaudeRule] = (),
         default: Default = "cli",
-        asking: Asking | None = None,
+        ask_settings: AskSettings | None = None,
     ) -> None:
         self.name = name
         self.rules = tuple(rules)
         self.claude = tuple(claude)
         self.default: Default = default
-        self.asking = asking or Asking()
+        self.ask_settings = ask_settings or AskSettings()
         self.stopping = tuple(each for each in self.claude if each.behavior is not Behavior.ALLOW)
         self._claude = RuleSet(self.claude) if self.claude else None
         self._by_command: dict[str, list[int]] = {}
@@ -56,7 +56,7 @@ class Policy:
 
     def hits(self, request: Request, context: Context, facts: Facts) -> Iterator[Hit]:
         """What its own rules hit in a call, in their order."""
-        for rule in self._looked_at(request):
+        for rule in self._candidates(request):
             hit = rule.hit(request, context, facts)
             if hit is not None:
                 yield hit
@@ -65,7 +65,7 @@ class Policy:
         """What its rules in Claude Code's words make of a call; None where it has none."""
         return self._claude.weigh(request, context) if self._claude is not None else None
 
-    def _looked_at(self, request: Request) -> Iterable[Rule]:
+    def _candidates(self, request: Request) -> Iterable[Rule]:
         names: set[str] = set()
         kinds: set[NeedKind] = set()
         for need in request.needs:

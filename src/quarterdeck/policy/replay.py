@@ -46,9 +46,9 @@ class PastCall(Value):
         return self.asked and bool(self.done) and self.by not in {"", "policy", "cli", "time limit"}
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         """The call in short."""
-        return shown(self.call)
+        return describe_call(self.call)
 
 
 class Change(Value):
@@ -103,7 +103,7 @@ def replay(policy: Policy, calls: Iterable[PastCall], *, truncated: bool = False
                 session=past.session,
                 at=past.at,
                 tool=past.call.tool,
-                call=past.shown,
+                call=past.text,
                 then=past.then,
                 now=now,
                 by=past.by,
@@ -127,7 +127,7 @@ def _weight(change: Change) -> int:
     return 1 if change.now == "deny" else 3
 
 
-def shown(call: Call) -> str:
+def describe_call(call: Call) -> str:
     """A call in short: its one argument, or its input."""
     text = bytes(call.input).decode(errors="replace")
     try:

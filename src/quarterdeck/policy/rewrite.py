@@ -31,7 +31,7 @@ class Rewrite(Value):
         return bool(self.add_flags or self.remove_flags or self.replace_flags)
 
 
-class Edited(Value):
+class PartEdit(Value):
     """A part to edit, and the word of it behind which flags are added."""
 
     part: Part
@@ -42,7 +42,7 @@ class CannotRewrite(ValueError):
     """Why an input cannot be rewritten."""
 
 
-def rewritten(rewrite: Rewrite, given: Raw, parts: Sequence[Edited]) -> Raw | None:
+def rewrite_input(rewrite: Rewrite, given: Raw, parts: Sequence[PartEdit]) -> Raw | None:
     """The new input; None when nothing changes. Raises `CannotRewrite`."""
     try:
         members = msgspec.json.decode(given, type=dict[str, object])
@@ -55,12 +55,12 @@ def rewritten(rewrite: Rewrite, given: Raw, parts: Sequence[Edited]) -> Raw | No
         if not isinstance(command, str):
             raise CannotRewrite("there is no command in the input")
         for edited in sorted(parts, key=lambda edited: edited.part.span, reverse=True):
-            command = _edited(rewrite, command, edited)
+            command = _edit_command(rewrite, command, edited)
         new["command"] = command
     return None if new == members else Raw(msgspec.json.encode(new))
 
 
-def _edited(rewrite: Rewrite, command: str, edited: Edited) -> str:
+def _edit_command(rewrite: Rewrite, command: str, edited: PartEdit) -> str:
     part = edited.part
     start, end = part.span
     text, changes = command[start:end], list[tuple[int, int, str]]()

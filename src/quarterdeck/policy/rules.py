@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
-from quarterdeck.policy.ask_settings import Asking
-from quarterdeck.policy.facts import Facts, Tri, Where, Words
-from quarterdeck.policy.matching import Sense, match
+from quarterdeck.policy.ask_settings import AskSettings
+from quarterdeck.policy.facts import FactConditions, Facts, NamePatterns, Tri
+from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.shell import Part
@@ -127,7 +127,7 @@ def _may_mean(text: str, flag: str) -> bool:
     return False
 
 
-class What(Value):
+class CallConditions(Value):
     """Conditions on what is asked for. All empty: every call of the tools."""
 
     claude: tuple[specifiers.Rule, ...] = ()
@@ -152,25 +152,25 @@ class What(Value):
             return list(request.needs)
         found: list[Need] = []
         if self.claude:
-            found += _matched(self.claude, request, context, Sense.ALLOW)
+            found += _allowed_needs(self.claude, request, context, Sense.ALLOW)
         if self.commands or self.flags or self.without:
             rules = [pattern.rule for pattern in self.commands]
             named = [
                 need
-                for need in _matched(rules, request, context, Sense.ALLOW)
+                for need in _allowed_needs(rules, request, context, Sense.ALLOW)
                 if need.part is not None
-                and self._flagged(need.part) is True
+                and self._has_flags(need.part) is True
                 and (not self.paths or need.kind is NeedKind.COMMAND)
             ]
             found += named
             if self.paths:
                 parts = {id(need.part) for need in named}
-                inside = _matched(self.paths, request, context, Sense.ALLOW)
+                inside = _allowed_needs(self.paths, request, context, Sense.ALLOW)
                 found += [need for need in inside if id(need.part) in parts]
         elif self.paths:
-            found += _matched(self.paths, request, context, Sense.ALLOW)
+            found += _allowed_needs(self.paths, request, context, Sense.ALLOW)
         if self.domains:
-            found += _matched(self.domains, request, context, Sense.ALLOW)
+            found += _allowed_needs(self.domains, request, context, Sense.ALLOW)
         return found
 
     def catches(self, request: Request, context: Context) -> list[tuple[Need, bool]]:
@@ -181,8 +181,8 @@ class What(Value):
         for need in request.needs:
             if need.kind is NeedKind.UNKNOWN:
                 caught[id(need)] = (need, False)
-        sure, perhaps = _stopped((*self.claude, *self.domains), request, context)
-        inside, may_be_inside = _stopped(self.paths, request, context)
+        sure, perhaps = _stopped_needs((*self.claude, *self.domains), request, context)
+        inside, may_be_inside = _stopped_needs(self.paths, request, context)
         if self.commands or self.flags or self.without:
             among = {id(need) for need in inside}
             either = among | {id(need) for need in may_be_inside}
@@ -210,12 +210,12 @@ class What(Value):
                 fit = True
                 break
             fit = None if one is None else fit
-        flagged = self._flagged(part)
+        flagged = self._has_flags(part)
         if fit is False or flagged is False:
             return False
         return None if fit is None or flagged is None else True
 
-    def _flagged(self, part: Part) -> Tri:
+    def _has_flags(self, part: Part) -> Tri:
         wanted: Tri = not self.flags
         for flag in self.flags:
             one = has_flag(part, flag)
@@ -233,7 +233,7 @@ class What(Value):
         return wanted
 
 
-def _matched(
+def _allowed_needs(
     rules: tuple[specifiers.Rule, ...] | list[specifiers.Rule],
     request: Request,
     context: Context,
@@ -247,7 +247,7 @@ def _matched(
     return found
 
 
-def _stopped(
+def _stopped_needs(
     rules: tuple[specifiers.Rule, ...], request: Request, context: Context
 ) -> tuple[list[Need], list[Need]]:
     """The needs that rules surely stop, and those that they may stop."""
@@ -268,14 +268,14 @@ class Rule(Value):
     source: str
     """Where it stands: a policy's name."""
     line: int = 0
-    tools: Words | None = None
-    servers: Words | None = None
+    tools: NamePatterns | None = None
+    servers: NamePatterns | None = None
     """MCP servers."""
-    what: What = What()
-    where: Where = Where()
+    what: CallConditions = CallConditions()
+    where: FactConditions = FactConditions()
     message: str = ""
     """For the agent."""
-    asking: Asking = Asking()
+    ask_settings: AskSettings = AskSettings()
     rewrite: Rewrite | None = None
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from quarterdeck.policy.shell import Target
-from quarterdeck.policy.shell.words import word as shell_word
+from quarterdeck.policy.shell.word_reader import read_word
 
 MOST_GLOBS = 32
 
@@ -62,7 +62,7 @@ def _globs(text: str) -> tuple[str, ...] | None:
     if not text or text.startswith("!") or _EXCEPT.search(text):
         return None
     if "{" in text:
-        made = shell_word(text).texts
+        made = read_word(text).texts
         return None if not made or any(map(_APART.search, made)) else made
     globs = tuple(each.strip("/") for each in _APART.split(text))
     return globs if all(globs) and len(globs) <= MOST_GLOBS else None

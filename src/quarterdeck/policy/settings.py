@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.behavior import Behavior
-from quarterdeck.policy.parity import Placed
+from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.specifiers import RuleError, Source, parse_rule
 
 
@@ -30,7 +30,7 @@ class WrongEntry(Value):
 class Imported(Value):
     """What settings files say about permissions."""
 
-    rules: tuple[Placed, ...] = ()
+    rules: tuple[ClaudeRule, ...] = ()
     directories: tuple[str, ...] = ()
     mode: str | None = None
     """The mode that the strongest file sets."""
@@ -45,7 +45,7 @@ _BAD = (msgspec.MsgspecError, UnicodeError, RecursionError)
 
 def import_settings(texts: Mapping[Source, str]) -> Imported:
     """Read the `permissions` of settings files. Never raises."""
-    rules: list[Placed] = []
+    rules: list[ClaudeRule] = []
     directories: dict[str, None] = {}
     mode: str | None = None
     wrong: list[WrongEntry] = []
@@ -76,7 +76,7 @@ def _one(source: Source, text: str) -> Imported:
     except _BAD as error:
         complain("", f"it is no settings file: {error}")
         return Imported(wrong=tuple(wrong))
-    rules: list[Placed] = []
+    rules: list[ClaudeRule] = []
     for behavior in Behavior:
         where = f"permissions.{behavior}"
         for place, entry in enumerate(_texts(permissions, behavior, where, complain)):
@@ -84,7 +84,7 @@ def _one(source: Source, text: str) -> Imported:
                 complain(f"{where}[{place}]", "it is not a text")
                 continue
             try:
-                rules.append(Placed(rule=parse_rule(entry), behavior=behavior, source=source))
+                rules.append(ClaudeRule(rule=parse_rule(entry), behavior=behavior, source=source))
             except RuleError as error:
                 complain(f"{where}[{place}]", str(error))
     where = "permissions.additionalDirectories"

@@ -114,7 +114,7 @@ def parse_rule(text: str) -> Rule:
     if specifier is not None and not specifier.strip():
         raise RuleError(text, "there is nothing between its brackets")
     if tool.startswith("mcp__"):
-        return _mcp(text, _bounded(text, tool), specifier)
+        return _mcp(text, _check_bounds(text, tool), specifier)
     if "*" in tool:
         raise RuleError(text, "a wildcard in a tool's name is for MCP tools only")
     if specifier is None or (specifier == "*" and tool not in READING | EDITING):
@@ -129,7 +129,7 @@ def parse_rule(text: str) -> Rule:
         return Rule(text=text, tool=tool, specifier=specifier, domain=_domain(text, specifier))
     if tool == "WebSearch":
         raise RuleError(text, "WebSearch takes no specifier")
-    return Rule(text=text, tool=tool, specifier=specifier, name=_named(text, specifier))
+    return Rule(text=text, tool=tool, specifier=specifier, name=_name_glob(text, specifier))
 
 
 def command_pattern(text: str, specifier: str) -> CommandPattern:
@@ -139,7 +139,7 @@ def command_pattern(text: str, specifier: str) -> CommandPattern:
     if specifier == ":*":
         raise RuleError(text, "there is no command before `:*`")
     body = specifier[:-2] + " *" if specifier.endswith(":*") else specifier
-    glob = Glob.of(_bounded(text, body))
+    glob = Glob.of(_check_bounds(text, body))
     literal = glob.pieces[0]
     # A rule for `git *` is one for `git` too.
     bare = body[:-2] if len(glob.pieces) == 2 and body.endswith(" *") else None
@@ -153,7 +153,7 @@ def command_pattern(text: str, specifier: str) -> CommandPattern:
     )
 
 
-def _bounded(text: str, pattern: str, signs: str = "*") -> str:
+def _check_bounds(text: str, pattern: str, signs: str = "*") -> str:
     if (why := too_wild(pattern, signs)) is not None:
         raise RuleError(text, why)
     return pattern
@@ -161,7 +161,7 @@ def _bounded(text: str, pattern: str, signs: str = "*") -> str:
 
 def _path(text: str, specifier: str) -> PathPattern:
     try:
-        return path_pattern(_bounded(text, specifier, "*?["))
+        return path_pattern(_check_bounds(text, specifier, "*?["))
     except BadPattern as error:
         raise RuleError(text, str(error)) from error
 
@@ -185,9 +185,9 @@ def _domain(text: str, specifier: str) -> str:
         raise RuleError(text, "WebFetch takes domain:host")
     if re.search(r"[/@\s\\]", host.strip()):
         raise RuleError(text, "a domain is a host only: no scheme, path or port")
-    return _bounded(text, host.strip().lower())
+    return _check_bounds(text, host.strip().lower())
 
 
-def _named(text: str, specifier: str) -> Glob:
+def _name_glob(text: str, specifier: str) -> Glob:
     body = specifier[:-2] + "*" if specifier.endswith(":*") else specifier
-    return Glob.of(_bounded(text, body))
+    return Glob.of(_check_bounds(text, body))

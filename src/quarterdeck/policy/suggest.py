@@ -139,7 +139,7 @@ def _suggestion(
         if id(past) in supporting or rule is None:
             continue
         if rule.hit(request, past.call.context, past.call.facts) is not None:
-            others[f"{past.shown} ({past.then})"] += 1
+            others[f"{past.text} ({past.then})"] += 1
     return Suggestion(
         verdict=verdict,
         toml=toml,
@@ -148,7 +148,7 @@ def _suggestion(
         people=tuple(sorted({past.by for past in answers})),
         first=min(past.at for past in answers),
         last=max(past.at for past in answers),
-        examples=tuple(dict.fromkeys(past.shown for past in answers))[:MOST_EXAMPLES],
+        examples=tuple(dict.fromkeys(past.text for past in answers))[:MOST_EXAMPLES],
         admits=tuple(text for text, _ in others.most_common(MOST_EXAMPLES)),
         means=_meaning(key),
     )
@@ -168,7 +168,7 @@ def _rule(key: Key, verdict: str, answers: Sequence[PastCall]) -> tuple[str, Rul
     rule = loaded.policy.rules[0] if loaded.policy is not None else None
     if key.kind == "command" and rule is not None:
         # Only what the rule alone decides is an example of it.
-        examples = [past.shown for past in answers if "…" not in past.shown]
+        examples = [past.text for past in answers if "…" not in past.text]
         listed = ", ".join(json.dumps(each) for each in dict.fromkeys(examples[:2]))
         checked = f"{text}\nmatch = [{listed}]"
         if listed and read_policy(checked, "suggestion").policy is not None:

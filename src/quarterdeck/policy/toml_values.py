@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from typing import Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from quarterdeck.policy.facts import Times, Words
+from quarterdeck.policy.facts import NamePatterns, Times
 from quarterdeck.policy.toml import Document, Flaw, Path
 from quarterdeck.policy.wildcards import too_wild
 
@@ -103,14 +103,14 @@ class Table:
             self.flaw("the list is empty: leave the key out", key)
         return tuple(each for each in many if isinstance(each, str) and each.strip())
 
-    def words(self, key: str) -> Words | None:
+    def words(self, key: str) -> NamePatterns | None:
         """Patterns for a name."""
         texts = self.texts(key)
         for number, each in enumerate(texts):
             if (why := too_wild(each, "*?[")) is not None:
                 self.flaw(why, key, number)
                 return None
-        return Words.of(texts) if self.has(key) else None
+        return NamePatterns.of(texts) if self.has(key) else None
 
     def choice(self, key: str, choices: tuple[_Choice, ...], default: _Choice) -> _Choice:
         """One of several words."""

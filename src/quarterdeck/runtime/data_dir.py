@@ -24,7 +24,7 @@ def data_home(create: bool = True) -> Path:
     chosen = os.environ.get("QUARTERDECK_HOME", "")
     if chosen and not Path(chosen).expanduser().is_absolute():
         raise UsageError("QUARTERDECK_HOME: an absolute path is wanted")
-    folder = Path(chosen).expanduser() if chosen else _usual_place()
+    folder = Path(chosen).expanduser() if chosen else _default_folder()
     if create:
         make_private(folder)
     return folder
@@ -57,7 +57,7 @@ def _keep_out_of_git(folder: Path) -> None:
         raise UsageError(f"data folder {folder}: {error.strerror}") from error
 
 
-def _usual_place() -> Path:
+def _default_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "quarterdeck"
     base = os.environ.get("XDG_DATA_HOME", "")

@@ -11,7 +11,7 @@ import time
 
 import msgspec
 
-from quarterdeck.domain.secrets import redacted
+from quarterdeck.domain.secrets import redact
 
 LONGEST = 20_000
 """Letters of one entry: a traceback, and not the message of 10 MB that caused it."""
@@ -27,7 +27,7 @@ class TextLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """One entry."""
-        return redacted(super().format(record)[:LONGEST])
+        return redact(super().format(record)[:LONGEST])
 
 
 class JsonLines(logging.Formatter):
@@ -40,15 +40,15 @@ class JsonLines(logging.Formatter):
             "at": f"{at}.{int(record.msecs):03}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": redacted(record.getMessage()[:LONGEST]),
+            "message": redact(record.getMessage()[:LONGEST]),
         }
         if record.exc_info:
-            entry["exception"] = redacted(self.formatException(record.exc_info)[:LONGEST])
+            entry["exception"] = redact(self.formatException(record.exc_info)[:LONGEST])
         return msgspec.json.encode(
             {key: text.encode(errors="replace").decode() for key, text in entry.items()}
         ).decode()
 
 
-def lines_in(form: str) -> logging.Formatter:
+def formatter(form: str) -> logging.Formatter:
     """The formatter for `text` or `json`."""
     return JsonLines() if form == JSON else TextLines()

@@ -57,7 +57,7 @@ def descendants(root: int) -> frozenset[ProcessId]:
     return frozenset(found)
 
 
-def marked(mark: str) -> frozenset[ProcessId]:
+def with_variable(mark: str) -> frozenset[ProcessId]:
     """Every living process whose environment has the variable `mark`, but for ourselves."""
     if sys.platform != "linux":
         return frozenset()
@@ -73,7 +73,7 @@ def marked(mark: str) -> frozenset[ProcessId]:
     return frozenset(found)
 
 
-def living(processes: Iterable[ProcessId]) -> frozenset[ProcessId]:
+def still_alive(processes: Iterable[ProcessId]) -> frozenset[ProcessId]:
     """Those of `processes` that still run."""
     wanted = frozenset(processes)
     if sys.platform == "linux":
@@ -90,11 +90,11 @@ def send_signal(process: ProcessId, number: signal.Signals) -> None:
             # The descriptor pins the process: what is checked is what gets the signal.
             handle = os.pidfd_open(process.pid)
             try:
-                if living([process]):
+                if still_alive([process]):
                     signal.pidfd_send_signal(handle, number)
             finally:
                 os.close(handle)
-        elif living([process]):
+        elif still_alive([process]):
             os.kill(process.pid, number)
 
 

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 
 @asynccontextmanager
-async def tasks_beside() -> AsyncIterator[TaskGroup]:
+async def background_tasks() -> AsyncIterator[TaskGroup]:
     """A task group that is cancelled when the block ends; the block's error comes out as it is."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:

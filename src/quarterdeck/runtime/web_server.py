@@ -17,7 +17,7 @@ import anyio
 import uvicorn
 
 from quarterdeck.domain.errors import LinkRefused
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.runtime.websocket_protocol import PatientProtocol
 
 Application = Callable[..., Awaitable[None]]
@@ -31,7 +31,7 @@ TICK_SECONDS = 1.0
 BACKLOG = 2048
 
 
-def settings(
+def server_config(
     app: Application,
     *,
     ping_seconds: float = PING_SECONDS,
@@ -80,11 +80,11 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def serving(config: uvicorn.Config, listener: socket.socket) -> AsyncIterator[None]:
+async def run_server(config: uvicorn.Config, listener: socket.socket) -> AsyncIterator[None]:
     """Serve while the block runs. At the end requests have three seconds to finish."""
     server = _EmbeddedServer(config)
     listener.listen(BACKLOG)  # from here on nobody is refused
-    async with tasks_beside() as tasks:
+    async with background_tasks() as tasks:
         tasks.start_soon(_run, server, listener)
         try:
             yield
@@ -97,12 +97,12 @@ class _EmbeddedServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._told = anyio.Event()
+        self._exit_requested = anyio.Event()
 
     def leave(self) -> None:
         """End: take nothing new, give what is under way its time."""
         self.should_exit = True
-        self._told.set()
+        self._exit_requested.set()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -113,7 +113,7 @@ class _EmbeddedServer(uvicorn.Server):
         while not self.should_exit:
             await self.on_tick(0)  # among other things, the time in every answer's header
             with anyio.move_on_after(TICK_SECONDS):
-                await self._told.wait()
+                await self._exit_requested.wait()
 
 
 async def _run(server: uvicorn.Server, listener: socket.socket) -> None:

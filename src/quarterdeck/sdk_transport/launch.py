@@ -34,9 +34,9 @@ def command_for(options: ClaudeAgentOptions, environ: Mapping[str, str]) -> tupl
     return find_claude(bundled if bundled.is_file() else None, environ=environ)
 
 
-def argv_for(options: ClaudeAgentOptions, spill: ArgumentFiles) -> list[str]:
+def argv_for(options: ClaudeAgentOptions, files: ArgumentFiles) -> list[str]:
     """The CLI's arguments. `extra_args` come last, so that they win, as with the SDK."""
-    argv = to_argv(launch_for(options), spill)
+    argv = to_argv(launch_for(options), files)
     for name, value in options.extra_args.items():
         argv.append(f"--{name}" if value is None else f"--{name}={value}")
     return argv

@@ -28,8 +28,8 @@ from quarterdeck.domain.errors import LaunchError, LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
 from quarterdeck.sdk_transport.launch import argv_for, command_for, environment_for, launch_for
-from quarterdeck.sdk_transport.recall import Recall
-from quarterdeck.wire.framing import DEFAULT_MAX_LINE, Line, LineReader, OversizedLine
+from quarterdeck.sdk_transport.reconnect import ReconnectState
+from quarterdeck.wire.line_reader import DEFAULT_MAX_LINE, Line, LineReader, OversizedLine
 
 CLOSE_SECONDS = 30.0
 """The SDK shields the close from cancellation, so it must end by itself. A link's own steps take
@@ -58,8 +58,8 @@ class QuarterdeckTransport(Transport):
         self._source = link
         self._max_line = max_line
         self._link: Link | None = None
-        self._spill: ArgumentFiles | None = None
-        self._recall: Recall | None = None
+        self._files: ArgumentFiles | None = None
+        self._reconnect: ReconnectState | None = None
         self._closed = False
         self._input_ended = False
         self._turn_over = False
@@ -79,10 +79,10 @@ class QuarterdeckTransport(Transport):
         """
         launch_for(options)  # what cannot be right is said here, not when the SDK connects
         env = environment_for(options, os.environ if parent_env is None else parent_env)
-        spill = ArgumentFiles()
-        start = partial(_start, options, env, steps, spill)
+        files = ArgumentFiles()
+        start = partial(_start, options, env, steps, files)
         transport = cls(start, max_line=max(DEFAULT_MAX_LINE, options.max_buffer_size or 0))
-        transport._spill = spill
+        transport._files = files
         return transport
 
     async def connect(self) -> None:
@@ -91,7 +91,7 @@ class QuarterdeckTransport(Transport):
             raise CLIConnectionError("This transport was closed; make a new one.")
         if self._link is None:
             self._link = await self._source() if callable(self._source) else self._source
-            self._recall = Recall() if self._link.resumable else None
+            self._reconnect = ReconnectState() if self._link.resumable else None
 
     def is_ready(self) -> bool:
         """Whether lines can be written."""
@@ -102,8 +102,8 @@ class QuarterdeckTransport(Transport):
         link = self._connected()
         if self._input_ended:
             raise CLIConnectionError("Nothing more can be sent: the input was ended.")
-        if self._recall:
-            data = self._recall.outgoing(data)
+        if self._reconnect:
+            data = self._reconnect.outgoing(data)
         if '"user"' in data:
             self._turn_over = False
         try:
@@ -163,8 +163,8 @@ class QuarterdeckTransport(Transport):
                 await self._link.close()
             if scope.cancelled_caught:
                 _log.warning("the link did not close within %g s", CLOSE_SECONDS)
-        if self._spill is not None:
-            self._spill.close()
+        if self._files is not None:
+            self._files.close()
 
     def _connected(self) -> Link:
         if self._link is None or self._closed:
@@ -187,7 +187,7 @@ class QuarterdeckTransport(Transport):
         if message is None:
             return []
         # What came twice is dropped first: the result of an old turn does not end this one.
-        messages = self._recall.incoming(message) if self._recall else [message]
+        messages = self._reconnect.incoming(message) if self._reconnect else [message]
         for each in messages:
             match each.get("type"):
                 case "result":
@@ -197,9 +197,9 @@ class QuarterdeckTransport(Transport):
         return messages
 
     async def _resume(self, link: Link) -> None:
-        if self._recall:
+        if self._reconnect:
             try:
-                await link.send(self._recall.again().encode())
+                await link.send(self._reconnect.lines_to_resend().encode())
             except LinkClosed:
                 _log.debug("the link ended again at once; its next receive will say how")
 
@@ -213,7 +213,7 @@ class QuarterdeckTransport(Transport):
 
 
 async def _start(
-    options: ClaudeAgentOptions, env: dict[str, str], steps: StopSteps | None, spill: ArgumentFiles
+    options: ClaudeAgentOptions, env: dict[str, str], steps: StopSteps | None, files: ArgumentFiles
 ) -> Link:
     try:
         command = command_for(options, env)
@@ -222,7 +222,7 @@ async def _start(
     try:
         return await SubprocessLink.start(
             command,
-            argv_for(options, spill),
+            argv_for(options, files),
             cwd=options.cwd,
             env=env,
             steps=steps,

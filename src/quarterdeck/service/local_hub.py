@@ -122,8 +122,8 @@ def own_token(home: Path) -> str:
     Raises `AgentRefused` in an agent's process: it is a person's.
     """
     refuse_agents("the token of this machine's commands")
-    from quarterdeck.fronts.http.roles import Role
     from quarterdeck.fronts.http.tokens import Kind, TokenFile
+    from quarterdeck.protocol.roles import Role
 
     tokens = TokenFile(home)
     file = home / CLI_TOKEN

@@ -33,7 +33,7 @@ class FakeCli:
         self.version = str(script["version"])
         self.record = str(script["record"])
         self.flags = flags
-        self.session_id = _flag(flags, "--session-id", "--resume") or _numbered(0xFA4E, 0)
+        self.session_id = _flag(flags, "--session-id", "--resume") or _uuid(0xFA4E, 0)
         self.last: Fields = {}
         self.text = ""
         self.count = 0
@@ -105,17 +105,17 @@ class FakeCli:
 
     def say(self, line: object) -> None:
         """Write one line, its placeholders filled in."""
-        write(json.dumps(self.filled(line)).encode() + b"\n")
+        write(json.dumps(self.fill(line)).encode() + b"\n")
 
-    def filled(self, value: object) -> object:
+    def fill(self, value: object) -> object:
         """The same value with every placeholder replaced."""
         if isinstance(value, dict):
-            return {key: self.filled(inner) for key, inner in value.items()}
+            return {key: self.fill(inner) for key, inner in value.items()}
         if isinstance(value, list):
-            return [self.filled(inner) for inner in value]
+            return [self.fill(inner) for inner in value]
         if value == "$uuid":
             self.count += 1
-            return _numbered(0xFACE, self.count)
+            return _uuid(0xFACE, self.count)
         if value == "$session_id":
             return self.session_id
         if value == "$request_id":
@@ -133,7 +133,7 @@ class FakeCli:
         pieces: list[str] = []
         for _ in range(count):
             self.count += 1
-            pieces.append(f'{head}{_numbered(0xFACE, self.count)}"}}\n')
+            pieces.append(f'{head}{_uuid(0xFACE, self.count)}"}}\n')
             if len(pieces) == 256:
                 write("".join(pieces).encode())
                 pieces.clear()
@@ -143,7 +143,7 @@ class FakeCli:
 
     def initialize(self) -> None:
         """Answer an `initialize` that was read."""
-        self.say(_answer(_initialized(self.version)))
+        self.say(_answer(_initialize_response(self.version)))
 
     def serve(self, turns: int) -> None:
         """Be well-behaved for so many turns, or to the end."""
@@ -265,11 +265,11 @@ def write(data: bytes, descriptor: int = 1) -> None:
         leave(1)
 
 
-def leave(code: int, words: str = "") -> NoReturn:
+def leave(code: int, message: str = "") -> NoReturn:
     """End at once: nothing is flushed that the script did not write."""
-    if words:
+    if message:
         with contextlib.suppress(OSError):
-            os.write(2, words.encode() + b"\n")
+            os.write(2, message.encode() + b"\n")
     os._exit(code)
 
 
@@ -297,7 +297,7 @@ def _answer(response: Fields) -> Fields:
     return {"type": "control_response", "response": inner}
 
 
-def _initialized(version: str) -> Fields:
+def _initialize_response(version: str) -> Fields:
     """The response to `initialize`; each newer version adds to what the older ones send."""
     response: Fields = {
         "commands": [{"name": "compact", "description": "Compact", "argumentHint": ""}],
@@ -343,7 +343,7 @@ def _at_least(version: str, other: str) -> bool:
     return [int(part) for part in version.split(".")] >= [int(part) for part in other.split(".")]
 
 
-def _numbered(kind: int, number: int) -> str:
+def _uuid(kind: int, number: int) -> str:
     """A UUID that is the same in every run."""
     return f"0000{kind:04x}-0000-4000-8000-{number:012x}"
 

@@ -35,18 +35,7 @@ from anyio.abc import TaskGroup
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.testing import sse
-from quarterdeck.testing.request import ModelRequest, Purpose, read_request
-from quarterdeck.testing.script import (
-    CutConnection,
-    Gate,
-    Pause,
-    Reply,
-    Said,
-    as_reply,
-    parse_script,
-    reply,
-)
-from quarterdeck.testing.serving import (
+from quarterdeck.testing.loop_server import (
     LoopServer,
     Receive,
     Scope,
@@ -57,6 +46,17 @@ from quarterdeck.testing.serving import (
     refuse,
     request_headers,
     until_hang_up,
+)
+from quarterdeck.testing.request import ModelRequest, Purpose, read_request
+from quarterdeck.testing.script import (
+    CutConnection,
+    Gate,
+    Pause,
+    Reply,
+    Said,
+    as_reply,
+    parse_script,
+    reply,
 )
 
 Responder = Callable[[ModelRequest], Said | None]

@@ -15,13 +15,13 @@ from quarterdeck.transcripts.fork import fork_session
 from quarterdeck.transcripts.history import list_subagents, session_messages, subagent_messages
 from quarterdeck.transcripts.layout import project_folder_name, project_path, projects_dir
 from quarterdeck.transcripts.model import SessionInfo, SessionMessage, SubagentInfo
-from quarterdeck.transcripts.recall import Recollection, recall, said_line
+from quarterdeck.transcripts.stream_lines import TranscriptLine, to_stream_line, transcript_lines
 
 __all__ = [
-    "Recollection",
     "SessionInfo",
     "SessionMessage",
     "SubagentInfo",
+    "TranscriptLine",
     "delete_session",
     "fork_session",
     "list_sessions",
@@ -29,11 +29,11 @@ __all__ = [
     "project_folder_name",
     "project_path",
     "projects_dir",
-    "recall",
     "rename_session",
-    "said_line",
     "session_info",
     "session_messages",
     "subagent_messages",
     "tag_session",
+    "to_stream_line",
+    "transcript_lines",
 ]

@@ -18,7 +18,7 @@ import msgspec
 
 from quarterdeck.transcripts import layout
 from quarterdeck.transcripts.layout import AnyPath
-from quarterdeck.transcripts.lines import CHUNK, decode, mend, open_regular, text
+from quarterdeck.transcripts.lines import CHUNK, decode, open_regular, repair, text
 from quarterdeck.transcripts.model import SessionInfo
 from quarterdeck.transcripts.pages import check_page
 
@@ -89,7 +89,9 @@ def list_sessions(
     Subagents' own files and files without a prompt or title are left out. Blocks on the disk.
     """
     check_page(limit, offset)
-    places = layout.places(directory, include_worktrees=include_worktrees, config_dir=config_dir)
+    places = layout.session_folders(
+        directory, include_worktrees=include_worktrees, config_dir=config_dir
+    )
     found = _newest_first(file for folder, path in places for file in _files(folder, path))
     return list(islice(_readable(found), offset, None if limit is None else offset + limit))
 
@@ -216,7 +218,7 @@ def _read(line: bytes) -> _Line:
             read.timestamp = inner.timestamp if inner else None
         return read
     read = _Line(is_sidechain=_SIDECHAIN.search(line) is not None)
-    for found in _SCRAPE.finditer(mend(line)):
+    for found in _SCRAPE.finditer(repair(line)):
         name = _LINE_NAMES[found[1].decode()]
         if getattr(read, name) is None or name not in {"cwd", "timestamp"}:
             setattr(read, name, decode(_TEXT, found[2]))
@@ -244,7 +246,7 @@ def _first_prompt(lines: list[_Line]) -> str | None:
         for said in _texts(line.message):
             if called := _COMMAND.search(said):
                 command = command or called[1]
-            elif not _not_typed(said):
+            elif not _is_generated(said):
                 return said if len(said) <= _LONGEST_PROMPT else _cut(said)
     return command or None
 
@@ -269,7 +271,7 @@ def _cut(said: str) -> str:
     return said[:_LONGEST_PROMPT].rstrip() + "…"
 
 
-def _not_typed(said: str) -> bool:
+def _is_generated(said: str) -> bool:
     """Whether the CLI or an editor wrote this, in the user's place."""
     if said.startswith(_NOT_TYPED_START) or _INTERRUPTED.match(said):
         return True

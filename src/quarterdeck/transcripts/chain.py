@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """… and from which entry it says they came."""
 
     @property
-    def spoken(self) -> bool:
+    def is_message(self) -> bool:
         return self.kind in {"user", "assistant"}
 
 
@@ -51,10 +51,10 @@ def conversation(entries: Sequence[Entry]) -> list[Entry]:
     """The conversation that a session file holds, hidden entries included, oldest first."""
     by_uuid = {entry.uuid: entry for entry in entries}
     leaf = _newest_leaf(entries, by_uuid)
-    return _with_parallel_results(by_uuid, way_from(leaf, by_uuid)) if leaf else []
+    return _with_parallel_results(by_uuid, path_to(leaf, by_uuid)) if leaf else []
 
 
-def way_from(leaf: Entry, by_uuid: Mapping[str, Entry]) -> list[Entry]:
+def path_to(leaf: Entry, by_uuid: Mapping[str, Entry]) -> list[Entry]:
     """The way from the root to `leaf`. A ring of parents, which only damage makes, ends it."""
     way: dict[str, Entry] = {}
     step: Entry | None = leaf
@@ -77,7 +77,7 @@ def _newest_leaf(entries: Sequence[Entry], by_uuid: Mapping[str, Entry]) -> Entr
         # Where an earlier branch has passed, its leaf has been taken already.
         while step is not None and step.uuid not in seen:
             seen.add(step.uuid)
-            if step.spoken:
+            if step.is_message:
                 leaves.append(step)
                 break
             step = by_uuid.get(step.parent) if step.parent else None
@@ -131,11 +131,15 @@ class _Tools:
         }
         own = [result for result in results.values() if result.parent in inside]
         strays = [result for result in results.values() if result.parent not in inside]
-        own += self._wanted(strays, inside, {*answered, *(c for r in own for c in r.answers)})
+        own += self._stray_results(
+            strays, inside, {*answered, *(c for r in own for c in r.answers)}
+        )
         calls = [member for member in members if member.uuid not in done]
         return sorted(calls, key=_time) + sorted(own, key=_time)
 
-    def _wanted(self, strays: list[Entry], inside: set[str], answered: set[str]) -> list[Entry]:
+    def _stray_results(
+        self, strays: list[Entry], inside: set[str], answered: set[str]
+    ) -> list[Entry]:
         """Of results that hang elsewhere in the tree, those that answer a call still open."""
         wanted: list[Entry] = []
         for stray in sorted(strays, key=lambda entry: self._place[entry.uuid]):

@@ -16,9 +16,9 @@ from typing import BinaryIO
 import msgspec
 
 from quarterdeck.transcripts import layout
-from quarterdeck.transcripts.chain import Entry, conversation, way_from
+from quarterdeck.transcripts.chain import Entry, conversation, path_to
 from quarterdeck.transcripts.layout import AnyPath
-from quarterdeck.transcripts.lines import CHUNK, decode, lines_of, mend, open_regular, text
+from quarterdeck.transcripts.lines import CHUNK, decode, lines_of, open_regular, repair, text
 from quarterdeck.transcripts.model import SessionMessage, SubagentInfo
 from quarterdeck.transcripts.pages import check_page
 
@@ -114,7 +114,7 @@ def subagent_messages(
     check_page(limit, offset)
     for agent in list_subagents(session_id, directory=directory, config_dir=config_dir):
         if agent.agent_id == agent_id:
-            return _read(Path(agent.path), _subagent_way, limit, offset, agent)
+            return _read(Path(agent.path), _subagent_path, limit, offset, agent)
     return []
 
 
@@ -157,14 +157,14 @@ def _ids(blocks: list[_Block], kind: str, of: Callable[[_Block], object]) -> tup
 
 
 def _visible(entries: Sequence[Entry]) -> list[Entry]:
-    return [entry for entry in conversation(entries) if entry.spoken and not entry.aside]
+    return [entry for entry in conversation(entries) if entry.is_message and not entry.aside]
 
 
-def _subagent_way(entries: Sequence[Entry]) -> list[Entry]:
+def _subagent_path(entries: Sequence[Entry]) -> list[Entry]:
     """A subagent's file holds one conversation, and its last message is the end of it."""
-    leaf = next((entry for entry in reversed(entries) if entry.spoken), None)
-    way = way_from(leaf, {entry.uuid: entry for entry in entries}) if leaf else []
-    return [entry for entry in way if entry.spoken]
+    leaf = next((entry for entry in reversed(entries) if entry.is_message), None)
+    way = path_to(leaf, {entry.uuid: entry for entry in entries}) if leaf else []
+    return [entry for entry in way if entry.is_message]
 
 
 def _read(
@@ -189,7 +189,7 @@ def _read(
 
 def _message(stream: BinaryIO, entry: Entry, agent: SubagentInfo | None) -> SessionMessage | None:
     stream.seek(entry.start)
-    line = decode(LINE, mend(stream.read(entry.size)))
+    line = decode(LINE, repair(stream.read(entry.size)))
     if line is None:  # somebody has written over the file, which the CLI never does
         return None
     return SessionMessage(

@@ -68,7 +68,7 @@ def project_folder_name(path: str) -> str:
     The CLI is JavaScript and counts UTF-16 units: a character beyond the first 65,536 becomes two
     hyphens, and goes into the hash as two numbers.
     """
-    name = _hyphenated(path)
+    name = _hyphenate(path)
     if len(name) <= LONGEST_NAME:
         return name
     return f"{name[:LONGEST_NAME]}-{_hash(path)}"
@@ -83,7 +83,7 @@ def project_folders(path: str, projects: Path) -> list[Path]:
     """
     expected = projects / project_folder_name(path)
     found = [expected] if expected.is_dir() else []
-    name = _hyphenated(path)
+    name = _hyphenate(path)
     if len(name) > LONGEST_NAME:
         start = name[:LONGEST_NAME]
         found += [
@@ -114,7 +114,7 @@ def worktrees(path: str) -> list[str]:
     return [unicodedata.normalize("NFC", os.fsdecode(line[len(mark) :])) for line in lines]
 
 
-def places(
+def session_folders(
     directory: AnyPath | None, *, include_worktrees: bool, config_dir: AnyPath | None
 ) -> Iterator[tuple[Path, str | None]]:
     """The folders to look in, each once, with the path of its project where that is known.
@@ -139,7 +139,7 @@ def find_session(
 ) -> tuple[Path, str | None] | None:
     """The file of a session and its project's path. An empty file counts as none."""
     name = f"{check_id(session_id)}.jsonl"
-    for folder, path in places(directory, include_worktrees=True, config_dir=config_dir):
+    for folder, path in session_folders(directory, include_worktrees=True, config_dir=config_dir):
         file = folder / name
         try:
             if file.is_file() and file.stat().st_size > 0:
@@ -201,7 +201,7 @@ def _units(text: str) -> Iterator[int]:
     return (low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True))
 
 
-def _hyphenated(path: str) -> str:
+def _hyphenate(path: str) -> str:
     return "".join(
         chr(unit) if unit < 128 and chr(unit).isalnum() else "-" for unit in _units(path)
     )

@@ -64,12 +64,12 @@ def decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T | None:
     except (ValueError, RecursionError):
         pass  # nearly always a line that was cut; mending is for the rare rest
     try:
-        return decoder.decode(mend(line))
+        return decoder.decode(repair(line))
     except (ValueError, RecursionError):
         return None
 
 
-def mend(line: bytes) -> bytes:
+def repair(line: bytes) -> bytes:
     r"""Make `line` decodable where only its characters are wrong.
 
     The CLI cuts texts by UTF-16 units and so writes halves of characters (`"\ud83d"`), which are

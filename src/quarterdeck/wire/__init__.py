@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         UnknownPart,
     )
     from quarterdeck.wire.codec import encode, from_cli, to_cli
-    from quarterdeck.wire.framing import LineReader
+    from quarterdeck.wire.line_reader import LineReader
     from quarterdeck.wire.messages import (
         Assistant,
         FromCli,
@@ -62,7 +62,7 @@ __getattr__ = load_later(
     {
         "base": ("Malformed", "Message", "OpenEnum", "Unknown", "UnknownPart"),
         "codec": ("encode", "from_cli", "to_cli"),
-        "framing": ("LineReader",),
+        "line_reader": ("LineReader",),
         "messages": ("Assistant", "FromCli", "Result", "StreamEvent", "User"),
         "outbound": ("Prompt",),
         "peer": ("Peer",),

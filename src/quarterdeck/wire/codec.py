@@ -16,10 +16,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.wire.base import Malformed, Message, Unknown
-from quarterdeck.wire.framing import OversizedLine
+from quarterdeck.wire.line_reader import OversizedLine
 from quarterdeck.wire.messages import FROM_CLI, FROM_CLI_TYPES, SystemHeader
 from quarterdeck.wire.outbound import TO_CLI
-from quarterdeck.wire.rawjson import mend_surrogates
+from quarterdeck.wire.rawjson import replace_lone_surrogates
 from quarterdeck.wire.system import SYSTEM
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -64,10 +64,10 @@ def from_cli(line: bytes) -> Message:
         if type(message) is SystemHeader:
             decode = _system.get(message.subtype)
             if decode is None:
-                return _unread(line, None, FROM_CLI_TYPES)
+                return _undecodable(line, None, FROM_CLI_TYPES)
             message = decode(line)
     except _UNREADABLE as error:
-        return _mended(line, from_cli) or _unread(line, error, FROM_CLI_TYPES)
+        return _decode_repaired(line, from_cli) or _undecodable(line, error, FROM_CLI_TYPES)
     message.__dict__["raw"] = line
     return message
 
@@ -77,12 +77,12 @@ def to_cli(line: bytes) -> Message:
     try:
         message = _to_cli(line)
     except _UNREADABLE as error:
-        return _mended(line, to_cli) or _unread(line, error, _KNOWN_TO_CLI)
+        return _decode_repaired(line, to_cli) or _undecodable(line, error, _KNOWN_TO_CLI)
     message.__dict__["raw"] = line
     return message
 
 
-def oversized(line: OversizedLine) -> Malformed:
+def from_oversized(line: OversizedLine) -> Malformed:
     """The value for a line over the limit."""
     return _malformed(line.head, f"line of {line.size} bytes is over the limit", line.size)
 
@@ -92,12 +92,12 @@ def encode(message: Message) -> bytes:
     return message.raw or msgspec.json.encode(message)
 
 
-def _mended(line: bytes, decode: Callable[[bytes], Message]) -> Message | None:
+def _decode_repaired(line: bytes, decode: Callable[[bytes], Message]) -> Message | None:
     """Read a line with half a surrogate pair in it, which is legal JSON but no text for us.
 
     A CLI writes such when it cuts a text inside an emoji. `raw` keeps the line as it came.
     """
-    mended = mend_surrogates(line)
+    mended = replace_lone_surrogates(line)
     if mended == line:
         return None
     message = decode(mended)
@@ -105,7 +105,9 @@ def _mended(line: bytes, decode: Callable[[bytes], Message]) -> Message | None:
     return message
 
 
-def _unread(line: bytes, error: Exception | None, known: frozenset[str]) -> Unknown | Malformed:
+def _undecodable(
+    line: bytes, error: Exception | None, known: frozenset[str]
+) -> Unknown | Malformed:
     try:
         header = _read_header(line)
     except _UNREADABLE:

@@ -62,13 +62,13 @@ class Lazy(Generic[T]):
 
     def __call__(self, json: Raw) -> T:
         """Decode, or give the empty part where the member is absent, null, or of another shape."""
-        return self._empty() if _missing(json) else self._fit(json)
+        return self._empty() if _missing(json) else self._decode_or_empty(json)
 
     def maybe(self, json: Raw) -> T | None:
         """Decode, or give None where the member is absent or null."""
-        return None if _missing(json) else self._fit(json)
+        return None if _missing(json) else self._decode_or_empty(json)
 
-    def _fit(self, json: Raw) -> T:
+    def _decode_or_empty(self, json: Raw) -> T:
         try:
             return self._decode(json)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -101,6 +101,11 @@ class OurRequests:
         """The open ones, oldest first."""
         return tuple(self._open.values())
 
+    def subtype(self, request_id: str) -> str | None:
+        """The subtype of an open request; None if it is not open."""
+        request = self._open.get(request_id)
+        return None if request is None else request.subtype
+
     def begin(self, request: Ours) -> None:
         """A request is being sent. Its id must be new."""
         if request.request_id in self._open:
@@ -130,6 +135,10 @@ class TheirRequests:
         """The ids of the open ones, oldest first."""
         return tuple(self._open)
 
+    def is_new(self, request_id: str) -> bool:
+        """Whether no request with this id came before, as far as that is remembered."""
+        return bool(request_id) and request_id not in self._open and request_id not in self._ended
+
     def begin(self, request_id: str) -> bool:
         """A request came. False if the same one is open already, or has ended."""
         if request_id in self._open or request_id in self._ended:
@@ -145,7 +154,7 @@ class TheirRequests:
         """The answer is no longer wanted. False if the request was not open."""
         return self._end(request_id, None)
 
-    def answered_with(self, request_id: str) -> bytes | None:
+    def answer_line(self, request_id: str) -> bytes | None:
         """The line with which a request was answered, if it was and we still have it."""
         return self._ended.get(request_id)
 

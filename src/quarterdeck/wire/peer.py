@@ -15,7 +15,7 @@ every version bears is sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -39,7 +39,7 @@ from quarterdeck.wire.exchange import (
     TheirRequests,
     request_ids,
 )
-from quarterdeck.wire.framing import DEFAULT_MAX_LINE, LineReader, OversizedLine
+from quarterdeck.wire.line_reader import DEFAULT_MAX_LINE, LineReader, OversizedLine
 from quarterdeck.wire.messages import Assistant, ConversationReset, StreamEvent
 from quarterdeck.wire.outbound import (
     Answer,
@@ -50,7 +50,7 @@ from quarterdeck.wire.outbound import (
     UpdateEnvironment,
 )
 from quarterdeck.wire.requests import CanUseTool, Elicitation, RequestUserDialog, UnknownRequest
-from quarterdeck.wire.states import State, Transition, follow
+from quarterdeck.wire.states import State, Transition, transition
 from quarterdeck.wire.system import ApiRetry, Init, Status
 from quarterdeck.wire.turns import PromptDropped, PromptTaken, TurnEnded, TurnLedger
 from quarterdeck.wire.versions import (
@@ -155,7 +155,7 @@ class Peer:
         plain = None if self._resumable else StreamEvent
         for line in self._reader.feed(data):
             if isinstance(line, OversizedLine):
-                events.append(codec.oversized(line))
+                events.append(codec.from_oversized(line))
                 continue
             message = from_cli(line)
             if type(message) is plain and self.state is State.WORKING:
@@ -164,12 +164,25 @@ class Peer:
                 self._take(message, events)
         return events
 
+    def new_requests(self, message: Message) -> list[ControlRequest]:
+        """The requests in a message for which `receive_data` would give `Asked`."""
+        match message:
+            case ControlRequest():
+                found: Iterable[ControlRequest] = (message,)
+            case ControlResponse(response=response) if self._ours.subtype(
+                response.request_id
+            ) == Initialize().subtype:
+                found = response.pending()
+            case _:
+                return []
+        return [request for request in found if self._theirs.is_new(request.request_id)]
+
     def receive_eof(self) -> list[Event]:
         """No more bytes will come: give what was left of an unfinished line."""
         rest = self._reader.end()
         events: list[Event] = []
         if isinstance(rest, OversizedLine):
-            events.append(codec.oversized(rest))
+            events.append(codec.from_oversized(rest))
         elif rest is not None:
             self._take(codec.from_cli(rest), events)
         return events
@@ -297,7 +310,7 @@ class Peer:
 
     def repeat_answer(self, request_id: str) -> bool:
         """Answer the CLI once more with the same line: it takes an answer once, and only once."""
-        line = self._theirs.answered_with(request_id)
+        line = self._theirs.answer_line(request_id)
         if line is not None:
             self._out.append(line)
         return line is not None
@@ -405,7 +418,7 @@ class Peer:
             return  # There is no way to answer it. The message itself tells that it came.
         if not self._theirs.begin(message.request_id):
             # Asked again after a reconnect: our answer was lost, or is still to come.
-            if line := self._theirs.answered_with(message.request_id):
+            if line := self._theirs.answer_line(message.request_id):
                 self._out.append(line)
             return
         request = message.request
@@ -491,6 +504,6 @@ class Peer:
         return line
 
     def _do(self, happening: Transition) -> None:
-        self.state = follow(self.state, happening)
+        self.state = transition(self.state, happening)
 
     _apply_transition = _do

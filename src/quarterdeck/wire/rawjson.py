@@ -69,14 +69,14 @@ def _one_line(raw: Raw) -> Raw:
         try:
             msgspec.json.decode(data, type=Raw)
         except msgspec.DecodeError:
-            msgspec.json.decode(mend_surrogates(data), type=Raw)
+            msgspec.json.decode(replace_lone_surrogates(data), type=Raw)
     except _UNREADABLE as error:
         raise UsageError(f"is no JSON: {error}") from error
     # A line feed between members is legal JSON and the end of the line for the CLI.
     return Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
 
 
-def mend_surrogates(json: bytes) -> bytes:
+def replace_lone_surrogates(json: bytes) -> bytes:
     r"""Put `\ufffd` in the place of every escape that is half of a surrogate pair.
 
     A CLI that cuts a text in the middle of an emoji writes such halves. They are legal JSON, but no
@@ -117,7 +117,7 @@ def plain_object(raw: Raw) -> dict[str, object]:
         return _plain(raw)
     except _UNREADABLE:
         try:
-            return _plain(mend_surrogates(bytes(raw)))
+            return _plain(replace_lone_surrogates(bytes(raw)))
         except _UNREADABLE:
             return {}
 

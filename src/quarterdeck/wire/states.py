@@ -1,7 +1,7 @@
 """The states of the CLI at the other end, as one table.
 
 All of the state machine is in this file: the states, what can happen, and which state follows.
-`peer` finds out what happened and asks `follow`; the diagram in the docs is drawn from `TABLE`
+`peer` finds out what happened and asks `transition`; the diagram in the docs is drawn from `TABLE`
 by `tools/draw_states.py`.
 
 What the CLI does is never refused: a happening with no row for the present state leaves it as
@@ -128,7 +128,7 @@ for _state in _OPEN:
         TABLE[_state][Transition.LINK_LOST] = State.DOWN
 
 
-def follow(state: State, happening: Transition) -> State:
+def transition(state: State, happening: Transition) -> State:
     """The state after `happening`. Raises `UsageError` for what we may not do in `state`."""
     after = TABLE[state].get(happening)
     if after is not None:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from quarterdeck.wire.base import Malformed, Message, OpenEnum, Unknown, UnknownPart
 from quarterdeck.wire.envelope import Body
 from quarterdeck.wire.hooks import UnknownHook
-from quarterdeck.wire.rawjson import mend_surrogates
+from quarterdeck.wire.rawjson import replace_lone_surrogates
 from quarterdeck.wire.requests import UnknownRequest
 
 _LAZY = "_json"
@@ -41,7 +41,7 @@ def unknown_members(message: Message) -> list[str]:
         fault = f"does not fit ({message.error})" if message.error else "unknown type"
         return [f"{name}: {fault}"]
     try:
-        json = msgspec.json.decode(mend_surrogates(message.raw))
+        json = msgspec.json.decode(replace_lone_surrogates(message.raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return [f"{_name(message)}: cannot be surveyed ({error})"]
     # Many elements of a list may have the same new member: once is enough.

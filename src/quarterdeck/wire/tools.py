@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.marks import replaced
+from quarterdeck.domain.marks import replace_invisible
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.rawjson import dump, members
 
@@ -64,7 +64,7 @@ class Questions(Struct, frozen=True):
     questions: tuple[Question, ...]
     json: Raw
 
-    def answered(
+    def with_answers(
         self,
         answers: Mapping[str, str | Sequence[str]],
         *,
@@ -219,8 +219,8 @@ def one_line(text: str, limit: int = TITLE_LIMIT, *, strict: bool = False) -> st
     """
     # Blanks are joined first, so that no run of them pushes the rest out of sight.
     head = (text.lstrip(_SEPARATORS) if strict else text.lstrip())[:_LOOKED_AT]
-    clean = replaced(head.replace("\r\n", "\n"), "\ufffd", keep="" if strict else _BLANKS)
-    joined = " ".join("".join(_harmless(char) for char in clean).split())
+    clean = replace_invisible(head.replace("\r\n", "\n"), "\ufffd", keep="" if strict else _BLANKS)
+    joined = " ".join("".join(_printable(char) for char in clean).split())
     if len(joined) <= limit and len(text) <= _LOOKED_AT:
         return joined
     return joined[: limit - 1].rstrip() + "…" if joined else ""
@@ -230,7 +230,7 @@ _SEPARATORS = " \t\n"
 _BLANKS = "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
 
 
-def _harmless(char: str) -> str:
+def _printable(char: str) -> str:
     if char in _JOINERS or char.isspace():
         return char
     return "\ufffd" if unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn"} else char

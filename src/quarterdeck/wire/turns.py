@@ -129,7 +129,7 @@ class TurnLedger:
                 self._open = True
             case Assistant(parent_tool_use_id=None):
                 self._open = True
-                self._hear(message)
+                self._note_reply(message)
             case User(is_replay=True, uuid=str(uuid)):
                 return self._take(uuid)
             case User() if self._reports:
@@ -176,7 +176,7 @@ class TurnLedger:
         events: list[TurnEvent] = []
         for uuid in result.prompts:
             events += self._take(uuid)
-        if not self._taken and self._queued and not self._began_by_itself(result):
+        if not self._taken and self._queued and not self._is_own_turn(result):
             events += self._take(next(iter(self._queued)))
         prompts = tuple(self._taken)
         if not prompts and self._reports:
@@ -184,7 +184,7 @@ class TurnLedger:
         self._close()
         return [*events, TurnEnded(Turn(prompts, result, *self._totals.take(result)))]
 
-    def _hear(self, message: Assistant) -> None:
+    def _note_reply(self, message: Assistant) -> None:
         """Note whether the model has spoken in this turn; asked only where it may matter."""
         if self._reports and not self._taken and not self._model_spoke:
             failed = message.error is not None
@@ -196,7 +196,7 @@ class TurnLedger:
             if isinstance(block, ToolResultBlock):
                 self._reports.pop(block.tool_use_id, None)
 
-    def _began_by_itself(self, result: Result) -> bool:
+    def _is_own_turn(self, result: Result) -> bool:
         """Whether a result with no prompt to its name is a background task's.
 
         The newest CLI says so. For 2.1.62 to 2.1.120 it is a guess: a task has ended, and the model

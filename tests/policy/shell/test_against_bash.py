@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
-from quarterdeck.policy.parity import Placed, RuleSet
+from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.specifiers import parse_rule
 
 pytestmark = pytest.mark.process
@@ -27,10 +27,10 @@ BASH = shutil.which("bash") or "bash"
 CONTEXT = Context(cwd="/project", home="/home/someone")
 RULES = RuleSet(
     (
-        Placed(rule=parse_rule("Bash(safe:*)"), behavior=Behavior.ALLOW),
-        Placed(rule=parse_rule("Bash(cat:*)"), behavior=Behavior.ALLOW),
-        Placed(rule=parse_rule("Edit(./**)"), behavior=Behavior.ALLOW),
-        Placed(rule=parse_rule("Bash(safe bad:*)"), behavior=Behavior.DENY),
+        ClaudeRule(rule=parse_rule("Bash(safe:*)"), behavior=Behavior.ALLOW),
+        ClaudeRule(rule=parse_rule("Bash(cat:*)"), behavior=Behavior.ALLOW),
+        ClaudeRule(rule=parse_rule("Edit(./**)"), behavior=Behavior.ALLOW),
+        ClaudeRule(rule=parse_rule("Bash(safe bad:*)"), behavior=Behavior.DENY),
     )
 )
 

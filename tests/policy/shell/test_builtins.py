@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.policy.shell.builtins import BUILTINS
-from quarterdeck.policy.shell.effects import Known
-from quarterdeck.policy.shell.places import NOWHERE
+from quarterdeck.policy.shell.effects import ProgramEffects
+from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR
 from support.shell_words import HERE, said, words
 
 
-def known(text: str, *more: str) -> Known:
+def known(text: str, *more: str) -> ProgramEffects:
     given = words(text, *more)
     return BUILTINS[given[0].source](given, HERE)
 
@@ -37,7 +37,7 @@ def test_cd_goes_where_it_says(text: str, folder: str) -> None:
 def test_after_some_ways_to_go_the_folder_is_not_known(text: str) -> None:
     found = known(text)
     assert found.moves is not None
-    assert found.moves.places == NOWHERE.places
+    assert found.moves.places == UNKNOWN_DIR.places
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_a_file_that_is_sourced_is_read_and_run_and_may_go_anywhere() -> None:
         assert said(found.effects) == ["runs a", "reads /w/a"]
         assert found.moves is not None
         assert found.moves.places == ()
-    assert known("source") == Known()
+    assert known("source") == ProgramEffects()

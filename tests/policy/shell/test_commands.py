@@ -8,20 +8,22 @@ from quarterdeck.policy.shell.commands import (
     INNER,
     LAYERS,
     RESERVED,
+    Analysis,
     Simple,
-    Understood,
-    understand,
+    analyze,
 )
-from quarterdeck.policy.shell.places import locate
 from quarterdeck.policy.shell.script import Assignment, Form, Part, Word
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.working_dir import locate
 from support.shell_words import HERE, paths, said, words
 
 
 def simple(given: tuple[Word, ...], *assigned: tuple[str, str]) -> Simple:
     return Simple(
         words=given,
-        assignments=tuple(Assignment(name=name, value=word(value)) for name, value in assigned),
+        assignments=tuple(
+            Assignment(name=name, value=read_word(value)) for name, value in assigned
+        ),
         reads=(),
         writes=(),
         here=HERE,
@@ -29,11 +31,11 @@ def simple(given: tuple[Word, ...], *assigned: tuple[str, str]) -> Simple:
     )
 
 
-def understood(text: str, *more: str) -> Understood:
-    return understand(simple(words(text, *more)))
+def understood(text: str, *more: str) -> Analysis:
+    return analyze(simple(words(text, *more)))
 
 
-def only(found: Understood) -> Part:
+def only(found: Analysis) -> Part:
     (part,) = found.parts
     return part
 
@@ -72,7 +74,7 @@ def test_a_script_within_a_command_is_handed_back_with_all_that_is_around_it() -
 
 
 def test_variables_before_a_command_are_effects_and_a_form() -> None:
-    part = only(understand(simple(words("make all"), ("PATH", "/x"), ("LANG", "C"))))
+    part = only(analyze(simple(words("make all"), ("PATH", "/x"), ("LANG", "C"))))
     assert said(part.effects) == ["alters PATH="]
     assert forms(part)[-1] == ("PATH=/x LANG=C make all", "PATH=/x LANG=C make")
 
@@ -122,9 +124,9 @@ def test_commands_in_one_command_have_an_end() -> None:
 
 
 def test_redirections_belong_to_the_command_and_stand_alone_without_one() -> None:
-    target = locate(word("out"), "/w")
+    target = locate(read_word("out"), "/w")
     given = simple(words("a"))
-    found = understand(
+    found = analyze(
         Simple(
             words=given.words,
             assignments=(),
@@ -135,12 +137,12 @@ def test_redirections_belong_to_the_command_and_stand_alone_without_one() -> Non
         )
     )
     assert paths(only(found).writes) == [("/w/out",)]
-    bare = understand(
+    bare = analyze(
         Simple(words=(), assignments=(), reads=(target,), writes=(), here=HERE, span=(0, 1))
     )
     assert paths(only(bare).reads) == [("/w/out",)]
     assert only(bare).name is None
-    assert understand(simple(())).parts == ()
+    assert analyze(simple(())).parts == ()
 
 
 def test_the_work_is_counted_by_words() -> None:

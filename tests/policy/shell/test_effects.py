@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
-from quarterdeck.policy.shell.places import locate
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.script import EffectKind
+from quarterdeck.policy.shell.working_dir import locate
 from support.shell_words import words
 
 FILE = locate(words("a")[0], "/w")
@@ -31,6 +31,6 @@ def test_a_write_is_a_commands_own_only_where_that_is_said() -> None:
 
 
 def test_a_program_of_which_nothing_is_known_does_nothing_and_stays_where_it_is() -> None:
-    nothing = Known()
+    nothing = ProgramEffects()
     assert (nothing.effects, nothing.doubts, nothing.scripts) == ((), (), ())
     assert nothing.moves is None

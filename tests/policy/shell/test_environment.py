@@ -5,17 +5,22 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.policy.shell import read
-from quarterdeck.policy.shell.environment import exported, finds_hidden, set_alone, set_before
+from quarterdeck.policy.shell.environment import (
+    assignment_effect,
+    export_effect,
+    finds_hidden,
+    lasting_doubt,
+)
 from quarterdeck.policy.shell.script import Assignment
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.word_reader import read_word
 
 
 @pytest.mark.parametrize("name", ["LANG", "TZ", "NO_COLOR", "LC_ALL", "GIT_AUTHOR_NAME", "CI"])
 def test_colours_languages_and_dates_may_be_set_anywhere(name: str) -> None:
-    assert set_alone(name) is None
-    assert set_before(Assignment(name=name, value=word("x"))) is None
-    assert exported(f"{name}=x") is None
-    assert exported(name) is None
+    assert lasting_doubt(name) is None
+    assert assignment_effect(Assignment(name=name, value=read_word("x"))) is None
+    assert export_effect(f"{name}=x") is None
+    assert export_effect(name) is None
 
 
 @pytest.mark.parametrize(
@@ -23,27 +28,27 @@ def test_colours_languages_and_dates_may_be_set_anywhere(name: str) -> None:
     ["PATH", "IFS", "LD_PRELOAD", "BASH_ENV", "GIT_SSH_COMMAND", "PYTHONPATH", "NODE_OPTIONS"],
 )
 def test_what_programs_look_at_counts_wherever_it_is_set(name: str) -> None:
-    assert set_alone(name) == f"{name} changes what later commands do"
-    before = set_before(Assignment(name=name, value=word("x")))
+    assert lasting_doubt(name) == f"{name} changes what later commands do"
+    before = assignment_effect(Assignment(name=name, value=read_word("x")))
     assert before is not None
     assert before.token == f"{name}="
     for text, token in ((f"{name}=x", f"{name}="), (name, name)):
-        effect = exported(text)
+        effect = export_effect(text)
         assert effect is not None
         assert effect.token == token
 
 
 def test_a_name_that_nobody_knows_counts_once_a_program_sees_it() -> None:
-    assert set_alone("note") is None
-    assert exported("note") is None
-    assert set_before(Assignment(name="note", value=word("x"))) is not None
-    assert exported("note=x") is not None
+    assert lasting_doubt("note") is None
+    assert export_effect("note") is None
+    assert assignment_effect(Assignment(name="note", value=read_word("x"))) is not None
+    assert export_effect("note=x") is not None
 
 
 def test_names_are_whole_names() -> None:
-    assert set_alone("MYPATH") is None
-    assert set_alone("PATHS") is None
-    assert set_alone("LANGX") is None
+    assert lasting_doubt("MYPATH") is None
+    assert lasting_doubt("PATHS") is None
+    assert lasting_doubt("LANGX") is None
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.effects import Known
+from quarterdeck.policy.shell.effects import ProgramEffects
 from quarterdeck.policy.shell.languages import LANGUAGES, _sed_safe, language
 from support.shell_words import HERE, said, words
 
 
-def known(text: str, *more: str) -> Known:
+def known(text: str, *more: str) -> ProgramEffects:
     given = words(text, *more)
     found = LANGUAGES.get(given[0].source) or language(given[0].source)
     assert found is not None
@@ -105,6 +105,6 @@ def test_a_script_of_sed_that_is_mostly_blanks_takes_no_time() -> None:
 
 
 def test_a_runner_of_packages_is_asked_about_where_it_runs_code_or_what_is_not_known() -> None:
-    assert known("npx prettier a") == Known()
+    assert known("npx prettier a") == ProgramEffects()
     assert said(known("npx -c a").effects) == ["runs -c"]
     assert known("uvx $x").doubts != ()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.effects import Known
+from quarterdeck.policy.shell.effects import ProgramEffects
 from quarterdeck.policy.shell.programs import look_up
 from support.shell_words import HERE, said, words
 
 
-def known(text: str, *, via: str | None = None) -> Known:
+def known(text: str, *, via: str | None = None) -> ProgramEffects:
     return look_up(words(text), HERE, via)
 
 

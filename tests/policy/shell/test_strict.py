@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quarterdeck.policy.shell import read
-from quarterdeck.policy.shell.strict import difference, strictly
+from quarterdeck.policy.shell.strict import difference, read_strictly
 from support.examples import examples
 
 ODD = (
@@ -50,7 +50,7 @@ OTHER = (
 def commands(text: str) -> list[list[str]]:
     """The words of every simple command, in the order in which they stand."""
     found: dict[int, list[tuple[int, str]]] = {}
-    reading = strictly(text)
+    reading = read_strictly(text)
     assert reading.outside is None, reading.outside
     for start, end, what, place, _ in reading.marks:
         if what in {"word", "assignment", "test"}:
@@ -95,7 +95,7 @@ def test_commands_are_those_that_bash_would_run_or_it_is_given_up(
     text: str, expected: list[list[str]] | None
 ) -> None:
     if expected is None:
-        assert strictly(text).outside is not None
+        assert read_strictly(text).outside is not None
     else:
         assert commands(text) == expected
 
@@ -108,7 +108,7 @@ def test_commands_are_those_that_bash_would_run_or_it_is_given_up(
     )
 )
 def test_it_never_raises_and_its_tokens_are_the_text(text: str) -> None:
-    reading = strictly(text)
+    reading = read_strictly(text)
     assert "".join(text[token.start : token.end] for token in reading.tokens) == text
     at = 0
     for token in reading.tokens:
@@ -132,7 +132,7 @@ def test_it_never_raises_and_its_tokens_are_the_text(text: str) -> None:
 )
 def test_nesting_without_end_is_given_up_and_not_followed(deep: str, closed: str) -> None:
     for text in (deep * 2_000, deep * 900 + "a" + closed * 900):
-        assert strictly(text).outside is not None
+        assert read_strictly(text).outside is not None
         assert read(text).problems
         assert read(f"echo {text}").problems
 
@@ -143,13 +143,13 @@ def test_nesting_without_end_is_given_up_and_not_followed(deep: str, closed: str
 )
 def test_long_texts_are_read_once(text: str) -> None:
     """It would be noticed: a reader that went back would take minutes."""
-    reading = strictly(text)
+    reading = read_strictly(text)
     assert sum(token.end - token.start for token in reading.tokens) == len(text)
 
 
 def test_what_only_one_reading_saw_is_a_difference() -> None:
-    one = strictly("a b").marks
-    assert difference(one, strictly("a b").marks) is None
+    one = read_strictly("a b").marks
+    assert difference(one, read_strictly("a b").marks) is None
     assert difference(one, one[:1]) == (2, 3, "word", 0, 0)
     assert difference(one, [*one, one[0]]) is not None
 
@@ -184,6 +184,6 @@ def test_what_only_one_reading_saw_is_a_difference() -> None:
     ],
 )
 def test_what_people_write_is_read_the_same_by_both(command: str) -> None:
-    assert strictly(command.encode().decode("latin-1")).outside is None
+    assert read_strictly(command.encode().decode("latin-1")).outside is None
     whys = [problem.why for problem in read(command, cwd="/w").problems]
     assert "bash may read it in another way" not in whys

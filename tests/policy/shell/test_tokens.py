@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.strict import strictly
+from quarterdeck.policy.shell.strict import read_strictly
 from quarterdeck.policy.shell.tokens import LEVELS, Kind
 
 
@@ -13,7 +13,7 @@ def tokens(text: str) -> list[tuple[str, str]]:
     passed = {Kind.BLANK, Kind.END}
     return [
         (token.kind.value, text[token.start : token.end])
-        for token in strictly(text).tokens
+        for token in read_strictly(text).tokens
         if token.kind not in passed
     ]
 
@@ -42,7 +42,7 @@ def test_a_text_falls_into_tokens_as_bash_has_them(
     text: str, expected: list[tuple[str, str]]
 ) -> None:
     assert tokens(text) == expected
-    assert strictly(text).outside is None
+    assert read_strictly(text).outside is None
 
 
 def test_the_lines_of_a_document_are_one_token_with_its_last_line() -> None:
@@ -53,19 +53,19 @@ def test_the_lines_of_a_document_are_one_token_with_its_last_line() -> None:
 
 @pytest.mark.parametrize("text", ["a 'b", 'a "b', "a $(b", "a `b", "a ${b", "a <<E\nb", "a $'b"])
 def test_what_does_not_end_is_outside_of_what_is_understood(text: str) -> None:
-    assert strictly(text).outside is not None
+    assert read_strictly(text).outside is not None
 
 
 def test_levels_have_an_end() -> None:
     def nested(levels: int) -> str:
         return "$(a " * levels + ")" * levels
 
-    assert strictly(nested(LEVELS // 2)).outside is None
-    outside = strictly(nested(LEVELS + 1)).outside
+    assert read_strictly(nested(LEVELS // 2)).outside is None
+    outside = read_strictly(nested(LEVELS + 1)).outside
     assert outside is not None
 
 
 @pytest.mark.parametrize("text", ["a 'b", "a && b; c | d", "a <<E\nb\nE\n", "a $(b `c`) # d", "("])
 def test_tokens_make_up_the_text_without_a_gap(text: str) -> None:
-    found = [token for token in strictly(text).tokens if token.kind is not Kind.END]
+    found = [token for token in read_strictly(text).tokens if token.kind is not Kind.END]
     assert "".join(text[token.start : token.end] for token in found) == text

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.words import joined
-from quarterdeck.policy.shell.wrappers import Peeled, peel
+from quarterdeck.policy.shell.word_reader import join_words
+from quarterdeck.policy.shell.wrappers import Unwrapped, unwrap
 from support.shell_words import HERE, said, words
 
 
-def peeled(text: str, *more: str) -> Peeled:
-    return peel(words(text, *more), HERE)
+def peeled(text: str, *more: str) -> Unwrapped:
+    return unwrap(words(text, *more), HERE)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def peeled(text: str, *more: str) -> Peeled:
 def test_wrappers_that_rules_look_through(text: str, inner: str) -> None:
     found = peeled(text)
     assert found.transparent
-    assert [joined(each.words) for each in found.commands] == [inner]
+    assert [join_words(each.words) for each in found.commands] == [inner]
     assert found.doubts == ()
     assert found.commands[0].here.places == HERE.places
 
@@ -55,7 +55,7 @@ def test_wrappers_that_are_commands_themselves(text: str, inner: str, elsewhere:
     found = peeled(text)
     assert not found.transparent
     (command,) = found.commands
-    assert joined(command.words) == inner
+    assert join_words(command.words) == inner
     assert (command.here.places == ()) == elsewhere
 
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_told_is_a_doubt(text: str) -> None:
     ],
 )
 def test_most_commands_run_nothing_else(text: str) -> None:
-    assert peeled(text) == Peeled()
+    assert peeled(text) == Unwrapped()
 
 
 def test_variables_that_a_wrapper_sets_are_effects() -> None:
@@ -138,5 +138,5 @@ def test_find_runs_a_command_for_each_of_its_marks() -> None:
 
 def test_xargs_adds_words() -> None:
     (command,) = peeled("xargs -n 1 rm -f").commands
-    assert joined(command.words) == "rm -f"
+    assert join_words(command.words) == "rm -f"
     assert command.open_ended

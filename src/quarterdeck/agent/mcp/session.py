@@ -81,7 +81,7 @@ class Session:
         self._forward = send
         self._calls: dict[int, _Call] = {}
         self._last_id = 0
-        self._greeted = False
+        self._handshake_done = False
         self._inbound, self._server_side = anyio.create_memory_object_stream[
             SessionMessage | Exception
         ]()
@@ -113,12 +113,12 @@ class Session:
             case JSONRPCNotification() if rpc.method == "notifications/cancelled":
                 await self._withdraw(rpc)
             case _:
-                await self._tell(rpc)
+                await self._notify(rpc)
         return ACKNOWLEDGED
 
     async def manifest(self) -> msgspec.Raw | None:
         """What the server answers to the handshake and to the question for its tools."""
-        hello = await self._ask(_hello())
+        hello = await self._ask(_handshake_request())
         if not isinstance(hello, JSONRPCResponse):
             return None
         manifest = {"initializeResult": hello.result}
@@ -131,16 +131,18 @@ class Session:
     async def _ask(self, request: JSONRPCRequest) -> _Answer:
         """Pass a request to the server and wait for its answer."""
         if request.method == "initialize":
-            return await self._greet(request)
-        if not self._greeted:
+            return await self._handshake(request)
+        if not self._handshake_done:
             # With a manifest the CLI shakes no hands, but the server's loop insists on it.
-            hello = await self._greet(_hello())
+            hello = await self._handshake(_handshake_request())
             if isinstance(hello, JSONRPCError):
                 return _error(request.id, hello.error.code, hello.error.message)
-            await self._tell(JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized"))
+            await self._notify(
+                JSONRPCNotification(jsonrpc="2.0", method="notifications/initialized")
+            )
         return await self._exchange(request)
 
-    async def _tell(self, message: JSONRPCMessage) -> None:
+    async def _notify(self, message: JSONRPCMessage) -> None:
         """Pass on what needs no answer of the server's."""
         if not await self._hand_over(SessionMessage(message)):
             _log.warning("the tool server %s takes no messages", self._server.name)
@@ -160,16 +162,16 @@ class Session:
         wanted = (notice.params or {}).get("requestId")
         for inner, call in reversed(self._calls.items()):
             if call.request_id == wanted and not isinstance(wanted, bool):
-                await self._tell(_cancelled(inner))
+                await self._notify(_cancel_notice(inner))
                 call.fail(CONNECTION_CLOSED, "The request was cancelled")
                 return
 
-    async def _greet(self, request: JSONRPCRequest) -> _Answer:
-        self._greeted = True
+    async def _handshake(self, request: JSONRPCRequest) -> _Answer:
+        self._handshake_done = True
         answer: _Answer = _error(request.id, REQUEST_TIMEOUT, "The tool server takes no messages")
         with anyio.move_on_after(HANDSHAKE_SECONDS):
             answer = await self._exchange(request)
-        self._greeted = isinstance(answer, JSONRPCResponse)
+        self._handshake_done = isinstance(answer, JSONRPCResponse)
         return answer
 
     async def _exchange(self, request: JSONRPCRequest) -> _Answer:
@@ -184,7 +186,7 @@ class Session:
             return await call.wait()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(WITHDRAWAL_SECONDS, shield=True):
-                await self._tell(_cancelled(inner))
+                await self._notify(_cancel_notice(inner))
             raise
         finally:
             del self._calls[inner]
@@ -225,7 +227,7 @@ class Session:
         return None
 
 
-def _hello() -> JSONRPCRequest:
+def _handshake_request() -> JSONRPCRequest:
     params = {
         "protocolVersion": LATEST_HANDSHAKE_VERSION,
         "capabilities": {},
@@ -234,7 +236,7 @@ def _hello() -> JSONRPCRequest:
     return JSONRPCRequest(jsonrpc="2.0", id=0, method="initialize", params=params)
 
 
-def _cancelled(inner: int) -> JSONRPCNotification:
+def _cancel_notice(inner: int) -> JSONRPCNotification:
     return JSONRPCNotification(
         jsonrpc="2.0", method="notifications/cancelled", params={"requestId": inner}
     )

@@ -92,7 +92,7 @@ class Tool(Generic[P, R]):
         self.name = _checked_name(str(name or getattr(function, "__name__", "")))
         self._context_parameter = _context_parameter(function, self.name)
         self._metadata = _metadata(function, self.name, self._context_parameter)
-        self._returns = _struct_returned(function)
+        self._returns = _return_struct(function)
         self.definition = ToolDefinition(
             name=self.name,
             title=title,
@@ -274,9 +274,9 @@ def _context_parameter(function: Callable[..., object], name: str) -> str | None
 def _metadata(function: Callable[..., object], name: str, context: str | None) -> FuncMetadata:
     skipped = [context] if context else []
     if not hasattr(function, "__name__"):
-        function = _named(function, name)
+        function = _with_name(function, name)
     try:
-        if _struct_returned(function):
+        if _return_struct(function):
             return func_metadata(function, skipped, structured_output=False)
         metadata = func_metadata(function, skipped)
         if metadata.wrap_output:  # not an object: see `results`
@@ -286,7 +286,7 @@ def _metadata(function: Callable[..., object], name: str, context: str | None) -
     return metadata
 
 
-def _named(function: Callable[..., object], name: str) -> Callable[..., object]:
+def _with_name(function: Callable[..., object], name: str) -> Callable[..., object]:
     """Stand in for an object or a partial: `func_metadata` wants a name beside the signature."""
 
     def stand_in(*args: object, **kwargs: object) -> object:
@@ -307,7 +307,7 @@ def _input_schema(metadata: FuncMetadata, name: str) -> dict[str, object]:
     return {"properties": {}, **schema, "additionalProperties": False}
 
 
-def _struct_returned(function: Callable[..., object]) -> type[msgspec.Struct] | None:
+def _return_struct(function: Callable[..., object]) -> type[msgspec.Struct] | None:
     returned = inspect.signature(function, eval_str=True).return_annotation
     if isinstance(returned, type) and issubclass(returned, msgspec.Struct):
         return returned

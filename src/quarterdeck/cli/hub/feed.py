@@ -15,8 +15,6 @@ import anyio.to_thread
 from quarterdeck.cli.hub.stream import Events, HubStream, open_stream
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFound
-from quarterdeck.fronts.http.frames import Following, Live
-from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.runtime.tasks import background_tasks
 

@@ -20,11 +20,6 @@ from quarterdeck.cli.hub.target import Target, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.text import count, plain
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.fronts.http.policy_shapes import (
-    CallQuestion,
-    NewPolicyGrant,
-    PolicyTrial,
-)
 from quarterdeck.hub.permissions.service import Question, question_facts
 from quarterdeck.hub.permissions.trials import checked
 from quarterdeck.policy.calls import input_of
@@ -38,6 +33,7 @@ from quarterdeck.policy.settings import import_settings
 from quarterdeck.policy.specifiers import Source
 from quarterdeck.policy.toml import LIMIT
 from quarterdeck.policy.toml_values import seconds_of
+from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyTrial
 
 _COLOURS = {"allow": "green", "deny": "red", "ask": "yellow"}
 MOST_SHOWN = 20

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.secrets import without_tokens_in
+from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.journal.base import Stored
 from quarterdeck.protocol.events import SessionCreated, SpecChanged
 from quarterdeck.protocol.sessions import SessionSpec
@@ -27,7 +27,7 @@ def masked_spec(spec: SessionSpec) -> SessionSpec:
             mcp_servers={name: _masked_server(server) for name, server in spec.mcp_servers.items()},
         )
     data = msgspec.json.encode(spec)
-    plain = without_tokens_in(data)
+    plain = mask_tokens_in(data)
     return spec if plain is data else msgspec.json.decode(plain, type=SessionSpec)
 
 

@@ -16,7 +16,7 @@ import uvicorn
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import ASGIApp
-from quarterdeck.runtime.web_server import bind, serving, settings
+from quarterdeck.runtime.web_server import bind, run_server, server_config
 
 PONG_SECONDS = 40.0  # a browser's tab that sleeps is late, and not gone
 
@@ -45,12 +45,12 @@ async def serve(app: ASGIApp, listen: Listen | None = None) -> AsyncIterator[str
     listen = listen or Listen()
     config = _config(app, listen)
     listener = bind(listen.host, listen.port)
-    async with serving(config, listener):
+    async with run_server(config, listener):
         yield _address(listen, listener)
 
 
 def _config(app: ASGIApp, listen: Listen) -> uvicorn.Config:
-    config = settings(
+    config = server_config(
         app,
         pong_seconds=PONG_SECONDS,
         lifespan="on",

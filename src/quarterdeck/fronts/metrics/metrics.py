@@ -33,7 +33,7 @@ from quarterdeck.fronts.metrics.tally import Tally, status_of
 from quarterdeck.hub.api import HubApi, MachineView
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.sessions import SessionState
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 FRESH_SECONDS = 1.0
 """Pages that are asked for more often than this tell the same of the sessions."""
@@ -79,7 +79,7 @@ class Metrics:
     async def running(self) -> AsyncIterator[None]:
         """Count while the block runs."""
         after = self._hub.position
-        async with tasks_beside() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(self._follow, after)
             yield
 

@@ -27,7 +27,7 @@ from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import RunEnded, RunStarting, SessionDeleted, TurnEnded
 from quarterdeck.runtime.files import replace_file
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -77,7 +77,7 @@ class Tracing:
         """Export while the block runs. Raises `UsageError` when it cannot be done at all."""
         emitter = await anyio.to_thread.run_sync(self._make)
         try:
-            async with tasks_beside() as tasks:
+            async with background_tasks() as tasks:
                 tasks.start_soon(self._keep, emitter)
                 yield
         finally:

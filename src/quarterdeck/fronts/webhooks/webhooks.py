@@ -22,7 +22,7 @@ from quarterdeck.fronts.webhooks.payloads import Link
 from quarterdeck.fronts.webhooks.sender import open_client
 from quarterdeck.fronts.webhooks.settings import Backoff, Webhook
 from quarterdeck.hub.api import HubApi
-from quarterdeck.runtime.tasks import tasks_beside
+from quarterdeck.runtime.tasks import background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Webhooks:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Deliver while the block runs. What is not delivered then is delivered by the next hub."""
-        async with tasks_beside() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(self._keep)
             yield
 

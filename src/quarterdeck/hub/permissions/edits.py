@@ -68,7 +68,7 @@ def check_edit(verdict: Verdict, command: AnswerAsk) -> None:
     if verdict.ruled and verdict.rule is None:
         # The decision itself failed, and so nobody knows whom a rule would want to be asked.
         raise Forbidden(f"policy cannot read the edited input: {why}")
-    people = verdict.asking.answered_by
+    people = verdict.ask_settings.answered_by
     if not may_answer(people, command.by, command.role):
         wanted = "; and ".join(" or ".join(each) for each in people)
         raise Forbidden(

@@ -1,10 +1,14 @@
-"""Policy's voice in a run: what is decided about tool calls before, or without, a person.
+"""What is decided about the tool calls of a run before, or without, a person. Pure.
 
-Knows the CLI's requests and our rules, and writes the audit: every call has an entry that says who
-or what let it pass. Two ways lead here. A hook shows every call before it runs (`watched`), also
-those that the CLI would allow by itself: there a rule denies, allows, rewrites, or has the CLI ask.
-And the CLI asks (`asked`): there the same rules are held against the call again, since a person may
-be asked only now, and by rules that hold now.
+Owns the memory of the calls of one run and the rules of the audit: every call has an entry that
+says who or what let it pass. A call comes here in two ways. A hook shows every call before it runs
+(`decide_hook`), also those that the CLI would allow by itself: there a rule denies, allows, rewrites,
+or has the CLI ask. And the CLI asks (`decide_ask`): there the same rules are held against the call
+again, since a person may be asked only now, and by rules that hold now.
+
+What the rules say comes as a value (`Ruling`): `context` looks it up, in a thread. The memory is
+changed by what the CLI says and by what was journalled, never by a decision, so that the next hub
+folds it from the journal and decides nothing again.
 """
 
 from __future__ import annotations
@@ -13,13 +17,10 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.hub.permissions.context import PolicyContext
+from quarterdeck.hub.permissions.context import CallQuestion, Ruling
 from quarterdeck.hub.permissions.cooldown import Cooldown
-from quarterdeck.hub.permissions.edits import Edit
-from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Call, Rules, Verdict, decide
-from quarterdeck.policy.facts import Facts
-from quarterdeck.policy.needs import Context
-from quarterdeck.protocol.events import AskOpened, Decided, Event
+from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Verdict
+from quarterdeck.protocol.events import AskOpened, Decided, Event, LeftToCli
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.answers import AllowResult, DenyResult, allow, deny
 from quarterdeck.wire.base import Message, Part
@@ -33,6 +34,9 @@ from quarterdeck.wire.tools import describe
 from quarterdeck.wire.versions import Version, release
 
 PLAN = "ExitPlanMode"
+PLAN_COOLDOWN = "plan-cooldown"
+SESSION = "session"
+"""The source of a rule that is part of the session, not of a policy."""
 
 MOST_REMEMBERED = 4096
 """Calls that the hook has shown and whose end was not heard of: a CLI that is odd must not fill the
@@ -56,8 +60,8 @@ _HARMLESS = frozenset({
 
 
 class GateDecision(Value):
-    """What the CLI is answered, and what the audit says. No body: a person is to be asked, or (for
-    a hook) the CLI goes on by itself.
+    """What the CLI is answered, and what is journalled. No body: a person is to be asked, or (for a
+    hook) the CLI goes on by itself.
     """
 
     body: Part | None = None
@@ -68,7 +72,7 @@ class GateDecision(Value):
     branch: str | None = None
 
     def shown(self, request: CanUseTool) -> CanUseTool:
-        """The request that a person is asked about: with what would run."""
+        """The request that a person is asked about: with the input that would run."""
         if self.verdict is None or not self.verdict.input:
             return request
         return replace(request, input=self.verdict.input)
@@ -78,7 +82,7 @@ class GateDecision(Value):
         verdict = self.verdict
         if verdict is None:
             return opened
-        asking = verdict.asking
+        asking = verdict.ask_settings
         return replace(
             opened,
             reasons=verdict.reasons if verdict.ruled else (),
@@ -91,11 +95,12 @@ class GateDecision(Value):
         )
 
 
-class _Seen(Value):
-    """A call that the hook has shown."""
+class _Shown(Value):
+    """A call that the hook has shown and that nobody but the CLI has decided yet."""
 
     tool: str
-    facts: Facts
+    mode: str
+    branch: str | None = None
     rewritten: bool = False
 
 
@@ -111,163 +116,88 @@ class _Answered(Value):
         return same and request.tool_name == self.tool
 
 
-class PermissionGate:
-    """Decides about the calls of one run. Without a seat there is no policy."""
+class Earlier(Value):
+    """What is known of a call when the CLI asks about it."""
 
-    def __init__(self, spec: SessionSpec, policy_context: PolicyContext | None = None) -> None:
+    answered: _Answered | None = None
+    rewritten: bool = False
+
+
+class PermissionGate:
+    """Decides about the calls of one run."""
+
+    def __init__(self, spec: SessionSpec) -> None:
         self._cooldown = Cooldown(spec.plan_cooldown)
-        self._policy_context = policy_context
-        self._undecided: dict[str, _Seen] = {}
+        self._undecided: dict[str, _Shown] = {}
         self._answered: dict[str, _Answered] = {}
         self._places: dict[str, str] = {}
-        """Where each call that has not ended would run, as the hook has told."""
+        """The working directory of each call that has not ended, from its hook."""
         self._agents: dict[str, str] = {}
         self._done: set[str] = set()
-        self.leave = spec.skip_permissions
-        """Whether the process was started with leave to bypass permissions."""
+        self.started_with_bypass = spec.skip_permissions
+        """Whether the process was started with permission to bypass permissions."""
         self.change(spec)
 
     def change(self, spec: SessionSpec) -> None:
-        """What holds for the session has changed."""
+        """The session's spec has changed."""
         self._spec = spec
         self._cooldown.base = spec.plan_cooldown
+
+    # --- memory: folded from the lines of the CLI and from journalled events ---------------------
+
+    def hook_shown(self, seen: HookInput | UnknownHook, mode: str) -> None:
+        """A hook shows a call, which would run in this mode."""
+        if not isinstance(seen, PreToolUseInput):
+            return
+        if seen.agent_id and seen.agent_type:
+            self._agents[seen.agent_id] = seen.agent_type
+        if not seen.tool_use_id:
+            return
+        if seen.cwd and len(self._places) < MOST_REMEMBERED:
+            self._places[seen.tool_use_id] = seen.cwd
+        if len(self._undecided) < MOST_REMEMBERED:
+            self._undecided[seen.tool_use_id] = _Shown(tool=seen.tool_name, mode=mode)
+
+    def call_asked(self, request: CanUseTool) -> Earlier:
+        """The CLI asks about a call: what is known of it is forgotten, and returned."""
+        shown = self._undecided.pop(request.tool_use_id, None)
+        return Earlier(
+            answered=self._answered.pop(request.tool_use_id, None),
+            rewritten=shown is not None and shown.rewritten,
+        )
+
+    def left_to_cli(self, event: LeftToCli) -> None:
+        """No rule decided a call that a hook has shown."""
+        shown = self._undecided.get(event.tool_use_id)
+        if shown is not None:
+            self._undecided[event.tool_use_id] = replace(
+                shown, branch=event.branch, rewritten=event.rewritten
+            )
+
+    def ask_opened(self, opened: AskOpened) -> None:
+        """A person is asked about a call: the CLI does not decide it."""
+        self._undecided.pop(opened.tool_use_id or "", None)
+
+    def decided(self, event: Decided, at: int) -> None:
+        """The audit has an entry for a call: the CLI does not decide it."""
+        self._undecided.pop(event.tool_use_id or "", None)
+        if event.rule == PLAN_COOLDOWN and event.source == SESSION:
+            self._cooldown.refused(at)
 
     def answered(self, answer: Raw, at: int) -> None:
         """A person has answered a question, at a time in ms."""
         self._cooldown.answered(answer, at)
 
-    def held_answered(self, opened: AskOpened, body: object) -> None:
-        """A person has answered a question while its hook waited: the CLI may ask it once more.
+    def held_answered(self, opened: AskOpened, body: Struct | Raw) -> None:
+        """A question that a hook held was answered. The CLI may ask the same once more.
 
         Some versions do so for calls that their own settings want to be asked about.
         """
         if isinstance(body, AllowResult) and opened.tool_use_id:
             self._answered[opened.tool_use_id] = _Answered(tool=opened.tool, body=body)
 
-    def settled(self, tool_use_id: str | None) -> None:
-        """The journal says who decides about this call: the CLI does not do it by itself."""
-        if tool_use_id is not None:
-            self._undecided.pop(tool_use_id, None)
-
-    def asked(self, request: CanUseTool, mode: str, now: int) -> GateDecision:
-        """The CLI asks about a call."""
-        answered = self._answered.pop(request.tool_use_id, None)
-        seen = self._undecided.pop(request.tool_use_id, None)
-        if request.tool_name == PLAN and (wait := self._cooldown.wait(now)):
-            reason = f"the plan comes again too soon; {wait} s are left to improve it"
-            verdict = Verdict(
-                behavior=Behavior.DENY, reasons=(reason,), rule="plan-cooldown", source="session"
-            )
-            facts = Facts()
-        else:
-            agent = self._agents.get(request.agent_id or "")
-            subagent = request.agent_id is not None
-            facts = self._facts(now, mode, agent=agent, subagent=subagent)
-            call = Call(
-                tool=request.tool_name,
-                input=request.input,
-                facts=facts,
-                context=self._context(None),
-                cli_asks=True,
-            )
-            verdict = decide(call, self._rules)
-        body: Part
-        if verdict.behavior is not Behavior.DENY and answered is not None and answered.to(request):
-            return GateDecision(body=answered.body, verdict=verdict)  # its entry is there already
-        match verdict.behavior:
-            case Behavior.ASK:
-                return GateDecision(verdict=verdict, branch=facts.branch)
-            case Behavior.ALLOW:
-                body = allow(verdict.input or request.input)
-            case Behavior.DENY:
-                body = deny(_told(verdict))
-        rewritten = bool(verdict.input) or (seen is not None and seen.rewritten)
-        entry = _entry(request.tool_name, request.input, request.tool_use_id, verdict, facts)
-        entry = replace(entry, rewritten=rewritten)
-        return GateDecision(body=body, events=(entry,), verdict=verdict)
-
-    def watched(
-        self, seen: HookInput | UnknownHook, mode: str, now: int, version: Version | None
-    ) -> GateDecision:
-        """The CLI is about to run a tool, or to ask about it."""
-        if not isinstance(seen, PreToolUseInput):
-            return GateDecision()
-        if seen.agent_id and seen.agent_type:
-            self._agents[seen.agent_id] = seen.agent_type
-        if seen.tool_use_id and seen.cwd and len(self._places) < MOST_REMEMBERED:
-            self._places[seen.tool_use_id] = seen.cwd
-        new = version is not None and version >= HEEDED
-        subagent = True if seen.agent_id else False if new else None
-        facts = self._facts(now, mode, agent=seen.agent_type, subagent=subagent)
-        call = Call(
-            tool=seen.tool_name,
-            input=seen.tool_input,
-            facts=facts,
-            context=self._context(seen.cwd or None),
-        )
-        verdict = self._asked_in_plan(decide(call, self._rules), seen.tool_name, mode, version)
-        if not verdict.ruled and not verdict.input:
-            # No rule of ours: the CLI goes on as it would without us, and asks if it must.
-            self._remember(seen, facts)
-            return GateDecision(verdict=verdict)
-        if verdict.behavior is Behavior.ASK and verdict.ruled and not new and _can_hold(seen):
-            held = CanUseTool(
-                tool_name=seen.tool_name,
-                input=verdict.input or seen.tool_input,
-                tool_use_id=seen.tool_use_id,
-                agent_id=seen.agent_id,
-            )
-            return GateDecision(held=held, verdict=verdict, branch=facts.branch)
-        if not verdict.ruled or verdict.behavior is Behavior.ASK:
-            # The CLI will ask, or let it pass by itself: that is when it is decided.
-            self._remember(seen, facts, rewritten=bool(verdict.input))
-            events: tuple[Event, ...] = ()
-        else:
-            entry = _entry(seen.tool_name, seen.tool_input, seen.tool_use_id, verdict, facts)
-            events = (replace(entry, rewritten=bool(verdict.input)),)
-        return GateDecision(body=_hook_output(verdict), events=events, verdict=verdict)
-
-    def edited(
-        self, request: CanUseTool, mode: str, now: int, *, from_hook: bool | None = None
-    ) -> Edit:
-        """A person wants this call in the place of the one that they were asked about.
-
-        `from_hook`: whether a hook showed the call, which does not always tell of a subagent; None
-        where nobody knows.
-        """
-        agent = self._agents.get(request.agent_id or "")
-        known = request.agent_id is not None or from_hook is False
-        subagent = request.agent_id is not None if known else None
-        call = Call(
-            tool=request.tool_name,
-            input=request.input,
-            facts=self._facts(now, mode, agent=agent, subagent=subagent),
-            context=self._context(self._places.get(request.tool_use_id)),
-            cli_asks=True,
-        )
-        verdict = decide(call, self._rules)
-        return Edit(input=verdict.input or request.input, verdict=verdict)
-
-    def _asked_in_plan(
-        self, verdict: Verdict, tool: str, mode: str, version: Version | None
-    ) -> Verdict:
-        """Have a person asked where the CLI would use a leave that a person has taken away."""
-        taken_away = self.leave and not self._spec.skip_permissions
-        uses_it = mode == "plan" and (version is None or version < PLAN_ASKS)
-        if verdict.ruled or not taken_away or not uses_it or tool in _HARMLESS:
-            return verdict
-        reason = "the CLI was started with permissions skipped, and would not ask in plan mode"
-        return replace(
-            verdict,
-            behavior=Behavior.ASK,
-            reasons=(reason,),
-            ruled=True,
-            rule="plan-mode",
-            source="session",
-        )
-
     def results(self, message: Message, mode: str) -> list[Event]:
-        """Write down, when a turn ends, what the CLI decided by itself in it."""
+        """Take note of ended calls. With a turn's end: the entries for what the CLI decided."""
         match message:
             case User():
                 for block in message.blocks:
@@ -282,50 +212,166 @@ class PermissionGate:
                 self._places.clear()
                 denied = {denial.tool_use_id for denial in message.permission_denials}
                 done, self._done = self._done, set()
-                return [self._by_cli(id_, mode, id_ in denied) for id_ in sorted(done)]
+                return [
+                    _by_cli(id_, shown, mode, denied=id_ in denied)
+                    for id_ in sorted(done)
+                    if (shown := self._undecided.pop(id_, None)) is not None
+                ]
             case _:
                 return []
 
-    def _by_cli(self, tool_use_id: str, mode: str, denied: bool) -> Decided:
-        seen = self._undecided.pop(tool_use_id)
-        mode = seen.facts.mode or mode
-        return Decided(
-            tool=seen.tool,
-            title=seen.tool,
-            verdict=Behavior.DENY.value if denied else Behavior.ALLOW.value,
-            by="cli",
-            reasons=(f"the CLI decided by itself, in mode {str(mode)!r}",),
-            tool_use_id=tool_use_id,
-            branch=seen.facts.branch,
-            rewritten=seen.rewritten,
+    # --- questions: what the rules are to be asked -----------------------------------------------
+
+    def hook_question(
+        self, seen: HookInput | UnknownHook, mode: str, now: int, version: Version | None
+    ) -> CallQuestion | None:
+        """The question to the rules about a call that a hook shows; None if it shows none."""
+        if not isinstance(seen, PreToolUseInput):
+            return None
+        return CallQuestion(
+            tool=seen.tool_name,
+            input=seen.tool_input,
+            now=now,
+            mode=mode,
+            agent=seen.agent_type,
+            subagent=True if seen.agent_id else False if _is_heeded(version) else None,
+            cwd=seen.cwd or None,
         )
 
-    # --- what is known -------------------------------------------------------------------------
-
-    @property
-    def _rules(self) -> Rules:
-        if self._policy_context is not None:
-            return self._policy_context.rules_for(self._spec)
-        spec = self._spec
-        return Rules(auto_approve=spec.auto_approve, skip_permissions=spec.skip_permissions)
-
-    def _facts(self, now: int, mode: str, *, agent: str | None, subagent: bool | None) -> Facts:
-        if self._policy_context is None:
-            return Facts(now=now, mode=mode)
-        return self._policy_context.facts(now, mode, agent=agent, subagent=subagent)
-
-    def _context(self, cwd: str | None) -> Context:
-        return (
-            self._policy_context.context(cwd)
-            if self._policy_context is not None
-            else Context(cwd=cwd)
+    def ask_question(self, request: CanUseTool, mode: str, now: int) -> CallQuestion:
+        """The question to the rules about a call that the CLI asks about."""
+        return CallQuestion(
+            tool=request.tool_name,
+            input=request.input,
+            now=now,
+            mode=mode,
+            agent=self._agents.get(request.agent_id or ""),
+            subagent=request.agent_id is not None,
+            cli_asks=True,
         )
 
-    def _remember(self, seen: PreToolUseInput, facts: Facts, *, rewritten: bool = False) -> None:
-        if seen.tool_use_id and len(self._undecided) < MOST_REMEMBERED:
-            self._undecided[seen.tool_use_id] = _Seen(
-                tool=seen.tool_name, facts=facts, rewritten=rewritten
+    def edit_question(
+        self, request: CanUseTool, mode: str, now: int, *, from_hook: bool | None = None
+    ) -> CallQuestion:
+        """The question to the rules about a call that a person wants instead of the one asked about.
+
+        `from_hook`: whether a hook showed the call, which does not always tell of a subagent; None
+        where that is unknown.
+        """
+        known = request.agent_id is not None or from_hook is False
+        return CallQuestion(
+            tool=request.tool_name,
+            input=request.input,
+            now=now,
+            mode=mode,
+            agent=self._agents.get(request.agent_id or ""),
+            subagent=request.agent_id is not None if known else None,
+            cwd=self._places.get(request.tool_use_id),
+            cli_asks=True,
+        )
+
+    # --- decisions: pure, they change no memory ----------------------------------------------------
+
+    def decide_ask(
+        self, request: CanUseTool, earlier: Earlier, ruling: Ruling, now: int
+    ) -> GateDecision:
+        """The CLI asks about a call."""
+        verdict, branch = ruling.verdict, ruling.branch
+        if request.tool_name == PLAN and (wait := self._cooldown.wait(now)):
+            reason = f"the plan comes again too soon; {wait} s are left to improve it"
+            verdict = Verdict(
+                behavior=Behavior.DENY, reasons=(reason,), rule=PLAN_COOLDOWN, source=SESSION
             )
+            branch = None
+        answered = earlier.answered
+        if verdict.behavior is not Behavior.DENY and answered is not None and answered.to(request):
+            return GateDecision(body=answered.body, verdict=verdict)  # its entry is there already
+        body: Part
+        match verdict.behavior:
+            case Behavior.ASK:
+                return GateDecision(verdict=verdict, branch=branch)
+            case Behavior.ALLOW:
+                body = allow(verdict.input or request.input)
+            case Behavior.DENY:
+                body = deny(_message(verdict))
+        entry = _entry(request.tool_name, request.input, request.tool_use_id, verdict, branch)
+        entry = replace(entry, rewritten=bool(verdict.input) or earlier.rewritten)
+        return GateDecision(body=body, events=(entry,), verdict=verdict)
+
+    def decide_hook(
+        self,
+        seen: HookInput | UnknownHook,
+        mode: str,
+        ruling: Ruling | None,
+        version: Version | None,
+    ) -> GateDecision:
+        """The CLI is about to run a tool, or to ask about it."""
+        if not isinstance(seen, PreToolUseInput) or ruling is None:
+            return GateDecision()
+        branch = ruling.branch
+        verdict = self._asked_in_plan(ruling.verdict, seen.tool_name, mode, version)
+        if verdict.behavior is Behavior.ASK and verdict.ruled and not _is_heeded(version):
+            if _can_hold(seen):
+                held = CanUseTool(
+                    tool_name=seen.tool_name,
+                    input=verdict.input or seen.tool_input,
+                    tool_use_id=seen.tool_use_id,
+                    agent_id=seen.agent_id,
+                )
+                return GateDecision(held=held, verdict=verdict, branch=branch)
+        rewritten = bool(verdict.input)
+        if verdict.ruled and verdict.behavior is not Behavior.ASK:
+            entry = _entry(seen.tool_name, seen.tool_input, seen.tool_use_id, verdict, branch)
+            events: tuple[Event, ...] = (replace(entry, rewritten=rewritten),)
+        else:
+            # The CLI will ask, or let it pass by itself: that is when it is decided.
+            events = _left(seen, branch, rewritten=rewritten)
+        if not verdict.ruled and not rewritten:
+            # No rule of ours: the CLI goes on as it would without us, and asks if it must.
+            return GateDecision(events=events, verdict=verdict)
+        return GateDecision(body=_hook_output(verdict), events=events, verdict=verdict)
+
+    def _asked_in_plan(
+        self, verdict: Verdict, tool: str, mode: str, version: Version | None
+    ) -> Verdict:
+        """Have a person asked where the CLI would use a permission that was taken away."""
+        taken_away = self.started_with_bypass and not self._spec.skip_permissions
+        uses_it = mode == "plan" and (version is None or version < PLAN_ASKS)
+        if verdict.ruled or not taken_away or not uses_it or tool in _HARMLESS:
+            return verdict
+        reason = "the CLI was started with permissions skipped, and would not ask in plan mode"
+        return replace(
+            verdict,
+            behavior=Behavior.ASK,
+            reasons=(reason,),
+            ruled=True,
+            rule="plan-mode",
+            source=SESSION,
+        )
+
+
+def _is_heeded(version: Version | None) -> bool:
+    return version is not None and version >= HEEDED
+
+
+def _left(seen: PreToolUseInput, branch: str | None, *, rewritten: bool) -> tuple[Event, ...]:
+    """What the entry of a call that the CLI decides will need, where no line of the CLI tells it."""
+    if not seen.tool_use_id or (branch is None and not rewritten):
+        return ()
+    return (LeftToCli(tool_use_id=seen.tool_use_id, branch=branch, rewritten=rewritten),)
+
+
+def _by_cli(tool_use_id: str, shown: _Shown, mode: str, *, denied: bool) -> Decided:
+    return Decided(
+        tool=shown.tool,
+        title=shown.tool,
+        verdict=Behavior.DENY.value if denied else Behavior.ALLOW.value,
+        by="cli",
+        reasons=(f"the CLI decided by itself, in mode {str(shown.mode or mode)!r}",),
+        tool_use_id=tool_use_id,
+        branch=shown.branch,
+        rewritten=shown.rewritten,
+    )
 
 
 def _can_hold(seen: PreToolUseInput) -> bool:
@@ -363,20 +409,20 @@ def _hook_output(verdict: Verdict) -> SyncOutput:
     return SyncOutput(
         specific=PreToolUseOutput(
             permission_decision=permission,
-            permission_decision_reason=_told(verdict) if permission is not None else None,
+            permission_decision_reason=_message(verdict) if permission is not None else None,
             updated_input=verdict.input,
         )
     )
 
 
-def _told(verdict: Verdict) -> str:
+def _message(verdict: Verdict) -> str:
     """What the agent reads: the rule's own words, and which rule it was."""
     reasons = "; ".join(verdict.reasons)
     return f"{verdict.message} ({reasons})" if verdict.message else reasons
 
 
 def _entry(
-    tool: str, tool_input: Raw, tool_use_id: str | None, verdict: Verdict, facts: Facts
+    tool: str, tool_input: Raw, tool_use_id: str | None, verdict: Verdict, branch: str | None
 ) -> Decided:
     return Decided(
         tool=tool,
@@ -387,5 +433,5 @@ def _entry(
         tool_use_id=tool_use_id or None,
         rule=verdict.rule,
         source=verdict.source,
-        branch=facts.branch,
+        branch=branch,
     )

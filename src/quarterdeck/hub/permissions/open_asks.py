@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.secrets import without_tokens_in
+from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.policy.decide import Behavior
 from quarterdeck.protocol.events import (
@@ -160,7 +160,7 @@ class OpenAsks:
 
     def _kept(self, request_id: str, request: Raw) -> Raw:
         data = bytes(request)
-        if without_tokens_in(data) is not data:
+        if mask_tokens_in(data) is not data:
             self._unmasked[request_id] = request
         return request
 

@@ -25,7 +25,7 @@ from quarterdeck.links.websocket.asgi import (
     Scope,
     Send,
     TooLarge,
-    bears,
+    has_token,
     header,
     path_of,
     read_body,
@@ -88,11 +88,11 @@ class CliEndpoint:
             await refuse_upgrade(Answer(403, "not for browsers"), receive, send)
             return
         door = self._route(path_of(scope))
-        if not bears(scope, door.token if door else "") or door is None:
+        if not has_token(scope, door.token if door else "") or door is None:
             await refuse_upgrade(_UNKNOWN, receive, send)
             return
         link = door.link
-        if link.over and not link.farewell():
+        if link.over and not link.announce_end():
             # It was told and came back: 2.1.37, which knows no code that ends it. Refused, it
             # gives up after two attempts.
             await refuse_upgrade(Answer(410, "the session is over"), receive, send)
@@ -100,7 +100,7 @@ class CliEndpoint:
         await receive()  # the connect
         await send({"type": "websocket.accept"})
         connection = _AsgiConnection(send)
-        await _old_one_gone(link)
+        await _wait_for_old_connection(link)
         if link.over:  # perhaps only now, while it dialled
             await connection.end(CLOSED, "the session is over")
             return
@@ -125,7 +125,7 @@ class CliEndpoint:
             return Answer(403, "not for browsers")
         doors = (self._route(path) for path in socket_paths(path_of(scope)))
         door = next((door for door in doors if door is not None), None)
-        if not bears(scope, door.token if door else "") or door is None:
+        if not has_token(scope, door.token if door else "") or door is None:
             return _UNKNOWN
         if scope["method"] != "POST":
             return Answer(405, "events come by POST")
@@ -186,7 +186,7 @@ class _AsgiConnection:
             self._ended.set()  # it is gone already, which is what was wanted
 
 
-async def _old_one_gone(link: WebSocketLink) -> None:
+async def _wait_for_old_connection(link: WebSocketLink) -> None:
     """Give the old connection a moment: a CLI often is back before we saw that its socket died.
 
     What lies unread in the old one is not in the new one; let it come in first.

@@ -59,7 +59,7 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-def bears(scope: Scope, token: str) -> bool:
+def has_token(scope: Scope, token: str) -> bool:
     """Whether the request carries that bearer token; takes as long for a wrong one."""
     scheme, _, given = (header(scope, b"authorization") or "").partition(" ")
     same = hmac.compare_digest(given.strip().encode("latin-1"), token.encode())

@@ -36,6 +36,6 @@ _MEANINGS = {
 }
 
 
-def meaning(code: int) -> str:
+def describe_code(code: int) -> str:
     """One clause for a person."""
     return f"{_MEANINGS.get(code, 'the connection was closed')} (close code {code})"

@@ -25,7 +25,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Closing, Dropped, Resumed
 from quarterdeck.links.lines import check_text_lines
-from quarterdeck.links.websocket.codes import PERMANENT, meaning
+from quarterdeck.links.websocket.codes import PERMANENT, describe_code
 from quarterdeck.links.websocket.outbox import Outbox
 
 FRAME_LIMIT = 128 * 1024 * 1024
@@ -75,7 +75,7 @@ class DialLink(Closing):
         self._lost_socket: ClientConnection | None = None
         self._attempts = 0
         self._down_since = time.monotonic()
-        self._last_trouble = "nothing was tried yet"
+        self._last_failure = "nothing was tried yet"
         self._last_code: int | None = None
         self._over: LinkClosed | None = None
         self._input_ended = False
@@ -127,13 +127,13 @@ class DialLink(Closing):
         """
         while True:
             if self._lost_socket is not None:
-                return await self._last_of(self._lost_socket)
+                return await self._drain(self._lost_socket)
             if self._over is not None:
                 raise self._error()
             if (socket := self._socket) is None:
                 await self._dial(self._redial.budget)
                 if self._socket is not None:
-                    self._outbox.reconnected()
+                    self._outbox.requeue()
                     return Resumed()
                 continue
             if not self._outbox.empty and not self._send_order.locked():
@@ -141,9 +141,9 @@ class DialLink(Closing):
             try:
                 data = await socket.recv(decode=False)
             except ConnectionClosed as closed:
-                self._lost(socket, closed)
+                self._connection_lost(socket, closed)
                 continue
-            self._outbox.heard(time.monotonic())
+            self._outbox.confirm(time.monotonic())
             if data:
                 return data
 
@@ -188,9 +188,9 @@ class DialLink(Closing):
         """One pause and one attempt. Leaves a socket, or the link over, or neither: try again."""
         if self._attempts > 0 or self._last_code is not None:
             await self._pause(
-                min(self._redial.pause(max(self._attempts - 1, 0)), self._left(budget))
+                min(self._redial.pause(max(self._attempts - 1, 0)), self._remaining(budget))
             )
-        if self._ended():
+        if self._is_over():
             return
         self._attempts += 1
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -212,11 +212,11 @@ class DialLink(Closing):
             self._end(LinkClosed(f"{self._url!r} is not the address of a WebSocket: {error}"))
         except InvalidStatus as error:
             status = error.response.status_code
-            self._failed(f"the answer was HTTP {status}", budget, final=status in REFUSALS)
+            self._report_failure(f"the answer was HTTP {status}", budget, final=status in REFUSALS)
         except (OSError, InvalidHandshake, EOFError) as error:
-            self._failed(f"{type(error).__name__}: {error}", budget)
+            self._report_failure(f"{type(error).__name__}: {error}", budget)
         else:
-            if self._ended():  # closed while we dialled
+            if self._is_over():  # closed while we dialled
                 await socket.close()
                 return
             self._socket = socket
@@ -226,17 +226,17 @@ class DialLink(Closing):
     async def _pause(self, seconds: float) -> None:
         self._closing.clear()
         with anyio.move_on_after(seconds):
-            while not self._ended():
+            while not self._is_over():
                 await self._closing.wait()
 
-    def _ended(self) -> bool:
+    def _is_over(self) -> bool:
         return self._over is not None
 
-    def _failed(self, trouble: str, budget: float, *, final: bool = False) -> None:
-        self._last_trouble = trouble
+    def _report_failure(self, trouble: str, budget: float, *, final: bool = False) -> None:
+        self._last_failure = trouble
         if final:
             self._end(LinkClosed(f"{self._url} refused us: {trouble}.", close_code=self._last_code))
-        elif self._left(budget) <= 0:
+        elif self._remaining(budget) <= 0:
             self._end(
                 LinkClosed(
                     f"No connection to {self._url} within {budget:g} s; at last: {trouble}.",
@@ -244,25 +244,25 @@ class DialLink(Closing):
                 )
             )
 
-    def _left(self, budget: float) -> float:
+    def _remaining(self, budget: float) -> float:
         return max(self._down_since + budget - time.monotonic(), 0.0)
 
-    def _lost(self, socket: ClientConnection, closed: ConnectionClosed) -> None:
+    def _connection_lost(self, socket: ClientConnection, closed: ConnectionClosed) -> None:
         if self._socket is not socket:
             return
         self._socket, self._lost_socket = None, socket
         self._down_since = time.monotonic()
-        self._outbox.lost(self._down_since)
+        self._outbox.connection_lost(self._down_since)
         self._last_code = closed.rcvd.code if closed.rcvd else 1006
         if self._last_code in PERMANENT:
             self._end(
                 LinkClosed(
-                    f"The connection is over: {meaning(self._last_code)}.",
+                    f"The connection is over: {describe_code(self._last_code)}.",
                     close_code=self._last_code,
                 )
             )
 
-    async def _last_of(self, socket: ClientConnection) -> bytes | Dropped:
+    async def _drain(self, socket: ClientConnection) -> bytes | Dropped:
         """What had arrived before the connection was lost, and then that it was."""
         try:
             while not (data := await socket.recv(decode=False)):
@@ -273,7 +273,7 @@ class DialLink(Closing):
                 raise self._error() from None
             code = self._last_code
             assert code is not None
-            return Dropped(f"The connection was lost: {meaning(code)}.", code)
+            return Dropped(f"The connection was lost: {describe_code(code)}.", code)
         return data
 
     def _end(self, closed: LinkClosed) -> None:
@@ -299,7 +299,7 @@ class DialLink(Closing):
                 with anyio.CancelScope(shield=True), anyio.fail_after(WRITE_SECONDS):
                     await socket.send(data.decode())
             except ConnectionClosed as closed:
-                self._lost(socket, closed)
+                self._connection_lost(socket, closed)
             except TimeoutError:
                 socket.transport.abort()
                 return

@@ -22,7 +22,7 @@ from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Closing, Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.lines import check_text_lines
-from quarterdeck.links.websocket.codes import CLOSED, REPLACED, meaning
+from quarterdeck.links.websocket.codes import CLOSED, REPLACED, describe_code
 from quarterdeck.links.websocket.outbox import Outbox
 
 FIRST_SECONDS = 60.0  # a cold start of the CLI on a busy machine takes ten
@@ -70,7 +70,7 @@ class WebSocketLink(Closing):
         outbox: Outbox | None = None,
     ) -> None:
         self._grace = grace
-        self._patience = first
+        self._timeout = first
         self._down_since = time.monotonic()
         self._last_code: int | None = None
         self._inbox = Inbox(high_water)
@@ -86,7 +86,7 @@ class WebSocketLink(Closing):
         self._room_or_change = asyncio.Event()
         self._post_order = asyncio.Lock()
         self._last_post = b""
-        self._farewells = 0
+        self._ends_announced = 0
 
     @property
     def resumable(self) -> bool:
@@ -122,7 +122,7 @@ class WebSocketLink(Closing):
             self._check_grace()
             if self._over is not None:
                 raise self._error()
-            patience = None if self._connection else self._left()
+            patience = None if self._connection else self._remaining()
             with anyio.move_on_after(patience):
                 await self._inbox.wait()
 
@@ -139,7 +139,7 @@ class WebSocketLink(Closing):
             await self._flush()
             while self._outbox.full and self._over is None:
                 self._room_or_change.clear()
-                with anyio.move_on_after(self._left()):
+                with anyio.move_on_after(self._remaining()):
                     await self._room_or_change.wait()
                 await self._flush()
                 self._check_grace()
@@ -177,21 +177,21 @@ class WebSocketLink(Closing):
 
     # --- for the endpoint ---
 
-    def farewell(self) -> bool:
+    def announce_end(self) -> bool:
         """Whether a CLI that dials an ended link has yet to be told so; True only once."""
-        self._farewells += 1
-        return self._farewells == 1
+        self._ends_announced += 1
+        return self._ends_announced == 1
 
     def attach(self, connection: Connection, last_request_id: str | None) -> Connection | None:
         """Take a connection; gives back the one that it replaces, if that is still there."""
         replaced, self._connection = self._connection, connection
         if replaced is not None:
-            self._dropped(REPLACED)
+            self._report_drop(REPLACED)
         self.last_request_id = last_request_id
         if self._ever_connected:
-            self._outbox.reconnected()
+            self._outbox.requeue()
             self._inbox.put(Resumed(last_request_id))
-        self._patience = self._grace
+        self._timeout = self._grace
         self._ever_connected = True
         self._begun.set()
         self._wake()
@@ -203,8 +203,8 @@ class WebSocketLink(Closing):
             self._connection = None
             self._down_since = time.monotonic()
             self._last_code = code
-            self._outbox.lost(self._down_since)
-            self._dropped(code)
+            self._outbox.connection_lost(self._down_since)
+            self._report_drop(code)
             self._wake()
 
     @property
@@ -217,7 +217,7 @@ class WebSocketLink(Closing):
         await self._inbox.wait_for_room()
         if self._connection is not connection or self._over is not None:
             return False
-        self._outbox.heard(time.monotonic())
+        self._outbox.confirm(time.monotonic())
         self._inbox.put(data)
         return True
 
@@ -234,7 +234,7 @@ class WebSocketLink(Closing):
             if digest == self._last_post:
                 return False
             self._last_post = digest
-            self._outbox.heard(time.monotonic() - POST_PROOF_SECONDS)
+            self._outbox.confirm(time.monotonic() - POST_PROOF_SECONDS)
             self._inbox.put(b"".join(line + b"\n" for line in lines))
             return True
 
@@ -245,9 +245,9 @@ class WebSocketLink(Closing):
 
     # --- within ---
 
-    def _dropped(self, code: int) -> None:
+    def _report_drop(self, code: int) -> None:
         if self._over is None:  # else it will not come back
-            self._inbox.put(Dropped(f"The connection was lost: {meaning(code)}.", code))
+            self._inbox.put(Dropped(f"The connection was lost: {describe_code(code)}.", code))
 
     async def _flush(self) -> None:
         while (connection := self._connection) is not None:
@@ -262,20 +262,20 @@ class WebSocketLink(Closing):
                 with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                     await connection.end(1011, "it does not read")
 
-    def _left(self) -> float | None:
+    def _remaining(self) -> float | None:
         """Seconds until the grace is over; None while there is a connection."""
         if self._connection is not None:
             return None
-        return max(self._down_since + self._patience - time.monotonic(), 0.0)
+        return max(self._down_since + self._timeout - time.monotonic(), 0.0)
 
     def _check_grace(self) -> None:
-        if self._connection is None and self._over is None and self._left() == 0.0:
+        if self._connection is None and self._over is None and self._remaining() == 0.0:
             if self._last_code is None:
-                happened = f"No CLI connected within {self._patience:g} s."
+                happened = f"No CLI connected within {self._timeout:g} s."
             else:
                 happened = (
-                    f"The CLI did not come back within {self._patience:g} s"
-                    f" after {meaning(self._last_code)}."
+                    f"The CLI did not come back within {self._timeout:g} s"
+                    f" after {describe_code(self._last_code)}."
                 )
             self.fail(LinkClosed(happened, close_code=self._last_code))
 

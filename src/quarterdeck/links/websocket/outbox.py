@@ -43,8 +43,8 @@ class Outbox:
         self._alive_seconds = alive_seconds
         self._waiting: deque[bytes] = deque()
         self._waiting_size = 0
-        self._doubted: deque[tuple[float, bytes]] = deque()
-        self._doubted_size = 0
+        self._unconfirmed: deque[tuple[float, bytes]] = deque()
+        self._unconfirmed_size = 0
 
     @property
     def full(self) -> bool:
@@ -67,33 +67,33 @@ class Outbox:
             return None
         data = self._waiting.popleft()
         self._waiting_size -= len(data)
-        self._doubted.append((now, data))
-        self._doubted_size += len(data)
+        self._unconfirmed.append((now, data))
+        self._unconfirmed_size += len(data)
         # Doubt is a matter of seconds; a limit all the same, for an end that never says a word.
-        while self._doubted_size > self._limit and len(self._doubted) > 1:
+        while self._unconfirmed_size > self._limit and len(self._unconfirmed) > 1:
             self._forget()
         return data
 
-    def heard(self, now: float) -> None:
+    def confirm(self, now: float) -> None:
         """Bytes came over the connection: what was written long enough ago has arrived."""
-        self._believe_until(now - self._proof_seconds)
+        self._confirm_until(now - self._proof_seconds)
 
-    def lost(self, now: float) -> None:
+    def connection_lost(self, now: float) -> None:
         """The connection is seen to be gone: until some time ago it was alive."""
-        self._believe_until(now - self._alive_seconds)
+        self._confirm_until(now - self._alive_seconds)
 
-    def reconnected(self) -> None:
+    def requeue(self) -> None:
         """A new connection: what was in doubt waits again, first and in order."""
-        for _, data in reversed(self._doubted):
+        for _, data in reversed(self._unconfirmed):
             self._waiting.appendleft(data)
-        self._waiting_size += self._doubted_size
-        self._doubted.clear()
-        self._doubted_size = 0
+        self._waiting_size += self._unconfirmed_size
+        self._unconfirmed.clear()
+        self._unconfirmed_size = 0
 
-    def _believe_until(self, then: float) -> None:
-        while self._doubted and self._doubted[0][0] <= then:
+    def _confirm_until(self, then: float) -> None:
+        while self._unconfirmed and self._unconfirmed[0][0] <= then:
             self._forget()
 
     def _forget(self) -> None:
-        _, data = self._doubted.popleft()
-        self._doubted_size -= len(data)
+        _, data = self._unconfirmed.popleft()
+        self._unconfirmed_size -= len(data)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from quarterdeck.runtime.web_server import PING_SECONDS, Application, bind, serving, settings
+from quarterdeck.runtime.web_server import (
+    PING_SECONDS,
+    Application,
+    bind,
+    run_server,
+    server_config,
+)
 
 
 @asynccontextmanager
@@ -23,7 +29,7 @@ async def serve_endpoint(
     """
     # The CLI pings us and needs none. These are for us: a machine that vanished is noticed in 40 s,
     # long before the CLI's 600 s of dialling are over.
-    config = settings(endpoint, ping_seconds=ping_seconds, pong_seconds=ping_seconds)
+    config = server_config(endpoint, ping_seconds=ping_seconds, pong_seconds=ping_seconds)
     listener = bind(host, port)
-    async with serving(config, listener):
+    async with run_server(config, listener):
         yield listener.getsockname()[1]

@@ -7,7 +7,6 @@
 from quarterdeck.policy.shell.commands import UNTOUCHED
 from quarterdeck.policy.shell.environment import finds_hidden
 from quarterdeck.policy.shell.git import git_without_options
-from quarterdeck.policy.shell.places import locate
 from quarterdeck.policy.shell.reader import LIMIT, read
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -20,6 +19,7 @@ from quarterdeck.policy.shell.script import (
     Target,
     Word,
 )
+from quarterdeck.policy.shell.working_dir import locate
 
 __all__ = [
     "LIMIT",

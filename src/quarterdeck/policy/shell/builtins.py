@@ -5,32 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quarterdeck.policy.shell.effects import Known, alters, reads, runs
-from quarterdeck.policy.shell.environment import exported
-from quarterdeck.policy.shell.places import NOWHERE, Where
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs
+from quarterdeck.policy.shell.environment import export_effect
 from quarterdeck.policy.shell.script import Effect, Word
-from quarterdeck.policy.shell.words import word as read_word
+from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
 
 _HOME = read_word("~")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
-def _cd(words: tuple[Word, ...], here: Where) -> Known:
+def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     named = [word for word in words[1:] if word.text not in {"-L", "-P", "-e", "--"}]
     if len(named) > 1:
-        return Known(moves=NOWHERE)
+        return ProgramEffects(moves=UNKNOWN_DIR)
     to = named[0] if named else _HOME
     if to.text == "-":
         to = Word(source=to.source)
-    return Known(effects=(reads(here.target(to), "it goes there"),), moves=here.into(to))
+    return ProgramEffects(effects=(reads(here.target(to), "it goes there"),), moves=here.into(to))
 
 
-def _lost(words: tuple[Word, ...], here: Where) -> Known:
+def _lost(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del words, here
-    return Known(moves=NOWHERE)
+    return ProgramEffects(moves=UNKNOWN_DIR)
 
 
-def _names(words: tuple[Word, ...], here: Where) -> Known:
+def _names(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     """`export`, `declare` and their like: variables that programs see."""
     del here
     effects: list[Effect] = []
@@ -41,28 +41,30 @@ def _names(words: tuple[Word, ...], here: Where) -> Known:
         elif not word.prefix.startswith("-"):
             if not _NAME.fullmatch(word.prefix.partition("=")[0].rstrip("+")):
                 doubts.append(f"{word.source} is not a plain variable")
-            effect = exported(word.prefix)
+            effect = export_effect(word.prefix)
             if effect is not None:
                 effects.append(effect)
         elif "f" in word.prefix or "n" in word.prefix:
             doubts.append(f"{words[0].source} {word.source} changes what names mean")
-    return Known(effects=tuple(effects), doubts=tuple(doubts))
+    return ProgramEffects(effects=tuple(effects), doubts=tuple(doubts))
 
 
-def _shell_state(words: tuple[Word, ...], here: Where) -> Known:
+def _shell_state(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
     name = words[0].source
     if len(words) == 1:
-        return Known()
-    return Known(effects=(alters(f"{name} changes what later commands mean", words[1].source),))
+        return ProgramEffects()
+    return ProgramEffects(
+        effects=(alters(f"{name} changes what later commands mean", words[1].source),)
+    )
 
 
-def _always_asked(words: tuple[Word, ...], here: Where) -> Known:
+def _always_asked(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return Known(doubts=(f"{words[0].source} changes what later commands mean",))
+    return ProgramEffects(doubts=(f"{words[0].source} changes what later commands mean",))
 
 
-def _evaluates(words: tuple[Word, ...], here: Where) -> Known:
+def _evaluates(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     """`printf -v`, `read`, `unset`, `test -v`: a name with an index is evaluated, and may run."""
     del here
     doubts: list[str] = []
@@ -75,37 +77,39 @@ def _evaluates(words: tuple[Word, ...], here: Where) -> Known:
         word.text in {"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"} for word in words
     ):
         doubts.extend(f"it evaluates {word.source}" for word in words if word.text is None)
-    return Known(doubts=tuple(doubts))
+    return ProgramEffects(doubts=tuple(doubts))
 
 
-def _let(words: tuple[Word, ...], here: Where) -> Known:
+def _let(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return Known(doubts=(f"{words[0].source} evaluates what variables hold",))
+    return ProgramEffects(doubts=(f"{words[0].source} evaluates what variables hold",))
 
 
-def _source(words: tuple[Word, ...], here: Where) -> Known:
+def _source(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if len(words) < 2:
-        return Known()
+        return ProgramEffects()
     file = words[1]
     if file.text is None:
-        return Known(doubts=(f"which file {words[0].source} runs is only known when it runs",))
+        return ProgramEffects(
+            doubts=(f"which file {words[0].source} runs is only known when it runs",)
+        )
     found = runs(f"{words[0].source} runs the file {file.source}", file.source)
-    return Known(effects=(found, reads(here.target(file), "it is run")), moves=NOWHERE)
+    return ProgramEffects(effects=(found, reads(here.target(file), "it is run")), moves=UNKNOWN_DIR)
 
 
-def _mapfile(words: tuple[Word, ...], here: Where) -> Known:
+def _mapfile(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if any(word.prefix.startswith(("-C", "-c")) for word in words[1:]):
-        return Known(doubts=(f"{words[0].source} runs a callback",))
+        return ProgramEffects(doubts=(f"{words[0].source} runs a callback",))
     return _evaluates(words, here)
 
 
-def _printf(words: tuple[Word, ...], here: Where) -> Known:
+def _printf(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if any(word.prefix.startswith("-v") or word.text is None for word in words[1:2]):
-        return Known(doubts=("printf may set a variable",))
+        return ProgramEffects(doubts=("printf may set a variable",))
     return _evaluates(words, here)
 
 
-BUILTINS: dict[str, Callable[[tuple[Word, ...], Where], Known]] = {
+BUILTINS: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
     "cd": _cd,
     "chdir": _cd,
     "pushd": _lost,

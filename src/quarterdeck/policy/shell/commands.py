@@ -12,10 +12,9 @@ import re
 import msgspec
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.shell.effects import Known, runs
-from quarterdeck.policy.shell.environment import set_before
+from quarterdeck.policy.shell.effects import ProgramEffects, runs
+from quarterdeck.policy.shell.environment import assignment_effect
 from quarterdeck.policy.shell.lists import names
-from quarterdeck.policy.shell.places import NOWHERE, Where
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -26,8 +25,9 @@ from quarterdeck.policy.shell.script import (
     Target,
     Word,
 )
-from quarterdeck.policy.shell.words import joined
-from quarterdeck.policy.shell.wrappers import Peeled, peel
+from quarterdeck.policy.shell.word_reader import join_words
+from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
+from quarterdeck.policy.shell.wrappers import Unwrapped, unwrap
 
 RESERVED = names(
     "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
@@ -57,7 +57,7 @@ class Simple(Value):
     assignments: tuple[Assignment, ...]
     reads: tuple[Target, ...]
     writes: tuple[Target, ...]
-    here: Where
+    here: WorkingDir
     span: tuple[int, int]
 
 
@@ -65,7 +65,7 @@ class Inner(Value):
     """A script that a command runs: `bash -c` and the like."""
 
     text: str
-    here: Where
+    here: WorkingDir
     span: tuple[int, int]
     via: tuple[str, ...]
     outer: str
@@ -79,13 +79,13 @@ class Inner(Value):
         )
 
 
-class Understood(Value):
+class Analysis(Value):
     """What a simple command comes to."""
 
     parts: tuple[Part, ...] = ()
     problems: tuple[Problem, ...] = ()
     scripts: tuple[Inner, ...] = ()
-    moves: Where | None = None
+    moves: WorkingDir | None = None
     """Where the script is after it, if it did well and this is a `cd`."""
 
     steps: int = 0
@@ -101,19 +101,19 @@ class _Layer(Value):
 
     after: str = ""
     open_ended: bool = False
-    here: Where = NOWHERE
+    here: WorkingDir = UNKNOWN_DIR
 
 
-def understand(simple: Simple) -> Understood:
+def analyze(simple: Simple) -> Analysis:
     """Tell what a simple command comes to."""
     if not simple.words:
-        return _nothing_run(simple)
-    effects = [each for each in map(set_before, simple.assignments) if each is not None]
+        return _redirections_only(simple)
+    effects = [each for each in map(assignment_effect, simple.assignments) if each is not None]
     prefix = "".join(f"{each.name}={each.value.source} " for each in simple.assignments)
     parts: list[Part] = []
     problems: list[Problem] = []
     scripts: list[Inner] = []
-    moves: Where | None = None
+    moves: WorkingDir | None = None
     steps = 0
     layers = [_Layer(words=simple.words, here=simple.here)]
     while layers:
@@ -121,22 +121,26 @@ def understand(simple: Simple) -> Understood:
         steps += len(layer.words)
         if len(layer.via) > LAYERS:
             why = "wrappers in wrappers are nested too deep"
-            problems.append(Problem(source=joined(layer.words)[:200], why=why, span=simple.span))
+            problems.append(
+                Problem(source=join_words(layer.words)[:200], why=why, span=simple.span)
+            )
             continue
-        unnamed = _unnamed(layer.words[0])
+        unnamed = _why_unnamed(layer.words[0])
         if unnamed is not None:
-            source = joined(layer.words)[:200]
+            source = join_words(layer.words)[:200]
             problems.append(Problem(source=source, why=unnamed, span=simple.span))
-        found = peel(layer.words, layer.here)
+        found = unwrap(layer.words, layer.here)
         problems.extend(
-            Problem(source=joined(layer.words)[:200], why=why, span=simple.span)
+            Problem(source=join_words(layer.words)[:200], why=why, span=simple.span)
             for why in found.doubts
         )
         layers.extend(_inner(layer, found))
         if len(found.commands) > INNER:
             why = f"it runs more than {INNER} commands"
-            problems.append(Problem(source=joined(layer.words)[:200], why=why, span=simple.span))
-        text = joined(layer.words)
+            problems.append(
+                Problem(source=join_words(layer.words)[:200], why=why, span=simple.span)
+            )
+        text = join_words(layer.words)
         scripts.extend(
             Inner(
                 text=each.text,
@@ -175,7 +179,7 @@ def understand(simple: Simple) -> Understood:
         parts[0] = msgspec.structs.replace(
             parts[0], reads=parts[0].reads + simple.reads, writes=parts[0].writes + simple.writes
         )
-    return Understood(
+    return Analysis(
         parts=tuple(parts),
         problems=tuple(problems),
         scripts=tuple(scripts),
@@ -184,17 +188,17 @@ def understand(simple: Simple) -> Understood:
     )
 
 
-def _nothing_run(simple: Simple) -> Understood:
+def _redirections_only(simple: Simple) -> Analysis:
     """Redirections with no command: files are made or emptied all the same."""
     if not simple.reads and not simple.writes:
-        return Understood()
+        return Analysis()
     bare = Part(
         words=(), text="", forms=(), span=simple.span, reads=simple.reads, writes=simple.writes
     )
-    return Understood(parts=(bare,))
+    return Analysis(parts=(bare,))
 
 
-def _unnamed(word: Word) -> str | None:
+def _why_unnamed(word: Word) -> str | None:
     """Why it is not known which command a word names; None if it is."""
     if word.literal is None:
         return "what it runs is only known when it runs"
@@ -207,16 +211,16 @@ def _name(words: tuple[Word, ...]) -> str:
     return (words[0].literal or "?").rpartition("/")[2]
 
 
-def _inner(layer: _Layer, found: Peeled) -> list[_Layer]:
+def _inner(layer: _Layer, found: Unwrapped) -> list[_Layer]:
     inner: list[_Layer] = []
     for each in found.commands[:INNER]:
-        before = joined(layer.words[: each.start])
+        before = join_words(layer.words[: each.start])
         inner.append(
             _Layer(
                 words=each.words,
                 via=(*layer.via, found.name),
                 before=layer.before + before + " " if before else layer.before,
-                after=joined(layer.words[each.stop :]) if each.stop is not None else "",
+                after=join_words(layer.words[each.stop :]) if each.stop is not None else "",
                 open_ended=layer.open_ended or each.open_ended,
                 here=each.here,
             )
@@ -241,7 +245,7 @@ def _part(
     text: str,
     prefix: str,
     effects: tuple[Effect, ...],
-    known: Known,
+    known: ProgramEffects,
     runs_others: bool,
 ) -> Part:
     head = len(layer.words[0].source)

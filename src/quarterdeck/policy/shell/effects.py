@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
 
-class Known(Value):
+class ProgramEffects(Value):
     """What is known of one use of a program."""
 
     effects: tuple[Effect, ...] = ()
@@ -15,7 +15,7 @@ class Known(Value):
     scripts: tuple[str, ...] = ()
     """Texts that it gives to a shell."""
 
-    moves: Where | None = None
+    moves: WorkingDir | None = None
 
 
 def runs(why: str, token: str) -> Effect:

@@ -31,14 +31,14 @@ _LASTING = re.compile(
 """Names that are likely in the environment already, so that setting them alone reaches programs."""
 
 
-def set_alone(name: str) -> str | None:
+def lasting_doubt(name: str) -> str | None:
     """Why an assignment with no command is a matter for a person; None if it is not."""
     if name in SAFE or not _LASTING.fullmatch(name):
         return None
     return f"{name} changes what later commands do"
 
 
-def set_before(assignment: Assignment) -> Effect | None:
+def assignment_effect(assignment: Assignment) -> Effect | None:
     """What an assignment before a command does to it; None if nothing that matters."""
     if assignment.name in SAFE:
         return None
@@ -49,7 +49,7 @@ def set_before(assignment: Assignment) -> Effect | None:
     )
 
 
-def exported(word: str) -> Effect | None:
+def export_effect(word: str) -> Effect | None:
     """What `export NAME=value`, or `NAME=value` given to env or sudo, does."""
     name, equals, _ = word.partition("=")
     if name in SAFE or (not equals and not _LASTING.fullmatch(name)):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, option
-from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
 _SAFE_KEYS = re.compile(
     r"(?:user\.(?:name|email)|color\.\w+|advice\.\w+|core\.(?:quotepath|autocrlf|abbrev)"
@@ -86,16 +86,16 @@ _WRITES = (
 )
 
 
-def git(words: tuple[Word, ...], here: Where) -> Known:
+def git(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     """What a git command does beyond git's own work."""
     effects, at = _global(words, here)
     rest = words[at:]
     if not rest:
-        return Known(effects=tuple(effects))
+        return ProgramEffects(effects=tuple(effects))
     name = rest[0].literal
     if name is None:
         effects.append(runs("which git command it is, is only known when it runs", rest[0].source))
-        return Known(effects=tuple(effects))
+        return ProgramEffects(effects=tuple(effects))
     given = Options(rest)
     for each in _ANYWHERE if given else ():
         effects.extend(runs(f"git {each} may run other code", each) for _ in given.find(each))
@@ -111,7 +111,7 @@ def git(words: tuple[Word, ...], here: Where) -> Known:
         if "ext::" in word.prefix or "fd::" in word.prefix or "oProxyCommand" in word.prefix:
             effects.append(runs("this address makes git run a program", word.source))
     scripts = _scripts(name, rest)
-    return Known(effects=tuple(effects), scripts=scripts)
+    return ProgramEffects(effects=tuple(effects), scripts=scripts)
 
 
 def _subcommand(name: str, each: str) -> Effect:
@@ -121,7 +121,7 @@ def _subcommand(name: str, each: str) -> Effect:
     return runs(f"git {what} may run other code", each)
 
 
-def _global(words: tuple[Word, ...], here: Where) -> tuple[list[Effect], int]:
+def _global(words: tuple[Word, ...], here: WorkingDir) -> tuple[list[Effect], int]:
     """Options of git itself, before the subcommand."""
     effects: list[Effect] = []
     at = 1
@@ -154,7 +154,7 @@ def _global(words: tuple[Word, ...], here: Where) -> tuple[list[Effect], int]:
     return effects, at
 
 
-def _files(name: str, rest: tuple[Word, ...], here: Where) -> list[Effect]:
+def _files(name: str, rest: tuple[Word, ...], here: WorkingDir) -> list[Effect]:
     effects: list[Effect] = []
     given = Options(rest)
     for each in _WRITES if given else ():

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from quarterdeck.policy.shell.effects import Known, reads, runs, writes
+from quarterdeck.policy.shell.effects import ProgramEffects, reads, runs, writes
 from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, operands, option
-from quarterdeck.policy.shell.places import Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
-_Reader = Callable[[tuple[Word, ...], Where], Known]
+_Reader = Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]
 
 _CODE = {
     "python": ("-c", "-i"),
@@ -77,7 +77,7 @@ def language(name: str) -> _Reader | None:
     return lambda words, here: _interpreter(base, words, here)
 
 
-def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
+def _interpreter(name: str, words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     effects: list[Effect] = []
     given = Options(_before_script(words) if name in _FROM_INPUT else words)
     for each in _CODE[name]:
@@ -95,7 +95,7 @@ def _interpreter(name: str, words: tuple[Word, ...], here: Where) -> Known:
         effects.append(reads(here.target(named[0]), f"{name} runs it"))
     if (first := next(iter(words[1:]), None)) is not None and first.text is None:
         effects.append(runs(f"what {name} runs is only known when it runs", first.source))
-    return Known(effects=tuple(effects))
+    return ProgramEffects(effects=tuple(effects))
 
 
 def _before_script(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -114,7 +114,7 @@ _AWK_RISKS = re.compile(
 _AWK_VALUES = names("-F -v -f --field-separator --assign --file -e --source")
 
 
-def _awk(words: tuple[Word, ...], here: Where) -> Known:
+def _awk(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     """It runs programs with system() and pipes, and writes files with `>`."""
     effects: list[Effect] = []
     for each in (
@@ -151,7 +151,7 @@ def _awk(words: tuple[Word, ...], here: Where) -> Known:
             effects.append(runs("awk's program may run commands, read or write files", token))
     files = [word for word in named[1:] if "=" not in word.prefix]
     effects.extend(reads(here.target(word), "awk reads it") for word in files)
-    return Known(effects=tuple(effects))
+    return ProgramEffects(effects=tuple(effects))
 
 
 _SED_ADDRESS = (
@@ -173,7 +173,7 @@ blanks between two commands can be shared out in many ways, and all of them mean
 """
 
 
-def _sed(words: tuple[Word, ...], here: Where) -> Known:
+def _sed(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     effects: list[Effect] = []
     in_place = any(
         word.prefix.startswith("--i") or re.match(r"-[nrEsuz]*i", word.prefix) for word in words[1:]
@@ -204,7 +204,7 @@ def _sed(words: tuple[Word, ...], here: Where) -> Known:
         effects.append(
             writes(target, "sed -i changes it") if in_place else reads(target, "sed reads it")
         )
-    return Known(effects=tuple(effects))
+    return ProgramEffects(effects=tuple(effects))
 
 
 def _sed_safe(script: str) -> bool:
@@ -212,31 +212,35 @@ def _sed_safe(script: str) -> bool:
     return len(script) <= 500 and _SED_SAFE.fullmatch(script) is not None
 
 
-def _busy(words: tuple[Word, ...], here: Where) -> Known:
+def _package_runner(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     """A package runner: runs a program from a registry."""
     del here
     named = list(operands(words, frozenset()))
     if any(word.prefix.startswith(("-c", "--call", "--node-options", "-p")) for word in words[1:]):
-        return Known(effects=(runs(f"{words[0].source} runs code given in the command", "-c"),))
+        return ProgramEffects(
+            effects=(runs(f"{words[0].source} runs code given in the command", "-c"),)
+        )
     if named and named[0].text is None:
-        return Known(doubts=(f"what {words[0].source} runs is only known when it runs",))
-    return Known()
+        return ProgramEffects(doubts=(f"what {words[0].source} runs is only known when it runs",))
+    return ProgramEffects()
 
 
-def _xdotool(words: tuple[Word, ...], here: Where) -> Known:
+def _xdotool(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return Known(effects=(runs("it acts on other programs", words[0].source),))
+    return ProgramEffects(effects=(runs("it acts on other programs", words[0].source),))
 
 
-def _unknown_target(words: tuple[Word, ...], here: Where) -> Known:
+def _unknown_target(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return Known(effects=(writes(Target(source=words[0].source), "it writes files of its choice"),))
+    return ProgramEffects(
+        effects=(writes(Target(source=words[0].source), "it writes files of its choice"),)
+    )
 
 
 LANGUAGES: dict[str, _Reader] = {
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _awk),
     **dict.fromkeys(("sed", "gsed"), _sed),
-    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _busy),
+    **dict.fromkeys(("npx", "bunx", "pnpx", "uvx", "pipx"), _package_runner),
     "xdotool": _xdotool,
     "fio": _unknown_target,
 }

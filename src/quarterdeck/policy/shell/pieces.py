@@ -14,10 +14,10 @@ from itertools import pairwise
 from tree_sitter import Node
 
 from quarterdeck.policy.shell.heredocs import check_heredoc
-from quarterdeck.policy.shell.places import HARMLESS, Where
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Target, Word
 from quarterdeck.policy.shell.strict import JOINTS, Mark, document_mark
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 SKIPPED = frozenset({"comment", "heredoc_start", "heredoc_end", "file_descriptor", "regex"})
 _JOINT = re.compile(r"(?:\\\n)+")
@@ -57,7 +57,7 @@ _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
 class Pieces(ABC):
     """One text, its bytes, and what is found wrong with it; words and redirections in it."""
 
-    def __init__(self, source: str, here: Where, level: int) -> None:
+    def __init__(self, source: str, here: WorkingDir, level: int) -> None:
         self.parts: list[Part] = []
         self.problems: list[Problem] = []
         self.steps = 0
@@ -145,13 +145,13 @@ class Pieces(ABC):
                 self._doubt(node, "it is nested too deep")
                 return Word(source=self._text(node))
             self._depth += 1
-            self._substituted(node)
+            self._substitutions(node)
             self._depth -= 1
-            if self._hidden(node, DEPTH):
+            if self._hides_substitution(node, DEPTH):
                 self._doubt(node, "it may substitute a command")
-        return word(self._text(node))
+        return read_word(self._text(node))
 
-    def _hidden(self, node: Node, levels: int) -> bool:
+    def _hides_substitution(self, node: Node, levels: int) -> bool:
         """Is there a substitution in the text that the tree does not show as one?"""
         if not _LIVE.search(self._bytes, node.start_byte, node.end_byte):
             return False
@@ -162,9 +162,11 @@ class Pieces(ABC):
         if not node.child_count or not levels:
             return True
         self.steps += node.child_count
-        return any(self._hidden(child, levels - 1) for child in node.children if child.is_named)
+        return any(
+            self._hides_substitution(child, levels - 1) for child in node.children if child.is_named
+        )
 
-    def _substituted(self, node: Node) -> None:
+    def _substitutions(self, node: Node) -> None:
         kind = node.type
         if kind in {"command_substitution", "process_substitution"}:
             self._visit(node)
@@ -176,7 +178,7 @@ class Pieces(ABC):
             for child in node.children:
                 if child.child_count:
                     self.steps += 1
-                    self._substituted(child)
+                    self._substitutions(child)
 
     def _assignment(self, node: Node) -> Assignment | None:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -189,7 +191,7 @@ class Pieces(ABC):
             self._inside(name)
         label = self._text(name).partition("[")[0]
         if value is None:
-            return Assignment(name=label, value=word(""))
+            return Assignment(name=label, value=read_word(""))
         if value.type == "array":
             self._inside(value)
             return Assignment(name=label, value=Word(source=self._text(value)))

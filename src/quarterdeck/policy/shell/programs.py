@@ -15,13 +15,13 @@ import msgspec
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.builtins import BUILTINS
-from quarterdeck.policy.shell.effects import Known, alters, reads, runs, writes
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
 from quarterdeck.policy.shell.languages import LANGUAGES, language
 from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, operands
-from quarterdeck.policy.shell.places import HARMLESS, Where
 from quarterdeck.policy.shell.script import Effect, Target, Word
+from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 
 class Use(StrEnum):
@@ -75,12 +75,12 @@ def _program(
     )
 
 
-def _alike(names: str, program: Program) -> dict[str, Program]:
+def _same(names: str, program: Program) -> dict[str, Program]:
     return dict.fromkeys(names.split(), program)
 
 
 PROGRAMS: dict[str, Program] = {
-    **_alike(
+    **_same(
         "cat tac nl wc file stat md5sum sha1sum sha256sum sha512sum b2sum cksum sum cmp comm cut"
         " paste fold rev strings base64 base32 expand unexpand fmt pr join tsort readlink realpath"
         " zcat bzcat xzcat zless zmore cksum ls dir vdir du df",
@@ -236,11 +236,11 @@ PROGRAMS: dict[str, Program] = {
 }
 
 
-def look_up(words: tuple[Word, ...], here: Where, via: str | None) -> Known:
+def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> ProgramEffects:
     """What a command does beyond its name. `via` adds words that are not known yet."""
     literal = words[0].literal
     if literal is None:
-        return Known()
+        return ProgramEffects()
     name = literal.rpartition("/")[2]
     special = _SPECIAL.get(name)
     if special is not None:
@@ -250,18 +250,18 @@ def look_up(words: tuple[Word, ...], here: Where, via: str | None) -> Known:
     elif (found := language(name)) is not None:
         known = found(words, here)
     else:
-        return Known()
+        return ProgramEffects()
     if via is None:
         return known
-    return Known(
-        effects=(*known.effects, *_added(name, via)),
+    return ProgramEffects(
+        effects=(*known.effects, *_unknown_operands(name, via)),
         doubts=known.doubts,
         scripts=known.scripts,
         moves=known.moves,
     )
 
 
-def _added(name: str, via: str) -> list[Effect]:
+def _unknown_operands(name: str, via: str) -> list[Effect]:
     """What words that are only known later may do."""
     use = PROGRAMS[name].use if name in PROGRAMS else Use.NOTHING
     unknown = Target(source="…")
@@ -274,7 +274,9 @@ def _added(name: str, via: str) -> list[Effect]:
             return [runs(f"{via} may give {name} any option", via)]
 
 
-def _regular(name: str, program: Program, words: tuple[Word, ...], here: Where) -> Known:
+def _regular(
+    name: str, program: Program, words: tuple[Word, ...], here: WorkingDir
+) -> ProgramEffects:
     effects: list[Effect] = []
     given = Options(words)
     for each in program.runs:
@@ -291,28 +293,30 @@ def _regular(name: str, program: Program, words: tuple[Word, ...], here: Where) 
         )
     for each in program.writes:
         effects.extend(
-            writes(_valued(value, word, here), f"{name} {each} writes it")
+            writes(_value_target(value, word, here), f"{name} {each} writes it")
             for word, value in given.find(each)
             if value not in HARMLESS
         )
     for each in program.reads:
         effects.extend(
-            reads(_valued(value, word, here), f"{name} {each} reads it")
+            reads(_value_target(value, word, here), f"{name} {each} reads it")
             for word, value in given.find(each)
             if value not in HARMLESS
         )
     effects.extend(_operands(name, program, words, here))
-    return Known(effects=tuple(effects))
+    return ProgramEffects(effects=tuple(effects))
 
 
-def _valued(value: str | None, word: Word, here: Where) -> Target:
+def _value_target(value: str | None, word: Word, here: WorkingDir) -> Target:
     if value is None:
         return Target(source=word.source)
     tilde = value.startswith("~")
     return here.target(Word(source=value, text=value, prefix=value, tilde=tilde))
 
 
-def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where) -> list[Effect]:
+def _operands(
+    name: str, program: Program, words: tuple[Word, ...], here: WorkingDir
+) -> list[Effect]:
     if program.use is Use.NOTHING:
         return []
     # A pattern that is given by an option leaves every operand a file.
@@ -329,7 +333,9 @@ def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where)
         if word.text not in HARMLESS and not word.source.startswith(("<(", ">("))
     ]
     folder = [found for each in program.target for found in Options(words).find(each)]
-    effects = [writes(_valued(value, word, here), f"{name} writes there") for word, value in folder]
+    effects = [
+        writes(_value_target(value, word, here), f"{name} writes there") for word, value in folder
+    ]
     deep = program.use is Use.MOVES or any(
         word.prefix == "--recursive" or re.match(r"-[A-Za-z]*[rR]", word.prefix)
         for word in words[1:]
@@ -350,19 +356,19 @@ def _operands(name: str, program: Program, words: tuple[Word, ...], here: Where)
     return effects
 
 
-def _dd(words: tuple[Word, ...], here: Where) -> Known:
+def _dd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     effects: list[Effect] = []
     for word in words[1:]:
         key, _, value = word.prefix.partition("=")
-        target = _valued(value if word.text is not None else None, word, here)
+        target = _value_target(value if word.text is not None else None, word, here)
         if key == "of" or (word.text is None and not key):
             effects.append(writes(target, "dd writes it", own=True))
         elif key == "if" and value not in HARMLESS:
             effects.append(reads(target, "dd reads it"))
-    return Known(effects=tuple(effects))
+    return ProgramEffects(effects=tuple(effects))
 
 
-def _find(words: tuple[Word, ...], here: Where) -> Known:
+def _find(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     effects: list[Effect] = []
     roots: list[Word] = []
     for word in words[1:]:
@@ -381,17 +387,17 @@ def _find(words: tuple[Word, ...], here: Where) -> Known:
             effects.append(writes(here.target(after), f"find {word.text} writes it"))
         elif word.text == "-files0-from":
             effects.append(runs("find takes its folders from a file", "-files0-from"))
-    return Known(effects=tuple(effects))
+    return ProgramEffects(effects=tuple(effects))
 
 
-def _make(words: tuple[Word, ...], here: Where) -> Known:
+def _make(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     known = _regular("make", PROGRAMS["make"], words, here)
     sets = [
         alters(f"{word.source} changes what make runs", word.prefix.partition("=")[0] + "=")
         for word in words[1:]
         if "=" in word.prefix and not word.prefix.startswith("-")
     ]
-    return Known(effects=(*known.effects, *sets))
+    return ProgramEffects(effects=(*known.effects, *sets))
 
 
 _SENDING = (
@@ -399,7 +405,7 @@ _SENDING = (
 )
 
 
-def _curl(words: tuple[Word, ...], here: Where) -> Known:
+def _curl(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     """It sends files that `@` or `<` names, and reads `file:` addresses."""
     known = _regular("curl", PROGRAMS["curl"], words, here)
     given = Options(words)
@@ -414,18 +420,18 @@ def _curl(words: tuple[Word, ...], here: Where) -> Known:
         for word in words[1:]
         if not word.prefix.lower().startswith(("http:", "https:")) and ":/" in word.prefix
     ]
-    return Known(effects=(*known.effects, *sends, *local))
+    return ProgramEffects(effects=(*known.effects, *sends, *local))
 
 
-def _crontab(words: tuple[Word, ...], here: Where) -> Known:
+def _crontab(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
     if [word.text for word in words[1:]] == ["-l"]:
-        return Known()
+        return ProgramEffects()
     token = words[1].source if len(words) > 1 else ""
-    return Known(effects=(runs("crontab says what runs later", token),))
+    return ProgramEffects(effects=(runs("crontab says what runs later", token),))
 
 
-_SPECIAL: dict[str, Callable[[tuple[Word, ...], Where], Known]] = {
+_SPECIAL: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
     **BUILTINS,
     **LANGUAGES,
     "git": git,

@@ -17,11 +17,10 @@ from typing import ClassVar
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
-from quarterdeck.policy.shell.commands import Simple, Understood, understand
-from quarterdeck.policy.shell.environment import set_alone
+from quarterdeck.policy.shell.commands import Analysis, Simple, analyze
+from quarterdeck.policy.shell.environment import lasting_doubt
 from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.pieces import DEPTH, SKIPPED, Pieces
-from quarterdeck.policy.shell.places import NOWHERE, Where
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Word
 from quarterdeck.policy.shell.strict import (
     ASSIGNMENT,
@@ -29,9 +28,10 @@ from quarterdeck.policy.shell.strict import (
     TESTS,
     WORD,
     difference,
-    strictly,
+    read_strictly,
 )
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
 
 LIMIT = 16_384
 """Characters of a command that is looked into. A longer one is asked about as a whole."""
@@ -63,7 +63,7 @@ def read(command: str, *, cwd: str | None = None, limit: int = LIMIT) -> Script:
         why = f"it is {len(command)} characters long; {limit} are looked into"
         problem = Problem(source="", why=why, span=(0, len(command)))
         return Script(source=command, problems=(problem,))
-    reader = _Reader(command, Where.start(cwd), 0)
+    reader = _Reader(command, WorkingDir.start(cwd), 0)
     reader.run()
     return Script(
         source=command,
@@ -86,7 +86,7 @@ class _Reader(Pieces):
             if (why := _why_odd(odd.group())) is not None:
                 self._problem(whole, why)
                 break
-        strict = strictly(self._bytes.decode("latin-1"))
+        strict = read_strictly(self._bytes.decode("latin-1"))
         if strict.outside is None and b"<<" in self._bytes:
             for start, end, what, place, _ in strict.marks:
                 if what == WORD:
@@ -165,7 +165,7 @@ class _Reader(Pieces):
             self._here = self._here.union(passed)
         self._loose = self._loose.union(either)
 
-    def _apart(self, node: Node) -> None:
+    def _subshell(self, node: Node) -> None:
         """In a process of its own: what it does to the working folder ends with it."""
         here, loose = self._here, self._loose
         if node.children[0].type == "`" and b"\\" in self._bytes[node.start_byte : node.end_byte]:
@@ -189,7 +189,7 @@ class _Reader(Pieces):
     def _body(self, node: Node) -> None:
         """Any statement with statements inside: each of them may run, or not."""
         if _MOVES.search(self._text(node)):
-            self._here = self._loose = NOWHERE if _loops(node) else self._here
+            self._here = self._loose = UNKNOWN_DIR if _loops(node) else self._here
         end = node.start_byte
         here = self._here
         for child in node.children:
@@ -198,7 +198,7 @@ class _Reader(Pieces):
             if child.type == "&":
                 self._joint(child)
             if child.type == "variable_name":
-                if (why := set_alone(self._text(child))) is not None:
+                if (why := lasting_doubt(self._text(child))) is not None:
                     self._doubt(child, why)
             elif child.is_named:
                 self._here = self._loose
@@ -232,14 +232,14 @@ class _Reader(Pieces):
         name = node.child_by_field_name("name")
         called = "?" if name is None else self._text(name)
         self._doubt(node, f"it defines a function {called}, which later commands may run")
-        self._here = self._loose = NOWHERE
+        self._here = self._loose = UNKNOWN_DIR
         self._body(node)
-        self._here = self._loose = NOWHERE
+        self._here = self._loose = UNKNOWN_DIR
 
     def _look_inside(self, node: Node) -> None:
         self._inside(node)
 
-    def _alone(self, node: Node) -> None:
+    def _assignments(self, node: Node) -> None:
         """Assignments with no command: they last."""
         nodes = node.children if node.type == "variable_assignments" else [node]
         place = node.start_byte
@@ -250,10 +250,10 @@ class _Reader(Pieces):
             if each.type != "variable_assignment":
                 continue
             made = self._assignment(each)
-            if made is not None and (why := set_alone(made.name)) is not None:
+            if made is not None and (why := lasting_doubt(made.name)) is not None:
                 self._doubt(each, why)
 
-    def _redirected(self, node: Node) -> None:
+    def _redirected_statement(self, node: Node) -> None:
         """A statement and its redirections."""
         before = self._here.union(self._loose)
         body = node.child_by_field_name("body")
@@ -277,7 +277,7 @@ class _Reader(Pieces):
             )
             self.parts.append(bare)
 
-    def _bare(self, node: Node) -> None:
+    def _redirection_only(self, node: Node) -> None:
         """A redirection with no command, as in `$(<file)`."""
         self._simple(node, [], [], [node])
 
@@ -290,11 +290,11 @@ class _Reader(Pieces):
         own = list(redirects)
         self._gaps(node.children)
         self._mark_command(node)
-        lost = self._lost(node)
+        lost = self._lost_words(node)
         for child in node.children:
             kind = child.type
             while lost and lost[0][0] < child.start_byte:
-                words.append(self._found(lost.pop(0)))
+                words.append(self._word_at(lost.pop(0)))
             if kind == "command_name":
                 words.append(self._word(child))
             elif kind == "variable_assignment":
@@ -309,10 +309,10 @@ class _Reader(Pieces):
                 words.append(self._word(child))
             else:
                 self._doubt(child, f"{kind!r} is not understood")
-        words += [self._found(each) for each in lost]
+        words += [self._word_at(each) for each in lost]
         self._simple(node, words, assignments, own)
 
-    def _lost(self, node: Node) -> list[tuple[int, int]]:
+    def _lost_words(self, node: Node) -> list[tuple[int, int]]:
         """Plain words of a command which the tree has lost, as it does around here-documents."""
         strict = self._strict.get(node.start_byte)
         if strict is None:
@@ -327,8 +327,8 @@ class _Reader(Pieces):
         self._marks += [(start, end, WORD, place, self._shells) for start, end in lost]
         return lost
 
-    def _found(self, at: tuple[int, int]) -> Word:
-        return word(self._bytes[at[0] : at[1]].decode())
+    def _word_at(self, at: tuple[int, int]) -> Word:
+        return read_word(self._bytes[at[0] : at[1]].decode())
 
     def _mark_command(self, node: Node) -> None:
         own = [child for child in node.children if not child.type.endswith("_redirect")]
@@ -372,7 +372,7 @@ class _Reader(Pieces):
             here=self._here,
             span=self._chars(at),
         )
-        found = understand(simple)
+        found = analyze(simple)
         self._take(found)
         if found.moves is not None:
             self._loose = self._here.union(found.moves)
@@ -383,9 +383,9 @@ class _Reader(Pieces):
             inner.via[-1] in {"eval", "trap"} and _MOVES.search(inner.text)
             for inner in found.scripts
         ):
-            self._here = self._loose = NOWHERE
+            self._here = self._loose = UNKNOWN_DIR
 
-    def _take(self, found: Understood) -> None:
+    def _take(self, found: Analysis) -> None:
         self.steps += found.steps
         self.parts.extend(found.parts)
         self.problems.extend(found.problems)
@@ -405,9 +405,9 @@ class _Reader(Pieces):
         "list": _list,
         "pipeline": _pipeline,
         "negated_command": _body,
-        "subshell": _apart,
-        "command_substitution": _apart,
-        "process_substitution": _apart,
+        "subshell": _subshell,
+        "command_substitution": _subshell,
+        "process_substitution": _subshell,
         "compound_statement": _compound,
         "if_statement": _body,
         "elif_clause": _body,
@@ -419,16 +419,16 @@ class _Reader(Pieces):
         "case_statement": _body,
         "case_item": _body,
         "function_definition": _function,
-        "redirected_statement": _redirected,
-        "file_redirect": _bare,
-        "herestring_redirect": _bare,
-        "heredoc_redirect": _bare,
+        "redirected_statement": _redirected_statement,
+        "file_redirect": _redirection_only,
+        "herestring_redirect": _redirection_only,
+        "heredoc_redirect": _redirection_only,
         "command": _command,
         "declaration_command": _declaration,
         "unset_command": _declaration,
         "test_command": _test,
-        "variable_assignment": _alone,
-        "variable_assignments": _alone,
+        "variable_assignment": _assignments,
+        "variable_assignments": _assignments,
         **dict.fromkeys(
             (
                 "binary_expression",

@@ -1,9 +1,9 @@
-"""Which commands a text has by bash's own grammar, and whether another reading agrees.
+"""The commands in a text by bash's own grammar, and whether another reading agrees.
 
-`strictly` reads a text with `tokens` and marks what it runs: every word of every simple command,
-every redirection, every operator between commands. Another reader makes the same marks from what it
-saw. Where the two differ by one byte nobody knows what bash would run, and the command is a matter
-for a person.
+`read_strictly` reads a text with `tokens` and marks what it runs: every word of every simple
+command, every redirection, every operator between commands. The other reader makes the same marks
+from the syntax tree. Where the two differ by one byte, it is not known what bash would run, and a
+person is asked.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Reading(NamedTuple):
     """Where and why it was given up, if it was."""
 
 
-def strictly(text: str) -> Reading:
+def read_strictly(text: str) -> Reading:
     """Read a text that has one character for each byte. Never raises."""
     grammar = _Grammar(text)
     outside: tuple[int, str] | None = None

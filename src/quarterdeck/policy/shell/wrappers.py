@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.shell.environment import exported
+from quarterdeck.policy.shell.environment import export_effect
 from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import operand_at
-from quarterdeck.policy.shell.places import NOWHERE, Where
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
+from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
 
 
 class InnerCommand(Value):
@@ -24,17 +24,17 @@ class InnerCommand(Value):
     start: int
     stop: int | None = None
     open_ended: bool = False
-    here: Where
+    here: WorkingDir
 
 
 class InnerScript(Value):
     """A text that a wrapper gives to a shell."""
 
     text: str
-    here: Where
+    here: WorkingDir
 
 
-class Peeled(Value):
+class Unwrapped(Value):
     """What a command runs. Nothing at all, for most."""
 
     name: str = ""
@@ -184,64 +184,64 @@ _SHELLS = names("sh bash dash ash zsh ksh mksh yash fish rbash")
 _SHELL_VALUES = names("-o +o -O +O --rcfile --init-file")
 
 
-def peel(words: tuple[Word, ...], here: Where) -> Peeled:
+def unwrap(words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     """What a command runs besides itself."""
     literal = words[0].literal
     if literal is None:
-        return Peeled()
+        return Unwrapped()
     name = literal.rpartition("/")[2]
     wrapper = _WRAPPERS.get(name)
     if wrapper is not None:
         return _peel(name, literal, wrapper, words, here)
     custom = _CUSTOM.get(name)
-    return Peeled() if custom is None else custom(name, words, here)
+    return Unwrapped() if custom is None else custom(name, words, here)
 
 
 def _peel(
-    name: str, literal: str, wrapper: _Wrapper, words: tuple[Word, ...], here: Where
-) -> Peeled:
+    name: str, literal: str, wrapper: _Wrapper, words: tuple[Word, ...], here: WorkingDir
+) -> Unwrapped:
     base = 0
     if wrapper.subcommands:
         if len(words) < 2 or words[1].literal not in wrapper.subcommands:
-            return Peeled()
+            return Unwrapped()
         base = 1
     elif len(words) == 1:
-        return Peeled()
+        return Unwrapped()
     if name == "command" and words[1].literal in {"-v", "-V", "-pv", "-pV"}:
-        return Peeled()
+        return Unwrapped()
     if name == "flock" and any(word.text in {"-c", "--command"} for word in words):
         return _after(name, words, here, {"-c", "--command"})
     if name == "env" and any(_splits(word) for word in words[1:]):
-        return Peeled(name=name, doubts=("env splits a text into a command",))
+        return Unwrapped(name=name, doubts=("env splits a text into a command",))
     at = operand_at(words[base:], wrapper.values, wrapper.flags)
     if at is None:
-        return Peeled(name=name, doubts=(f"what {name} runs cannot be told",))
+        return Unwrapped(name=name, doubts=(f"what {name} runs cannot be told",))
     at += base + wrapper.skipped
     effects: list[Effect] = []
     while wrapper.sets and at < len(words) and _sets(words[at]):
-        effect = exported(words[at].prefix)
+        effect = export_effect(words[at].prefix)
         if effect is not None:
             effects.append(effect)
         at += 1
     if wrapper.subcommands and at < len(words) and words[at].literal == "--":
         at += 1
     if any(word.literal is None for word in words[1:at]) or at > len(words):
-        return Peeled(name=name, doubts=(f"what {name} runs cannot be told",))
+        return Unwrapped(name=name, doubts=(f"what {name} runs cannot be told",))
     if at == len(words):
-        return Peeled(name=name, effects=tuple(effects))
-    inside = NOWHERE if wrapper.elsewhere and at > base + 1 + wrapper.skipped else here
+        return Unwrapped(name=name, effects=tuple(effects))
+    inside = UNKNOWN_DIR if wrapper.elsewhere and at > base + 1 + wrapper.skipped else here
     if wrapper.elsewhere and name in {"ssh", "mosh", "docker", "podman", "kubectl", "chroot"}:
-        inside = NOWHERE
+        inside = UNKNOWN_DIR
     if wrapper.joined:
-        return _joined(name, words[at:], inside, wrapper.open_ended)
+        return _shell_text(name, words[at:], inside, wrapper.open_ended)
     rest = words[at:]
     bare = name == "xargs" and at == 1
     if wrapper.open_ended:
-        rest = _replaced(rest, words[1:at])
+        rest = _mask_placeholders(rest, words[1:at])
     inner = InnerCommand(words=rest, start=at, open_ended=wrapper.open_ended, here=inside)
     # A wrapper from a folder of its own (`./timeout`) is any program.
     plain = literal == name
-    return Peeled(
+    return Unwrapped(
         name=name,
         commands=(inner,),
         effects=tuple(effects),
@@ -261,7 +261,7 @@ def _splits(word: Word) -> bool:
     )
 
 
-def _replaced(words: tuple[Word, ...], options: tuple[Word, ...]) -> tuple[Word, ...]:
+def _mask_placeholders(words: tuple[Word, ...], options: tuple[Word, ...]) -> tuple[Word, ...]:
     """The words of a command in which `{}`, or what -I names, stands for something unknown."""
     marks = {"{}"}
     for at, word in enumerate(options):
@@ -278,7 +278,9 @@ def _replaced(words: tuple[Word, ...], options: tuple[Word, ...]) -> tuple[Word,
     )
 
 
-def _joined(name: str, words: tuple[Word, ...], here: Where, open_ended: bool) -> Peeled:
+def _shell_text(
+    name: str, words: tuple[Word, ...], here: WorkingDir, open_ended: bool
+) -> Unwrapped:
     texts = [word.text for word in words]
     doubts: list[str] = []
     if any(text is None for text in texts) or any(word.glob or word.tilde for word in words):
@@ -288,10 +290,10 @@ def _joined(name: str, words: tuple[Word, ...], here: Where, open_ended: bool) -
     text = " ".join(
         word.source if text is None else text for word, text in zip(words, texts, strict=True)
     )
-    return Peeled(name=name, scripts=(InnerScript(text=text, here=here),), doubts=tuple(doubts))
+    return Unwrapped(name=name, scripts=(InnerScript(text=text, here=here),), doubts=tuple(doubts))
 
 
-def _after(name: str, words: tuple[Word, ...], here: Where, marks: set[str]) -> Peeled:
+def _after(name: str, words: tuple[Word, ...], here: WorkingDir, marks: set[str]) -> Unwrapped:
     """The word after a mark is a text for a shell."""
     scripts: list[InnerScript] = []
     doubts: list[str] = []
@@ -304,58 +306,58 @@ def _after(name: str, words: tuple[Word, ...], here: Where, marks: set[str]) -> 
                 scripts.append(InnerScript(text=text, here=here))
     if not scripts and not doubts:
         doubts.append(f"what {name} runs cannot be told")
-    return Peeled(name=name, scripts=tuple(scripts), doubts=tuple(doubts))
+    return Unwrapped(name=name, scripts=tuple(scripts), doubts=tuple(doubts))
 
 
-def _shell(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+def _shell(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     """`bash -c text`, `bash file`, or bash that reads its commands from its input."""
     at, takes_text = 1, False
     while at < len(words):
         text = words[at].literal
         if text is None:
-            return Peeled(name=name, doubts=(f"what {name} runs is only known when it runs",))
+            return Unwrapped(name=name, doubts=(f"what {name} runs is only known when it runs",))
         if text in {"--version", "--help"}:
-            return Peeled()
+            return Unwrapped()
         if text == "--" or not text.startswith(("-", "+")) or text == "-":
             at += text in {"--", "-"}
             break
         if text in {"--rcfile", "--init-file"} or text.startswith(("--rcfile=", "--init-file=")):
-            return Peeled(name=name, doubts=(f"{name} runs a file at its start",))
+            return Unwrapped(name=name, doubts=(f"{name} runs a file at its start",))
         takes_text = takes_text or (not text.startswith("--") and "c" in text[1:])
         at += 2 if text in _SHELL_VALUES else 1
     if not takes_text:
         file = words[at].source if at < len(words) else ""
         why = f"{name} runs the file {file}" if file else f"{name} runs what it is given as input"
         runs = Effect(kind=EffectKind.RUNS, why=why, token=file)
-        return Peeled(name=name, effects=(runs,))
+        return Unwrapped(name=name, effects=(runs,))
     script = words[at].literal if at < len(words) else None
     if script is None:
-        return Peeled(name=name, doubts=(f"what {name} runs is only known when it runs",))
-    return Peeled(name=name, scripts=(InnerScript(text=script, here=here),))
+        return Unwrapped(name=name, doubts=(f"what {name} runs is only known when it runs",))
+    return Unwrapped(name=name, scripts=(InnerScript(text=script, here=here),))
 
 
-def _su(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+def _su(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     del here
-    return _after(name, words, NOWHERE, {"-c", "--command", "--session-command", "-lc"})
+    return _after(name, words, UNKNOWN_DIR, {"-c", "--command", "--session-command", "-lc"})
 
 
-def _script(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+def _script(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     return _after(name, words, here, {"-c", "--command", "-qc", "-qec", "-ec", "-qfc", "-fc"})
 
 
-def _eval(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
-    return _joined(name, words[1:], here, False) if len(words) > 1 else Peeled()
+def _eval(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
+    return _shell_text(name, words[1:], here, False) if len(words) > 1 else Unwrapped()
 
 
-def _trap(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+def _trap(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     del here
     given = [word for word in words[1:] if word.text not in {"--", "-p", "-l"}]
     if len(given) < 2 or given[0].text in {"", "-"}:
-        return Peeled()
-    return _joined(name, (given[0],), NOWHERE, False)
+        return Unwrapped()
+    return _shell_text(name, (given[0],), UNKNOWN_DIR, False)
 
 
-def _find(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
+def _find(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     marks = {"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
     if name == "find":
         marks = {mark for mark in marks if mark.endswith(("exec", "execdir", "ok", "okdir"))}
@@ -368,17 +370,17 @@ def _find(name: str, words: tuple[Word, ...], here: Where) -> Peeled:
         stop = at + 1
         while stop < len(words) and words[stop].text not in {";", "+"}:
             stop += 1
-        inner = _replaced(words[at + 1 : stop], ())
+        inner = _mask_placeholders(words[at + 1 : stop], ())
         if inner:
-            place = NOWHERE if words[at].text in {"-execdir", "-okdir"} else here
+            place = UNKNOWN_DIR if words[at].text in {"-execdir", "-okdir"} else here
             commands.append(
                 InnerCommand(words=inner, start=at + 1, stop=stop, open_ended=True, here=place)
             )
         at = stop + 1
-    return Peeled(name=name, commands=tuple(commands)) if commands else Peeled()
+    return Unwrapped(name=name, commands=tuple(commands)) if commands else Unwrapped()
 
 
-_CUSTOM: dict[str, Callable[[str, tuple[Word, ...], Where], Peeled]] = {
+_CUSTOM: dict[str, Callable[[str, tuple[Word, ...], WorkingDir], Unwrapped]] = {
     **dict.fromkeys(_SHELLS, _shell),
     "su": _su,
     "runuser": _su,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.places import MANY, NOWHERE, Where, locate, normal
-from quarterdeck.policy.shell.words import word
+from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.working_dir import MANY, UNKNOWN_DIR, WorkingDir, locate, normalize
 
 
-def folders(where: Where) -> list[str]:
+def folders(where: WorkingDir) -> list[str]:
     return [path for path, _ in where.places]
 
 
@@ -25,7 +25,7 @@ def folders(where: Where) -> list[str]:
     ],
 )
 def test_a_path_is_made_plain_by_its_text(path: str, expected: str) -> None:
-    assert normal(path) == expected
+    assert normalize(path) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,42 +49,42 @@ def test_a_path_is_made_plain_by_its_text(path: str, expected: str) -> None:
 def test_a_word_names_a_file_where_that_is_known(
     text: str, cwd: str | None, paths: tuple[str, ...], sure: bool
 ) -> None:
-    target = locate(word(text), cwd)
+    target = locate(read_word(text), cwd)
     assert target.source == text
     assert target.paths == paths
     assert target.sure == sure
 
 
 def test_a_folder_that_the_script_went_into_may_be_a_link() -> None:
-    inside = Where.start("/w").into(word("a"))
+    inside = WorkingDir.start("/w").into(read_word("a"))
     assert folders(inside) == ["/w/a"]
-    assert inside.target(word("b")).sure
-    above = inside.target(word("../b"))
+    assert inside.target(read_word("b")).sure
+    above = inside.target(read_word("../b"))
     assert above.paths == ("/w/b",)
     assert not above.sure
 
 
 @pytest.mark.parametrize("text", ["$x", "a*", "-", "''"])
 def test_after_going_to_what_is_not_known_only_whole_paths_are(text: str) -> None:
-    gone = Where.start("/w").into(word(text))
+    gone = WorkingDir.start("/w").into(read_word(text))
     assert gone.places == ()
-    assert gone.target(word("a")).paths == ()
-    assert gone.target(word("/a")).paths == ("/a",)
-    assert gone.target(word("~/a")).paths == ("~/a",)
+    assert gone.target(read_word("a")).paths == ()
+    assert gone.target(read_word("/a")).paths == ("/a",)
+    assert gone.target(read_word("~/a")).paths == ("~/a",)
 
 
 def test_a_script_in_one_of_two_folders_may_mean_either_file() -> None:
-    start = Where.start("/w")
-    either = start.union(start.into(word("a")))
-    assert either.target(word("b")).paths == ("/w/b", "/w/a/b")
+    start = WorkingDir.start("/w")
+    either = start.union(start.into(read_word("a")))
+    assert either.target(read_word("b")).paths == ("/w/b", "/w/a/b")
     assert folders(start.union(start)) == ["/w"]
-    assert start.union(NOWHERE).places == ()
-    assert NOWHERE.union(start).places == ()
+    assert start.union(UNKNOWN_DIR).places == ()
+    assert UNKNOWN_DIR.union(start).places == ()
 
 
 def test_a_script_in_too_many_folders_is_in_an_unknown_one() -> None:
-    where = Where.start("/w")
+    where = WorkingDir.start("/w")
     for number in range(MANY - 1):
-        where = where.union(Where.start(f"/{number}"))
+        where = where.union(WorkingDir.start(f"/{number}"))
     assert len(where.places) == MANY
-    assert where.union(Where.start("/more")).places == ()
+    assert where.union(WorkingDir.start("/more")).places == ()

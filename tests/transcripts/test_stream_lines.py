@@ -7,14 +7,14 @@ import json
 import pytest
 from hypothesis import given
 
-from quarterdeck.transcripts import recall, said_line
+from quarterdeck.transcripts import to_stream_line, transcript_lines
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.messages import Assistant, User
 from support.session_files import Disk, Json, assistant, dump, fresh_disk, trees, user, uuid_number
 
 
 def _said(entry: Json) -> dict[str, object]:
-    one = said_line(dump(entry))
+    one = to_stream_line(dump(entry))
     assert one is not None
     found = json.loads(bytes(one.line))
     assert isinstance(found, dict)
@@ -22,7 +22,7 @@ def _said(entry: Json) -> dict[str, object]:
 
 
 def test_a_prompt_is_the_echo_that_the_cli_gives() -> None:
-    one = said_line(dump(user(1, "do it")))
+    one = to_stream_line(dump(user(1, "do it")))
     assert one is not None
     assert (one.kind, one.uuid) == ("prompt", uuid_number(1))
     assert json.loads(bytes(one.line)) == {
@@ -41,7 +41,7 @@ def test_a_prompt_is_the_echo_that_the_cli_gives() -> None:
 
 def test_an_answer_keeps_its_message_byte_for_byte() -> None:
     line = dump(assistant(2, "hello é"))
-    one = said_line(line)
+    one = to_stream_line(line)
     assert one is not None
     assert one.kind == "assistant"
     message = from_cli(bytes(one.line))
@@ -67,7 +67,7 @@ def test_what_a_tool_gave_comes_with_its_result() -> None:
     ],
 )
 def test_what_the_cli_put_in_is_no_prompt(content: object, more: Json) -> None:
-    one = said_line(dump(user(4, content, None, **more)))
+    one = to_stream_line(dump(user(4, content, None, **more)))
     assert one is not None
     assert one.kind == "user"
     assert b"isReplay" not in bytes(one.line)
@@ -88,12 +88,12 @@ def test_what_the_cli_put_in_is_no_prompt(content: object, more: Json) -> None:
     ],
 )
 def test_what_the_cli_would_not_say_says_nothing(line: bytes) -> None:
-    assert said_line(line) is None
+    assert to_stream_line(line) is None
 
 
 def test_half_a_character_is_mended() -> None:
     line = dump(user(6, "x")).replace(b'"x"', b'"cut \\ud83d"')
-    one = said_line(line)
+    one = to_stream_line(line)
     assert one is not None
     message = from_cli(bytes(one.line))
     assert isinstance(message, User)
@@ -112,7 +112,7 @@ def test_a_session_is_recalled_in_the_order_of_its_file_with_all_branches(disk: 
             assistant(5, "two", 4),
         ]
     )
-    said = recall(path.stem, config_dir=disk.config)
+    said = transcript_lines(path.stem, config_dir=disk.config)
     assert [one.uuid for one in said] == [uuid_number(n) for n in (1, 2, 3, 4, 5)]
 
 
@@ -128,19 +128,19 @@ def test_a_subagent_stands_before_the_result_of_its_call(disk: Disk) -> None:
     (folder / "agent-a.jsonl").write_bytes(b"\n".join(map(dump, inner)))
     (folder / "agent-a.meta.json").write_bytes(dump({"toolUseId": "toolu_9"}))
     (folder / "agent-b.jsonl").write_bytes(dump(user(13, "whose?", None, isSidechain=True)))
-    said = recall(path.stem, config_dir=disk.config)
+    said = transcript_lines(path.stem, config_dir=disk.config)
     assert [one.uuid for one in said] == [uuid_number(n) for n in (1, 2, 11, 12, 3)]
     assert all(b'"parent_tool_use_id":"toolu_9"' in bytes(one.line) for one in said[2:4])
 
 
 def test_a_session_that_is_not_there_says_nothing(disk: Disk) -> None:
-    assert recall(uuid_number(77), config_dir=disk.config) == []
+    assert transcript_lines(uuid_number(77), config_dir=disk.config) == []
 
 
 @given(trees())
 def test_whatever_a_file_holds_can_be_read_as_lines_of_the_cli(lines: list[Json | bytes]) -> None:
     with fresh_disk() as disk:
         path = disk.session(lines)
-        for one in recall(path.stem, config_dir=disk.config):
+        for one in transcript_lines(path.stem, config_dir=disk.config):
             assert b"\n" not in bytes(one.line)
             assert from_cli(bytes(one.line)).__class__ in {User, Assistant}

@@ -24,7 +24,7 @@ _OWN = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files|[^/]*[*
 HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "-"})
 
 
-class Where:
+class WorkingDir:
     """The folders that the script may be in. None of them: it is not known."""
 
     __slots__ = ("places",)
@@ -33,25 +33,25 @@ class Where:
         self.places = places if len(places) <= MANY else ()
 
     @classmethod
-    def start(cls, cwd: str | None) -> Where:
+    def start(cls, cwd: str | None) -> WorkingDir:
         """The folder that the script starts in."""
         if cwd is None:
             return cls((("", 0),))
-        return cls(((normal(cwd), 0),))
+        return cls(((normalize(cwd), 0),))
 
-    def union(self, other: Where) -> Where:
+    def union(self, other: WorkingDir) -> WorkingDir:
         """In one or the other."""
         if not self.places or not other.places:
-            return NOWHERE
-        return Where(tuple(dict.fromkeys(self.places + other.places)))
+            return UNKNOWN_DIR
+        return WorkingDir(tuple(dict.fromkeys(self.places + other.places)))
 
-    def into(self, word: Word) -> Where:
+    def into(self, word: Word) -> WorkingDir:
         """After a `cd` to it."""
         if word.glob or word.text in {None, "", "-"}:
-            return NOWHERE
+            return UNKNOWN_DIR
         text = word.text or ""
         steps = [step(place, text, tilde=word.tilde) for place in self.places]
-        return Where(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
+        return WorkingDir(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
 
     def target(self, word: Word) -> Target:
         """The file that a word names here; each of them, if it may name a few."""
@@ -64,7 +64,7 @@ class Where:
             if not places and (word.tilde or text.startswith("/")):
                 places = (("/", 0),)
             steps = [step(place, text, tilde=word.tilde) for place in places]
-            if not steps or any(each is None or _bent(each[0][0]) for each in steps):
+            if not steps or any(each is None or _is_process_link(each[0][0]) for each in steps):
                 return Target(source=word.source)
             known += [each for each in steps if each is not None]
         glob = word.glob if word.text is not None else any(map(_WILD.search, texts))
@@ -77,20 +77,20 @@ class Where:
         )
 
 
-NOWHERE = Where(())
+UNKNOWN_DIR = WorkingDir(())
 
 
 def locate(word: Word, cwd: str | None) -> Target:
     """The file that a word names in a folder."""
-    return Where.start(cwd).target(word)
+    return WorkingDir.start(cwd).target(word)
 
 
-def normal(path: str) -> str:
+def normalize(path: str) -> str:
     """A path without `.`, `..` and doubled slashes, by its text."""
-    return _climb(path, path.startswith("/"))
+    return _normalize_names(path, path.startswith("/"))
 
 
-def _climb(path: str, rooted: bool) -> str:
+def _normalize_names(path: str, rooted: bool) -> str:
     names: list[str] = []
     for name in path.split("/"):
         if name in {"", "."}:
@@ -102,7 +102,7 @@ def _climb(path: str, rooted: bool) -> str:
     return ("/" if rooted else "") + "/".join(names)
 
 
-def _bent(path: str) -> bool:
+def _is_process_link(path: str) -> bool:
     """Does it lead to a place that only the running process knows?"""
     return path.startswith("/proc/") and _OWN.match(path) is not None
 

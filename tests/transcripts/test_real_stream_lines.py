@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from quarterdeck.testing import ScriptedModel, ToolUse, isolated_env, play, reply
-from quarterdeck.transcripts import recall
+from quarterdeck.transcripts import transcript_lines
 from support.bounds import SECONDS
 from support.clis import VERSIONS, real_cli
 
@@ -41,7 +41,7 @@ async def test_what_is_recalled_is_what_was_said(
         )
     said = [json.loads(each) for each in done.stdout.splitlines()]
     spoken = {each["uuid"]: each for each in said if each["type"] in {"user", "assistant"}}
-    found = recall(said[-1]["session_id"], config_dir=tmp_path / "home" / ".claude")
+    found = transcript_lines(said[-1]["session_id"], config_dir=tmp_path / "home" / ".claude")
     recalled = {one.uuid: json.loads(bytes(one.line)) for one in found}
     assert sorted(recalled) == sorted(spoken)
     assert recalled[PROMPT]["isReplay"] is True

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quarterdeck.domain.errors import LinkClosed, RecordingError, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.memory import memory_pair
-from quarterdeck.links.recording import RecordingLink
+from quarterdeck.links.recorder import RecordingLink
 from quarterdeck.links.replay import ReplayLink, read_records
 from support.bounds import SECONDS
 

@@ -1,12 +1,11 @@
-"""What a session file remembers, in the words in which the CLI would have said it.
+"""The entries of a session file, as the lines that the CLI would have written to its stream.
 
-Owns the way from an entry of a transcript to a line of the stream: `said_line` is pure, `recall`
-reads a whole session with it. A hub uses it for what it did not hear: a session that ran in a
-terminal, the last words of a CLI whose machine failed. Which of it is news is the caller's to know,
-by the uuids.
+`to_stream_line` converts one entry and is pure; `transcript_lines` converts a whole session. The
+hub uses it for messages that it did not receive: a session that ran in a terminal, or the last
+messages of a CLI whose machine failed. The caller drops what it has already, by uuid.
 
-Unlike `history`, this leaves no branch out. A prompt that was edited, and all that was said before
-a conversation was compacted, has been said.
+Unlike `history`, this includes every branch: prompts that were edited, and everything before a
+compaction.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.transcripts import layout
 from quarterdeck.transcripts.history import subagents_of
 from quarterdeck.transcripts.layout import AnyPath
-from quarterdeck.transcripts.lines import decode, lines_of, mend, open_regular, text
+from quarterdeck.transcripts.lines import decode, lines_of, open_regular, repair, text
 
 _BY_THE_CLI = (
     "[Request interrupted by user",
@@ -35,7 +34,7 @@ _BY_THE_CLI = (
 """How texts begin that the CLI puts in the user's place: nobody has typed them."""
 
 
-class Recollection(msgspec.Struct, frozen=True, kw_only=True):
+class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
     """One message that was said. `line` is the whole line of the stream, as one JSON object.
 
     A `prompt` is what a person typed; its line is the echo that `--replay-user-messages` asks for.
@@ -74,14 +73,14 @@ class _Body(msgspec.Struct):
     content: str | list[_Block | str | int | float | bool | list[Raw] | None] | None = None
 
 
-class _Said(Value, tag_field="type", omit_defaults=False):
+class _Common(Value, tag_field="type", omit_defaults=False):
     message: Raw
     parent_tool_use_id: str | None
     session_id: str
     uuid: str
 
 
-class _More(Value):
+class _Optional(Value):
     """What is there only now and then."""
 
     timestamp: str | None = None
@@ -92,11 +91,11 @@ class _More(Value):
     is_synthetic: bool = msgspec.field(name="isSynthetic", default=False)
 
 
-class _Assistant(_Said, tag="assistant"):
+class _Assistant(_Common, tag="assistant"):
     pass
 
 
-class _User(_Said, tag="user"):
+class _User(_Common, tag="user"):
     pass
 
 
@@ -104,13 +103,13 @@ _ENTRY = msgspec.json.Decoder(_Entry)
 _BODY = msgspec.json.Decoder(_Body)
 
 
-def said_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Recollection | None:
+def to_stream_line(line: bytes, *, parent_tool_use_id: str | None = None) -> TranscriptLine | None:
     """What an entry of a session file says, as the CLI would; None for what it would not say.
 
     `parent_tool_use_id` is the call that started the subagent whose file the entry is from. Never
     raises: a line that is cut or garbage says nothing.
     """
-    entry = decode(_ENTRY, mend(line))  # a half of a character inside is nobody's text
+    entry = decode(_ENTRY, repair(line))  # a half of a character inside is nobody's text
     if entry is None or not (uuid := text(entry.uuid)) or entry.is_meta:
         return None
     if bool(entry.is_sidechain) != (parent_tool_use_id is not None):
@@ -123,10 +122,10 @@ def said_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Recollec
     match entry.type:
         case "assistant":
             kind: Literal["prompt", "user", "assistant"] = "assistant"
-            first: _Said = _Assistant(
+            first: _Common = _Assistant(
                 message=entry.message, parent_tool_use_id=parent_tool_use_id, **said
             )
-            rest = _More(
+            rest = _Optional(
                 timestamp=timestamp,
                 error=text(entry.error),
                 is_api_error_message=entry.is_api_error_message is True,
@@ -136,7 +135,7 @@ def said_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Recollec
             summary = entry.is_compact_summary is True
             typed = parent_tool_use_id is None and not summary and _is_typed(body)
             kind = "prompt" if typed else "user"
-            rest = _More(
+            rest = _Optional(
                 timestamp=timestamp,
                 tool_use_result=entry.tool_use_result,
                 is_replay=typed,
@@ -144,29 +143,29 @@ def said_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Recollec
             )
         case _:
             return None
-    joined = _joined(msgspec.json.encode(first), msgspec.json.encode(rest))
-    return Recollection(kind=kind, uuid=uuid, line=joined, timestamp=timestamp)
+    joined = _merge_objects(msgspec.json.encode(first), msgspec.json.encode(rest))
+    return TranscriptLine(kind=kind, uuid=uuid, line=joined, timestamp=timestamp)
 
 
-def recall(
+def transcript_lines(
     session_id: str, *, directory: AnyPath | None = None, config_dir: AnyPath | None = None
-) -> list[Recollection]:
+) -> list[TranscriptLine]:
     """All that was said in a session, in the order of its file; empty if there is none.
 
     What a subagent said stands before the result of the call that started it. Where nothing tells
     which call that was, it is left out. Blocks on the disk; never raises for what is there.
     """
     found = layout.find_session(session_id, directory, config_dir)
-    return recall_file(found[0]) if found else []
+    return transcript_lines_of(found[0]) if found else []
 
 
-def recall_file(path: Path) -> list[Recollection]:
-    """As `recall`, where the session's file is known."""
-    waiting: dict[str, list[Recollection]] = {}
+def transcript_lines_of(path: Path) -> list[TranscriptLine]:
+    """As `transcript_lines`, where the session's file is known."""
+    waiting: dict[str, list[TranscriptLine]] = {}
     for agent in subagents_of(path):
         if parent := agent.parent_tool_use_id:
             waiting.setdefault(parent, []).extend(_read(Path(agent.path), parent))
-    said: list[Recollection] = []
+    said: list[TranscriptLine] = []
     for one in _read(path, None):
         if waiting and one.kind == "user":
             for call in [call for call in waiting if f'"{call}"'.encode() in bytes(one.line)]:
@@ -175,13 +174,13 @@ def recall_file(path: Path) -> list[Recollection]:
     return said + [one for rest in waiting.values() for one in rest]
 
 
-def _read(path: Path, parent_tool_use_id: str | None) -> Iterator[Recollection]:
+def _read(path: Path, parent_tool_use_id: str | None) -> Iterator[TranscriptLine]:
     """A file's messages, each once: a CLI that was resumed may have written one again."""
     seen: set[str] = set()
     try:
         with open_regular(path) as stream:
             for _, line in lines_of(stream):
-                one = said_line(line, parent_tool_use_id=parent_tool_use_id)
+                one = to_stream_line(line, parent_tool_use_id=parent_tool_use_id)
                 if one is not None and one.uuid not in seen:
                     seen.add(one.uuid)
                     yield one
@@ -204,6 +203,6 @@ def _is_typed(body: _Body) -> bool:
             return False
 
 
-def _joined(first: bytes, rest: bytes) -> Raw:
+def _merge_objects(first: bytes, rest: bytes) -> Raw:
     """The members of two objects in one; the first has some."""
     return Raw(first if rest == b"{}" else first[:-1] + b"," + rest[1:])

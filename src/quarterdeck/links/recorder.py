@@ -58,7 +58,7 @@ class RecordingLink(Closing):
     def __init__(self, inner: Link, file: str | Path | BinaryIO) -> None:
         self._inner = inner
         self._own_file = isinstance(file, str | Path)
-        self._file = _opened(file)
+        self._file = _open(file)
         self._began = time.monotonic()
         self._encoder = msgspec.json.Encoder()
         self._rest = bytearray()
@@ -75,11 +75,11 @@ class RecordingLink(Closing):
         try:
             item = await self._inner.receive()
         except LinkClosed as closed:
-            self._closed(closed)
+            self._record_end(closed)
             raise
         match item:
             case bytes():
-                self._out(item)
+                self._record_output(item)
             case Dropped(reason=reason, close_code=close_code):
                 self._flush_rest()
                 self._meta("dropped", reason=reason, close_code=close_code)
@@ -114,7 +114,7 @@ class RecordingLink(Closing):
                 if self._own_file:
                     self._file.close()
 
-    def _out(self, data: bytes) -> None:
+    def _record_output(self, data: bytes) -> None:
         *whole, rest = data.split(b"\n")
         for line in whole:
             self._record("out", bytes(self._rest) + line if self._rest else line)
@@ -128,7 +128,7 @@ class RecordingLink(Closing):
             self._record("out", bytes(self._rest), partial=True)
             self._rest.clear()
 
-    def _closed(self, closed: LinkClosed) -> None:
+    def _record_end(self, closed: LinkClosed) -> None:
         if not self._ended:
             self._ended = True
             self._flush_rest()
@@ -180,7 +180,7 @@ class RecordingLink(Closing):
             self._file.flush()
 
 
-def _opened(file: str | Path | BinaryIO) -> BinaryIO:
+def _open(file: str | Path | BinaryIO) -> BinaryIO:
     if not isinstance(file, str | Path):
         return file
     return Path(file).open("wb")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.policy.shell import read
-from quarterdeck.policy.shell.words import MOST_TEXTS, _braces, joined, word
+from quarterdeck.policy.shell.word_reader import MOST_TEXTS, _braces, join_words, read_word
 from support.shell_words import words
 
 
@@ -33,7 +33,7 @@ from support.shell_words import words
     ],
 )
 def test_a_word_whose_text_is_known(source: str, text: str) -> None:
-    found = word(source)
+    found = read_word(source)
     assert found.source == source
     assert found.text == text
     assert found.prefix == text
@@ -57,7 +57,7 @@ def test_a_word_whose_text_is_known(source: str, text: str) -> None:
     ],
 )
 def test_a_word_that_only_running_it_can_tell(source: str, prefix: str) -> None:
-    found = word(source)
+    found = read_word(source)
     assert found.text is None
     assert found.prefix == prefix
 
@@ -79,7 +79,7 @@ def test_a_word_that_only_running_it_can_tell(source: str, prefix: str) -> None:
 def test_patterns_homes_and_quotes_are_told(
     source: str, glob: bool, tilde: bool, quoted: bool
 ) -> None:
-    found = word(source)
+    found = read_word(source)
     assert (found.glob, found.tilde, found.quoted) == (glob, tilde, quoted)
 
 
@@ -99,15 +99,15 @@ def test_patterns_homes_and_quotes_are_told(
     ],
 )
 def test_the_few_words_that_braces_make_are_told(source: str, texts: tuple[str, ...]) -> None:
-    found = word(source)
+    found = read_word(source)
     assert tuple(sorted(found.texts)) == texts
     assert (found.text is None) == (source != "'{a,b}'")
 
 
 def test_many_words_of_braces_are_not_looked_at() -> None:
     most = ",".join(str(number) for number in range(MOST_TEXTS))
-    assert len(word(f"{{{most}}}").texts) == MOST_TEXTS
-    assert word(f"{{{most},more}}").texts == ()
+    assert len(read_word(f"{{{most}}}").texts) == MOST_TEXTS
+    assert read_word(f"{{{most},more}}").texts == ()
 
 
 @given(text=st.text("{}.,a", max_size=10))
@@ -118,7 +118,7 @@ def test_braces_are_found_as_before(text: str) -> None:
 
 @given(st.text(alphabet="ab$(){}[]`'\"\\|&;<>\n #*?~!=-/ ", max_size=30))
 def test_any_text_is_a_word_that_begins_with_what_is_said(source: str) -> None:
-    found = word(source)
+    found = read_word(source)
     assert found.source == source
     if found.text is not None:
         assert found.prefix == found.text
@@ -135,4 +135,4 @@ def test_the_words_of_one_command_are_each_what_the_shell_makes_of_them() -> Non
 
 
 def test_words_are_joined_as_they_were_written() -> None:
-    assert joined(words("a 'b' $c")) == "a 'b' $c"
+    assert join_words(words("a 'b' $c")) == "a 'b' $c"

@@ -13,7 +13,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.policy.domains import fits
 from quarterdeck.policy.flags import spellings, with_flags
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
-from quarterdeck.policy.paths import catches, covers, names_protected, protected
+from quarterdeck.policy.paths import catches, covers, is_protected, names_protected
 from quarterdeck.policy.shell import Part, git_without_options
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
 
@@ -103,7 +103,7 @@ def _path(
             if need.kind is kind
             and need.target is not None
             and covers(pattern, need.target, context.folders)
-            and (kind is NeedKind.READ or not protected(need.target) or names_protected(pattern))
+            and (kind is NeedKind.READ or not is_protected(need.target) or names_protected(pattern))
         ], []
     sure: list[Need] = []
     perhaps: list[Need] = []
@@ -133,11 +133,11 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
             if need.kind is NeedKind.COMMAND and need.part is not None and stops(pattern, need.part)
         ]
     named = {
-        id(need.part): _named(pattern, need.part)
+        id(need.part): _names_part(pattern, need.part)
         for need in request.needs
         if need.kind is NeedKind.COMMAND and need.part is not None
     }
-    redirected = _redirected(request)
+    redirected = _redirection_files(request)
     return [
         need
         for need in request.needs
@@ -152,7 +152,7 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
     ]
 
 
-def _redirected(request: Request) -> set[int]:
+def _redirection_files(request: Request) -> set[int]:
     """The files of redirections, by their ids. The name of a command says nothing about those."""
     files = {
         id(need.part): {target.source for target in (*need.part.reads, *need.part.writes)}
@@ -168,7 +168,7 @@ def _redirected(request: Request) -> set[int]:
     }
 
 
-def _named(pattern: CommandPattern, part: Part) -> bool | None:
+def _names_part(pattern: CommandPattern, part: Part) -> bool | None:
     """Does the pattern name all that a part does? True: word for word. None: it does not."""
     if pattern.exact and any(form.text == pattern.text for form in part.forms):
         return True

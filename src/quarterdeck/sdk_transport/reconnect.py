@@ -18,7 +18,7 @@ KNOWN = 4096
 Message = dict[str, Any]  # the SDK's type for a message, whatever it holds
 
 
-class Recall:
+class ReconnectState:
     """The memory of one resumable link."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Recall:
         """What the program shall see of this message: itself, nothing, or what it brought back."""
         match message:
             case {"type": "control_response", "response": {"request_id": str(request_id)}}:
-                return self._answered(request_id, message)
+                return self._take_answer(request_id, message)
             case {"type": "control_request", "request_id": str(request_id)}:
                 return [message] if _is_new(self._asked, request_id) else []
             case {"uuid": str(uuid)}:
@@ -43,7 +43,7 @@ class Recall:
             case _:
                 return [message]
 
-    def again(self) -> str:
+    def lines_to_resend(self) -> str:
         """The lines to send when the connection is back: what still has no answer, and a question.
 
         An interrupt is not repeated, since it would stop what came after.
@@ -69,7 +69,7 @@ class Recall:
                 return _line({"uuid": str(uuid4()), **message})
         return f"{line}\n"
 
-    def _answered(self, request_id: str, message: Message) -> list[Message]:
+    def _take_answer(self, request_id: str, message: Message) -> list[Message]:
         response = message["response"]
         if request_id in self._recoveries:
             inner = response.get("response")

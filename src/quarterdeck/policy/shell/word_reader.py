@@ -35,14 +35,14 @@ _ANSI_C_NAMED = {
 }
 
 
-def word(source: str) -> Word:
+def read_word(source: str) -> Word:
     """Read a word. Total: text that is no word at all is a word that is not known."""
     if _PLAIN.fullmatch(source):
         return Word(source=source, text=source, prefix=source)
     return _Scan(source).run()
 
 
-def joined(words: tuple[Word, ...] | list[Word]) -> str:
+def join_words(words: tuple[Word, ...] | list[Word]) -> str:
     """Words as one line, as they were written."""
     return " ".join([each.source for each in words])
 

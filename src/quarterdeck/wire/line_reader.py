@@ -41,7 +41,7 @@ class LineReader:
         self.max_line = max_line
         # A `BytesIO` grows in place and hands out what it holds uncopied. Pieces kept in a list
         # would fill the memory with a long line twice, which takes longer than reading it.
-        self._begun = BytesIO()
+        self._unfinished = BytesIO()
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[Line]:
@@ -82,17 +82,17 @@ class LineReader:
     def _keep(self, piece: bytes) -> None:
         before, self._size = self._size, self._size + len(piece)
         if self._size <= self.max_line:
-            self._begun.write(piece)
+            self._unfinished.write(piece)
         elif before <= max(self.max_line, KEPT_OF_OVERSIZED):
             # Over the limit: only the head is kept, while the size goes on counting.
-            head = self._begun.getvalue()[:KEPT_OF_OVERSIZED]
-            self._begun = BytesIO()
-            self._begun.write((head + piece[:KEPT_OF_OVERSIZED])[:KEPT_OF_OVERSIZED])
+            head = self._unfinished.getvalue()[:KEPT_OF_OVERSIZED]
+            self._unfinished = BytesIO()
+            self._unfinished.write((head + piece[:KEPT_OF_OVERSIZED])[:KEPT_OF_OVERSIZED])
 
     def _complete(self, last: bytes) -> Line:
         self._keep(last)
-        line, size = self._begun.getvalue(), self._size
-        self._begun = BytesIO()
+        line, size = self._unfinished.getvalue(), self._size
+        self._unfinished = BytesIO()
         self._size = 0
         return line if size <= self.max_line else OversizedLine(size, line)
 

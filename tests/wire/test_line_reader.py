@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
-from quarterdeck.wire.framing import KEPT_OF_OVERSIZED, Line, LineReader, OversizedLine
+from quarterdeck.wire.line_reader import KEPT_OF_OVERSIZED, Line, LineReader, OversizedLine
 
 # Bytes that matter to framing, mixed with some that do not.
 streams = st.lists(
@@ -120,7 +120,7 @@ def test_of_a_line_over_the_limit_only_the_head_stays_in_memory() -> None:
     reader = LineReader(10_000)
     for _ in range(1000):
         assert reader.feed(b"x" * 1000) == []
-    assert len(reader._begun.getvalue()) == KEPT_OF_OVERSIZED
+    assert len(reader._unfinished.getvalue()) == KEPT_OF_OVERSIZED
     assert reader.feed(b"\n") == [OversizedLine(1_000_000, b"x" * KEPT_OF_OVERSIZED)]
 
 
@@ -155,7 +155,7 @@ def test_messages_do_not_depend_on_how_the_stream_was_cut(stream: bytes, places:
         found = []
         for line in read(chunks, max_line=20):
             if isinstance(line, OversizedLine):
-                message: Message = codec.oversized(line)
+                message: Message = codec.from_oversized(line)
             else:
                 message = codec.from_cli(line)
             found.append((message, message.raw))
