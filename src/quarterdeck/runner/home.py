@@ -22,8 +22,7 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Value
-from quarterdeck.runtime.files import replace_file
-from quarterdeck.runtime.locks import lock_file
+from quarterdeck.runtime.files import lock_file, replace_file
 
 LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
 _RECORD = "run.json"

@@ -15,9 +15,14 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.claude.environment import child_environment
-from quarterdeck.claude.launch import ArgumentFiles, Launch, require_support, to_argv
+from quarterdeck.claude.launch import (
+    ArgumentFiles,
+    Launch,
+    require_support,
+    to_argv,
+    with_inbox_refused,
+)
 from quarterdeck.claude.locate import cli_version, find_claude
-from quarterdeck.claude.settings import with_inbox_refused
 from quarterdeck.domain.errors import LaunchError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.sessions import Origin, SessionSpec

@@ -28,10 +28,9 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.private import Private
+from quarterdeck.policy.builtin import Private
 from quarterdeck.runtime.agent_process import refuse_agents
-from quarterdeck.runtime.files import replace_file
-from quarterdeck.runtime.locks import lock_file
+from quarterdeck.runtime.files import lock_file, replace_file
 from quarterdeck.runtime.processes import ProcessId, still_alive
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"

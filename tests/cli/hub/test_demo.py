@@ -13,7 +13,7 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.cli.hub.client import HubClient
-from quarterdeck.fronts.http.shapes import NewSession
+from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.runner import live_runner
 from quarterdeck.service.local_hub import live_hub, own_token
@@ -85,7 +85,7 @@ async def test_the_demo_never_starts_a_cli_that_is_installed_or_named(
         for name, claude in (("own", None), ("named", str(real)), ("bare", "claude")):
             spec = SessionSpec(directory=str(tmp_path), name=name, claude=claude)
             await anyio.to_thread.run_sync(
-                hub.create, NewSession(spec=spec, prompt=Raw(b'"hello"'))
+                hub.submit, CreateSession(spec=spec, prompt=Raw(b'"hello"'))
             )
 
         def settled() -> bool:

@@ -54,7 +54,9 @@ async def test_a_webhook_outlives_a_hub_that_is_killed_and_the_metrics_count_it(
         token = (await deck("token", "--role", "metrics")).out.strip()
         bearer = {"authorization": f"Bearer {token}"}
         wanted = 'quarterdeck_webhook_deliveries_total{outcome="delivered",webhook="ops"} 1.0'
-        async with httpx.AsyncClient(base_url=deck.address, headers=bearer) as client:
+        async with httpx.AsyncClient(
+            base_url=deck.address, headers=bearer, timeout=SECONDS
+        ) as client:
             page = ""
             with anyio.fail_after(SECONDS):
                 while wanted not in page:

@@ -13,6 +13,7 @@ import pytest
 
 from quarterdeck.testing import fake
 from quarterdeck.testing.script import ToolUse, play
+from support.bounds import SECONDS
 from support.processes import running
 from support.served_deck import ServedDeck, until_true
 
@@ -67,7 +68,7 @@ async def test_the_login_link_opens_the_hub_and_is_offered_until_somebody_has_us
     def log_in() -> dict[str, object]:
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"{deck.address}/login", body, headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             person: dict[str, object] = json.load(answer)
         return person
 

@@ -10,10 +10,9 @@ from rich.console import Console
 
 from quarterdeck.cli.hub.story import Story
 from quarterdeck.cli.terminal.screen import Screen
-from quarterdeck.fronts.http.frames import Live
-from quarterdeck.fronts.http.shapes import EventShape
-from quarterdeck.hub.api import Deltas
 from quarterdeck.protocol import events
+from quarterdeck.protocol.stream_frames import Live
+from quarterdeck.protocol.views import Deltas, EventShape
 from quarterdeck.testing import fake
 
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quarterdeck.cli.hub.target import SHORT, short_ids
-from quarterdeck.fronts.http.shapes import SessionShape, session_shape
+from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.views import SessionShape
 
 
 def shape(session: str) -> SessionShape:

@@ -271,7 +271,10 @@ async def served(folder: Path) -> AsyncIterator[tuple[SmallDeck, Access, str]]:
 async def test_whoever_may_read_and_the_role_for_it_get_the_page_and_nobody_else(
     tmp_path: Path,
 ) -> None:
-    async with served(tmp_path) as (_, access, url), httpx.AsyncClient(base_url=url) as client:
+    async with (
+        served(tmp_path) as (_, access, url),
+        httpx.AsyncClient(base_url=url, timeout=SECONDS) as client,
+    ):
         for role in Role:
             token = {"authorization": f"Bearer {access.make_token('x', role)}"}
             status = (await client.get("/metrics", headers=token)).status_code
@@ -292,7 +295,10 @@ async def test_whoever_may_read_and_the_role_for_it_get_the_page_and_nobody_else
 
 
 async def test_requests_are_counted_by_route_and_never_by_path(tmp_path: Path) -> None:
-    async with served(tmp_path) as (deck, access, url), httpx.AsyncClient(base_url=url) as client:
+    async with (
+        served(tmp_path) as (deck, access, url),
+        httpx.AsyncClient(base_url=url, timeout=SECONDS) as client,
+    ):
         bearer = {"authorization": f"Bearer {access.make_token('x', Role.OWNER)}"}
         session = await deck.have_session()
         for path in (f"/api/sessions/{session}", "/api/sessions/a", "/api/none/such", "/x", "/"):

@@ -19,7 +19,6 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from websockets.asyncio.client import connect
 
 from quarterdeck.config.settings import TelemetrySettings
 from quarterdeck.domain.errors import UsageError
@@ -31,7 +30,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol import events
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, Start, frame, read_hub_frame
@@ -40,6 +39,7 @@ from support.bounds import SECONDS
 from support.pages import page
 from support.small_deck import SmallDeck
 from support.waiting import until
+from support.web_sockets import connect
 
 pytestmark = pytest.mark.anyio
 

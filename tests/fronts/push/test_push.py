@@ -24,7 +24,7 @@ from support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Pace(timeout=5.0, pauses=(0.01, 0.01))
+QUICK = Pace(timeout=SECONDS, pauses=(0.01, 0.01))
 CONTACT = "mailto:ada@deck.example"
 
 
@@ -194,7 +194,7 @@ async def test_a_failure_is_tried_twice_again_and_then_given_up(
 
 
 async def test_a_slow_service_holds_nobody_up(tmp_path: Path) -> None:
-    patient = Pace(timeout=60.0, pauses=())
+    patient = Pace(timeout=SECONDS, pauses=())
     async with (
         push_service(usual="hang") as slow,
         push_service() as quick,
@@ -217,7 +217,7 @@ async def test_a_slow_service_holds_nobody_up(tmp_path: Path) -> None:
 async def test_a_service_that_cannot_be_reached_harms_nobody(
     tmp_path: Path, host: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    quick = Pace(timeout=5.0, pauses=())
+    quick = Pace(timeout=SECONDS, pauses=())
     async with push_service() as service, house(tmp_path, quick) as home:
         session = await home.deck.have_session()
         await home.push.subscribe("ada", f"https://{host}/x", **service.keys)

@@ -1,1 +1,1 @@
-"""The commands of the hub: names, options and help texts, one module for each subject."""
+"""Declarations of all commands: names, options, help texts. `base` has what they share."""

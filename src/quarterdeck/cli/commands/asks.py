@@ -1,20 +1,26 @@
-"""The hub's commands about open questions and history: names, options and help texts."""
+"""Commands about open questions, a session's history, and the audit log."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from quarterdeck.cli.hub.options import Hub, Json, Session, TokenFile
-
-OfSession = Annotated[str | None, typer.Option("--session", help="Only of this session.")]
+from quarterdeck.cli.commands.base import (
+    HubOptions,
+    Json,
+    OneSession,
+    Session,
+    add_group,
+    app,
+    finish,
+    spread,
+)
 
 
 class Verb(StrEnum):
-    """What can be said to a question in one word."""
+    """An answer in one word."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -23,15 +29,15 @@ class Verb(StrEnum):
 
 
 class Reach(StrEnum):
-    """How far an allowance reaches."""
+    """How long a permission lasts."""
 
     ONCE = "once"
     SESSION = "session"
     ALWAYS = "always"
 
 
-class PlanWay(StrEnum):
-    """What is to become of a plan."""
+class PlanChoice(StrEnum):
+    """The decision about a plan."""
 
     FRESH = "fresh"
     AUTO = "auto"
@@ -40,131 +46,119 @@ class PlanWay(StrEnum):
     REJECT = "reject"
 
 
-def register(app: typer.Typer, finish: Callable[..., Any]) -> None:
-    """Add the commands."""
+@app.command("asks")
+@spread
+def _asks(session: OneSession = None, *, at: HubOptions, json_output: Json = False) -> None:
+    """List the open questions, oldest first."""
+    from quarterdeck.cli.hub.asks import run_asks
 
-    @app.command("asks")
-    def _asks(
-        session: OfSession = None,
-        hub: Hub = None,
-        token_file: TokenFile = None,
-        json_output: Json = False,
-    ) -> None:
-        """List the open questions, oldest first."""
-        from quarterdeck.cli.hub.asks import run_asks
-        from quarterdeck.cli.hub.target import Target
+    finish(run_asks, session, at.target, json_output=json_output)
 
-        target = Target(hub=hub, token_file=token_file)
-        finish(run_asks, session, target, json_output=json_output)
 
-    @app.command("answer")
-    def _answer(
-        ask: Annotated[
-            str,
-            typer.Argument(
-                metavar="ASK",
-                help="Its id, as much as is unique; or the session's, if it asks only one thing.",
-            ),
-        ],
-        verb: Annotated[Verb | None, typer.Argument(help="For a permission, or a form.")] = None,
-        message: Annotated[
-            str, typer.Option("--message", "-m", help="For the model: why not, or what instead.")
-        ] = "",
-        input_: Annotated[
-            str | None,
-            typer.Option(
-                "--input", metavar="FILE|JSON", help="allow: with this input instead of its own."
-            ),
-        ] = None,
-        scope: Annotated[
-            Reach, typer.Option("--scope", help="allow: how far it reaches.")
-        ] = Reach.ONCE,
-        stop: Annotated[bool, typer.Option("--stop", help="deny: and stop the turn.")] = False,
-        plan: Annotated[
-            PlanWay | None, typer.Option("--plan", help="What is to become of a plan.")
-        ] = None,
-        answers: Annotated[
-            list[str] | None,
-            typer.Option(
-                "--answer",
-                metavar="QUESTION=LABEL",
-                help="For a question: a label, or any text. Repeatable.",
-            ),
-        ] = None,
-        hub: Hub = None,
-        token_file: TokenFile = None,
-    ) -> None:
-        """Answer an open question. The first answer counts."""
-        from quarterdeck.cli.hub.asks import AnswerArguments, run_answer
-        from quarterdeck.cli.hub.target import Target
-        from quarterdeck.protocol.commands import Scope
+@app.command("answer")
+@spread
+def _answer(
+    ask: Annotated[
+        str,
+        typer.Argument(
+            metavar="ASK",
+            help="The question's id or a unique prefix; or a session with one open question.",
+        ),
+    ],
+    verb: Annotated[
+        Verb | None, typer.Argument(help="The answer to a permission request or a form.")
+    ] = None,
+    message: Annotated[
+        str, typer.Option("--message", "-m", help="For the model: why not, or what to do instead.")
+    ] = "",
+    input_: Annotated[
+        str | None,
+        typer.Option("--input", metavar="FILE|JSON", help="allow: replace the tool's input."),
+    ] = None,
+    scope: Annotated[Reach, typer.Option("--scope", help="allow: how long it lasts.")] = Reach.ONCE,
+    stop: Annotated[bool, typer.Option("--stop", help="deny: also stop the turn.")] = False,
+    plan: Annotated[
+        PlanChoice | None, typer.Option("--plan", help="The decision about a plan.")
+    ] = None,
+    answers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--answer",
+            metavar="QUESTION=LABEL",
+            help="The answer to a question: a label, or any text. Repeatable.",
+        ),
+    ] = None,
+    *,
+    at: HubOptions,
+) -> None:
+    """Answer an open question. The first answer counts."""
+    from quarterdeck.cli.hub.asks import AnswerArguments, run_answer
+    from quarterdeck.protocol.commands import Scope
 
-        given = AnswerArguments(
-            verb=verb.value if verb else None,
-            message=message,
-            input=input_,
-            scope=Scope(scope.value),
-            stop=stop,
-            plan=plan.value if plan else None,
-            answers=tuple(answers or ()),
-        )
-        finish(run_answer, ask, given, Target(hub=hub, token_file=token_file))
-
-    @app.command("log")
-    def _log(
-        session: Session,
-        follow: Annotated[
-            bool, typer.Option("--follow", "-f", help="Go on with what happens.")
-        ] = False,
-        hub: Hub = None,
-        token_file: TokenFile = None,
-        json_output: Json = False,
-    ) -> None:
-        """Show a session's history, as `run` would have; or as JSON, event by event."""
-        from quarterdeck.cli.hub.log import run_log
-        from quarterdeck.cli.hub.target import Target
-
-        target = Target(hub=hub, token_file=token_file)
-        finish(run_log, session, target, follow=follow, json_output=json_output)
-
-    audit = typer.Typer(
-        help="Who or what let each tool call pass, or did not. Without a command: show the last.",
-        invoke_without_command=True,
-        rich_markup_mode=None,
+    arguments = AnswerArguments(
+        verb=verb.value if verb else None,
+        message=message,
+        input=input_,
+        scope=Scope(scope.value),
+        stop=stop,
+        plan=plan.value if plan else None,
+        answers=tuple(answers or ()),
     )
-    app.add_typer(audit, name="audit")
+    finish(run_answer, ask, arguments, at.target)
 
-    @audit.callback()
-    def _audit(
-        context: typer.Context,
-        session: OfSession = None,
-        limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The last so many.")] = 100,
-        hub: Hub = None,
-        token_file: TokenFile = None,
-        json_output: Json = False,
-    ) -> None:
-        """Show who or what let each tool call pass, or did not, and why."""
-        if context.invoked_subcommand is not None:
-            return
-        from quarterdeck.cli.hub.log import run_audit
-        from quarterdeck.cli.hub.target import Target
 
-        target = Target(hub=hub, token_file=token_file)
-        finish(run_audit, session, target, limit=limit, json_output=json_output)
+@app.command("log")
+@spread
+def _log(
+    session: Session,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep following it.")] = False,
+    *,
+    at: HubOptions,
+    json_output: Json = False,
+) -> None:
+    """Show a session's history as `run` shows it, or its events as JSON."""
+    from quarterdeck.cli.hub.log import run_log
 
-    @audit.command("verify")
-    def _verify(
-        head: Annotated[
-            str | None,
-            typer.Option("--head", metavar="POSITION:SEAL", help="As an earlier check gave it."),
-        ] = None,
-        hub: Hub = None,
-        token_file: TokenFile = None,
-        json_output: Json = False,
-    ) -> None:
-        """Check that nobody has changed the audit log. Exit code 1 if somebody has."""
-        from quarterdeck.cli.hub.policy import run_verify
-        from quarterdeck.cli.hub.target import Target
+    finish(run_log, session, at.target, follow=follow, json_output=json_output)
 
-        target = Target(hub=hub, token_file=token_file)
-        finish(run_verify, head, target, json_output=json_output)
+
+_audit = add_group(
+    "audit",
+    "Who or what allowed or denied each tool call. Without a command: show the newest entries.",
+    callable_itself=True,
+)
+
+
+@_audit.callback()
+@spread
+def _show_audit(
+    context: typer.Context,
+    session: OneSession = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="The last so many.")] = 100,
+    *,
+    at: HubOptions,
+    json_output: Json = False,
+) -> None:
+    """Show who or what allowed or denied each tool call, and why."""
+    if context.invoked_subcommand is not None:
+        return
+    from quarterdeck.cli.hub.log import run_audit
+
+    finish(run_audit, session, at.target, limit=limit, json_output=json_output)
+
+
+@_audit.command("verify")
+@spread
+def _verify(
+    head: Annotated[
+        str | None,
+        typer.Option("--head", metavar="POSITION:SEAL", help="The result of an earlier check."),
+    ] = None,
+    *,
+    at: HubOptions,
+    json_output: Json = False,
+) -> None:
+    """Check that the audit log was not changed. The exit code is 1 if it was."""
+    from quarterdeck.cli.hub.policy import run_verify
+
+    finish(run_verify, head, at.target, json_output=json_output)

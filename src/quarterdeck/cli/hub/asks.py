@@ -14,10 +14,10 @@ from msgspec import Raw
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.spec import file_or_json
 from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.text import age, marked_lines
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import mark_invisible
@@ -25,6 +25,7 @@ from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
+    AnswerAsk,
     DenyAnswer,
     ElicitationAnswer,
     PlanAnswer,
@@ -92,7 +93,8 @@ def run_answer(ask: str, arguments: AnswerArguments, target: Target) -> int:
     """Answer a question."""
     client = connect(target)
     id_, card = find_ask(client, ask)
-    client.answer(id_, to_answer(arguments, card.opened if card else None))
+    answer = to_answer(arguments, card.opened if card else None)
+    client.submit(AnswerAsk(ask=id_, answer=answer))
     return Exit.SUCCESS
 
 

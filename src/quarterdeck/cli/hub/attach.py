@@ -29,12 +29,11 @@ from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
-from quarterdeck.fronts.http.frames import Live
-from quarterdeck.fronts.http.shapes import EventShape, SessionShape
-from quarterdeck.journal.views import AskView
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import AnswerAsk, Interrupt, SendPrompt
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.stream_frames import Live
+from quarterdeck.protocol.views import AskView, EventShape, SessionShape
 
 MARK = "> "
 HISTORY = 300

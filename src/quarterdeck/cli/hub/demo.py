@@ -17,7 +17,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.cli.hub.output import print_line
+from quarterdeck.cli.terminal.output import print_line
 from quarterdeck.fronts.http import Listen, login_link
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec

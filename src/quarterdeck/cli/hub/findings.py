@@ -22,10 +22,10 @@ from quarterdeck.cli.local.findings import Finding, Level
 from quarterdeck.config.settings import Settings
 from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.fronts.http import built_web
-from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.presets import preset
+from quarterdeck.protocol.views import MachineView
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.config_file import Configuration

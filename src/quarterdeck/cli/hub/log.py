@@ -9,14 +9,14 @@ from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.feed import Feed
-from quarterdeck.cli.hub.output import print_json
 from quarterdeck.cli.hub.story import Story, moment
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
-from quarterdeck.fronts.http.frames import Live
-from quarterdeck.fronts.http.shapes import EventShape
 from quarterdeck.protocol.events import AskAnswered, Decided
+from quarterdeck.protocol.stream_frames import Live
+from quarterdeck.protocol.views import EventShape
 from quarterdeck.wire.tools import one_line
 
 _VERDICTS = {"allow": "green", "deny": "red", "ask": "yellow"}

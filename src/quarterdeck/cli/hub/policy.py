@@ -13,11 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.hub.policy_client import policy_of
 from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import Target, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, plain
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.hub.permissions.service import Question, question_facts
@@ -73,7 +73,7 @@ def run_check(file: Path, *, json_output: bool) -> int:
     return Exit.SUCCESS if loaded.policy is not None else Exit.FAILED
 
 
-# --- explain -------------------------------------------------------------------------------------
+# --- explain --------------------------------------------------------------------------------------
 
 
 def run_explain(
@@ -151,7 +151,7 @@ def _show_part(part: PartExplained, console: Console) -> None:
         console.print(Text("  needs no rule" if part.free else "  no rule", "dim"))
 
 
-# --- replay and suggest --------------------------------------------------------------------------
+# --- replay and suggest ---------------------------------------------------------------------------
 
 
 def _since(duration: str) -> int:
@@ -214,7 +214,7 @@ def run_suggest(since: str, least: int, target: Target, *, json_output: bool) ->
     return Exit.SUCCESS
 
 
-# --- what is in force ----------------------------------------------------------------------------
+# --- what is in force -----------------------------------------------------------------------------
 
 
 def run_show(target: Target, *, json_output: bool) -> int:
@@ -273,7 +273,7 @@ def run_import(files: list[Path]) -> int:
     return Exit.SUCCESS
 
 
-# --- grants --------------------------------------------------------------------------------------
+# --- grants ---------------------------------------------------------------------------------------
 
 
 def run_grants(target: Target, *, json_output: bool) -> int:
@@ -324,7 +324,7 @@ def run_revoke(grant: str, target: Target) -> int:
     return Exit.SUCCESS
 
 
-# --- the audit log -------------------------------------------------------------------------------
+# --- the audit log --------------------------------------------------------------------------------
 
 
 def run_verify(head: str | None, target: Target, *, json_output: bool) -> int:

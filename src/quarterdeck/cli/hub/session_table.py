@@ -9,8 +9,8 @@ from rich.text import Text
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.text import age, cost
-from quarterdeck.fronts.http.shapes import SessionShape
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
 
 STATE_STYLES = {

@@ -1,4 +1,4 @@
-"""The commands about sessions that ask once and print: `new`, `ps`, `send` and the small ones."""
+"""`quarterdeck new`, `ps`, `send`, and the commands that change one session."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from msgspec import Raw
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.client import HubClient
-from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.hub.spec import checked, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
-from quarterdeck.fronts.http.shapes import (
-    NewFork,
-    NewPrompt,
-    NewSession,
-    SessionChanges,
+from quarterdeck.protocol.commands import (
+    ArchiveSession,
+    CreateSession,
+    DeleteSession,
+    ForkSession,
+    Interrupt,
+    RenameSession,
+    ResumeSession,
+    SendPrompt,
+    StopSession,
 )
 from quarterdeck.protocol.sessions import SessionSpec
 
@@ -32,13 +37,13 @@ def run_new(
     """Make a session; print its id, or attach to it."""
     text = None if prompt is None else read_prompt(prompt)
     client = connect(target)
-    new = NewSession(
+    new = CreateSession(
         spec=checked(spec) if target.is_here else spec,
         prompt=ABSENT if text is None else _json(text),
         prompt_id=None if text is None else str(uuid4()),
         cli_session=cli_session,
     )
-    session = client.create(new).session
+    session = client.submit(new).session
     if attach:
         from quarterdeck.cli.hub.attach import run_attach
 
@@ -51,8 +56,8 @@ def run_send(session: str, prompt: str, target: Target) -> int:
     """Send a prompt; print its id."""
     content = _json(read_prompt(prompt))
     client = connect(target)
-    new = NewPrompt(content=content, prompt=str(uuid4()))
-    outcome = client.prompt(find_session(client, session), new)
+    found = find_session(client, session)
+    outcome = client.submit(SendPrompt(session=found, content=content, prompt=str(uuid4())))
     print_line(outcome.prompt or "")
     return Exit.SUCCESS
 
@@ -70,33 +75,34 @@ def run_ps(
     if json_output:
         print_json(shapes)
         return Exit.SUCCESS
-    from quarterdeck.cli.hub.session_table import print_sessions  # most commands print no table
+    from quarterdeck.cli.hub.session_table import print_sessions  # it loads Rich
 
     print_sessions(shapes)
     return Exit.SUCCESS
 
 
-# --- the small ones --------------------------------------------------------------------------
+# --- the small ones -------------------------------------------------------------------------------
 
 
 def run_interrupt(session: str, target: Target) -> int:
     """Stop the running turn."""
     client = connect(target)
-    client.interrupt(find_session(client, session))
+    client.submit(Interrupt(session=find_session(client, session)))
     return Exit.SUCCESS
 
 
 def run_resume(session: str, target: Target) -> int:
     """Start its CLI again."""
     client = connect(target)
-    client.resume(find_session(client, session))
+    client.submit(ResumeSession(session=find_session(client, session)))
     return Exit.SUCCESS
 
 
 def run_fork(session: str, at: str | None, name: str | None, target: Target) -> int:
     """Make a copy; print its id."""
     client = connect(target)
-    outcome = client.fork(find_session(client, session), NewFork(at=at, name=name))
+    fork = ForkSession(session=find_session(client, session), at=at, name=name)
+    outcome = client.submit(fork)
     print_line(outcome.session)
     return Exit.SUCCESS
 
@@ -106,14 +112,14 @@ def run_rename(session: str, name: str, target: Target) -> int:
     if not name.strip():
         raise UsageError("the name is empty")
     client = connect(target)
-    client.change(find_session(client, session), SessionChanges(name=name))
+    client.submit(RenameSession(session=find_session(client, session), name=name))
     return Exit.SUCCESS
 
 
 def run_archive(session: str, target: Target, *, archived: bool) -> int:
     """Put it away, or take it out again."""
     client = connect(target)
-    client.change(find_session(client, session), SessionChanges(archived=archived))
+    client.submit(ArchiveSession(session=find_session(client, session), archived=archived))
     return Exit.SUCCESS
 
 
@@ -122,9 +128,9 @@ def run_rm(sessions: list[str], target: Target, *, stop: bool) -> int:
     client = connect(target)
     for session in [find_session(client, given) for given in sessions]:
         if stop:
-            client.stop(session)
+            client.submit(StopSession(session=session))
             _wait_for_end(client, session)
-        client.delete(session)
+        client.submit(DeleteSession(session=session))
     return Exit.SUCCESS
 
 

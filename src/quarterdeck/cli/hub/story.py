@@ -13,11 +13,10 @@ from msgspec import Raw
 
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import count
-from quarterdeck.fronts.http.frames import Live
-from quarterdeck.fronts.http.shapes import EventShape
-from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.supervision.budgets import sentence
 from quarterdeck.protocol import events
+from quarterdeck.protocol.stream_frames import Live
+from quarterdeck.protocol.views import Deltas, EventShape
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.content import ToolUseBlock, decode_user_body
 from quarterdeck.wire.messages import Assistant, StreamEvent, User

@@ -1,19 +1,25 @@
-"""`quarterdeck usage`: what was used, as a chart for people or as JSON for machines."""
+"""`quarterdeck usage` and `budget`: what was used, and what a session may spend."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 
+import msgspec
 from rich.table import Table
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_json
-from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.text import plain
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal.usage import LimitState, UsageReport, Used
+from quarterdeck.protocol.sessions import Budget
+from quarterdeck.protocol.shapes import SessionChanges
+from quarterdeck.protocol.views import SessionShape
 
 DAYS = 30
 """How far back it looks when nobody says otherwise."""
@@ -118,3 +124,46 @@ def limit_text(limit: LimitState, now: float) -> Text:
         resets = f", resets {at:%Y-%m-%d %H:%M}" + (f" (in {duration(left)})" if left > 0 else "")
     status = plain(limit.status.replace("_", " "))
     return Text.assemble(f"{name}{where}: ", (status, style or ""), f"{used}{resets}")
+
+
+# --- budget ---------------------------------------------------------------------------------------
+
+
+def run_budget(given: str, target: Target, changes: Mapping[str, float], *, lift: bool) -> int:
+    """Change what is to be changed, and print what holds."""
+    if lift and changes:
+        raise UsageError("--lift takes all limits away: name none with it")
+    client = connect(target)
+    session = find_session(client, given)
+    shape = client.session(session)
+    if lift or changes:
+        old = {} if lift or shape.spec.budget is None else msgspec.to_builtins(shape.spec.budget)
+        budget = msgspec.convert({**old, **changes}, Budget)
+        shape = client.change(session, SessionChanges(budget=budget))
+    for line in _lines(shape):
+        consoles.stdout().print(line, soft_wrap=True)
+    return Exit.SUCCESS
+
+
+def _lines(shape: SessionShape) -> list[Text]:
+    about = "about " if shape.estimated_usd else ""
+    lines = [Text(f"spent    {about}${shape.cost_usd:,.2f}, {shape.tokens:,} tokens")]
+    budget = shape.spec.budget or Budget()
+    limits = [
+        f"{_words(name, value)}"
+        for name in budget.__struct_fields__
+        if (value := getattr(budget, name)) is not None
+    ]
+    lines.append(Text(f"budget   {', '.join(limits) or 'no limit'}"))
+    for one in shape.budgets:
+        amount = f"${one.limit:,.2f}" if one.unit == "usd" else f"{one.limit:,.0f} tokens"
+        words = f"reached  {amount} for the {one.scope}: no prompt is begun"
+        lines.append(Text(words, style="red"))
+    return lines
+
+
+def _words(name: str, value: float) -> str:
+    scope, _, unit = name.partition("_")
+    amount = f"${value:,.2f}" if unit == "usd" else f"{value:,.0f} tokens"
+    whose = "each run" if scope == "run" else "the session"
+    return f"{amount} for {whose}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_line
+from quarterdeck.cli.terminal.output import print_line
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.fronts.webhooks import Webhook, WebhookEvent, new_secret, send_sample
 from quarterdeck.runtime.data_dir import data_home

@@ -5,12 +5,12 @@ from __future__ import annotations
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_json, print_line
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, plain
-from quarterdeck.fronts.http.worktree_shapes import WorktreeAction
 from quarterdeck.protocol.machine_requests import Changes, TreeAction
+from quarterdeck.protocol.shapes import WorktreeAction
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_json, print_line
+from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.config.show import as_toml, as_values
 from quarterdeck.domain.errors import ConfigError, UsageError

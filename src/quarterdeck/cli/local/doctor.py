@@ -20,8 +20,8 @@ from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.findings import look_at_hub
 from quarterdeck.cli.local.findings import Cli, Finding, Level, look
 from quarterdeck.cli.local.probe import Answer, Probe, Scene, probe_cli
-from quarterdeck.cli.local.tee import write_all
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import write_all
 from quarterdeck.cli.terminal.text import count, plain
 from quarterdeck.domain.errors import UsageError
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.local.tee import write_all
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import write_all
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.domain.errors import RecordingError
 from quarterdeck.links.recorder import Record

@@ -24,14 +24,14 @@ from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.cli.exits import Exit, OutputClosed
 from quarterdeck.cli.local.background import Background
 from quarterdeck.cli.local.request import RunRequest, to_options, to_prompt
-from quarterdeck.cli.local.tee import TeeLink
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.keyboard import Keyboard, deny_unattended
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
+from quarterdeck.cli.terminal.output import write_all
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import plain
 from quarterdeck.domain.errors import QuarterdeckError, UsageError
-from quarterdeck.links.base import Link
+from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.recorder import RecordingLink
 from quarterdeck.wire.messages import Result
 from quarterdeck.wire.outbound import Prompt
@@ -279,3 +279,40 @@ class _Run:
             self._err.print(Text(f"quarterdeck: {text}", "dim"))
         else:
             self._screen.note(text)
+
+
+class TeeLink:
+    """The link inside, and a copy of what it receives on a file descriptor."""
+
+    def __init__(self, inner: Link, descriptor: int) -> None:
+        self._inner = inner
+        self._descriptor = descriptor
+        self.gone = False
+
+    @property
+    def resumable(self) -> bool:
+        """As the link inside."""
+        return self._inner.resumable
+
+    async def receive(self) -> bytes | Dropped | Resumed:
+        """As the link inside; the bytes are copied first."""
+        item = await self._inner.receive()
+        if isinstance(item, bytes) and not self.gone:
+            try:
+                write_all(self._descriptor, item)
+            except OutputClosed:
+                # The agent must go on reading, if only to end well; `run` looks at `gone`.
+                self.gone = True
+        return item
+
+    async def send(self, data: bytes) -> None:
+        """As the link inside."""
+        await self._inner.send(data)
+
+    async def end_input(self) -> None:
+        """As the link inside."""
+        await self._inner.end_input()
+
+    async def close(self) -> None:
+        """As the link inside."""
+        await self._inner.close()

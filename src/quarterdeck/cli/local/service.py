@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_line
 from quarterdeck.cli.local.config import check_chosen
+from quarterdeck.cli.terminal.output import print_line
 from quarterdeck.domain.errors import LaunchError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.runtime.data_dir import data_home

@@ -13,8 +13,8 @@ import msgspec
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.local.tee import write_all
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import write_all
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.transcripts import (
@@ -88,7 +88,7 @@ def rename(session_id: str, title: str, folder: Path | None) -> int:
     return Exit.SUCCESS
 
 
-def tag(session_id: str, tag: str | None, folder: Path | None) -> int:
+def set_tag(session_id: str, tag: str | None, folder: Path | None) -> int:
     """Give a tag, or take it away."""
     tag_session(session_id, tag, directory=folder)
     return Exit.SUCCESS

@@ -1,7 +1,7 @@
-"""The consoles that commands print to.
+"""The consoles that commands print to: text for people.
 
 Owns how stdout and stderr are written: in any encoding, with colours only where they are wanted
-(Rich obeys NO_COLOR), and with an end that is not a traceback when the reader has gone away.
+(Rich honours NO_COLOR), and without a traceback when the reader has gone away.
 """
 
 from __future__ import annotations

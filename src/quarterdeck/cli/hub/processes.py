@@ -1,24 +1,41 @@
-"""`quarterdeck status`: what runs, where, and how the sessions are."""
+"""`quarterdeck status`, `stop` and `runner`: the processes of this machine.
+
+A process is identified by the lock that it holds, never by its pid alone.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.output import print_json
-from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, plain
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.hub.api import MachineView
+from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.sessions import SessionState
+from quarterdeck.protocol.views import MachineView
+from quarterdeck.runner.__main__ import main
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
-from quarterdeck.service.local_hub import FAR_RUNNER, RUNNER, agents_in, live_hub
+from quarterdeck.service.local_hub import (
+    FAR_RUNNER,
+    RUNNER,
+    agents_in,
+    end_process,
+    end_runner,
+    live_hub,
+)
+
+# --- status ---------------------------------------------------------------------------------------
+
 
 MIB = 1024 * 1024
 
@@ -124,3 +141,65 @@ def _machine(machine: MachineView) -> str:
     if machine.since:
         parts.append(f"connected for {max(0, round(time.time() - machine.since / 1000))} s")
     return ", ".join(parts)
+
+
+# --- stop -----------------------------------------------------------------------------------------
+
+
+def run_stop(sessions: list[str], target: Target, *, hub_only: bool) -> int:
+    """End these sessions' agents; or everything."""
+    if sessions:
+        client = connect(target)
+        for session in [find_session(client, given) for given in sessions]:
+            client.submit(StopSession(session=session))
+        return Exit.SUCCESS
+    if not target.is_here:
+        raise UsageError("all that runs elsewhere is ended there; name the sessions to end")
+    home = data_home(create=False)
+    done: list[str] = []
+    failed = False
+    for folder in () if hub_only else (home / RUNNER, home / FAR_RUNNER):
+        if live_runner(folder) is None:
+            continue
+        agents = len(agents_in(folder))
+        ended = end_runner(folder)
+        failed |= not ended
+        what = f"{count(agents, 'agent')} and the runner" if agents else "The runner"
+        done.append(f"{what} {'ended' if ended else 'would not end'}.")
+    if (hub := live_hub(home)) is not None:
+        ended = end_process(hub.pid, lambda: live_hub(home) is None)
+        failed |= not ended
+        done.append(f"The hub at {hub.address} {'ended' if ended else 'would not end'}.")
+    elif hub_only:
+        done.append("No hub runs here.")
+    print_line("\n".join(done or ["Nothing runs here."]))
+    return Exit.FAILED if failed else Exit.SUCCESS
+
+
+# --- runner ---------------------------------------------------------------------------------------
+
+
+def run_runner(
+    hub: str,
+    token_file: Path,
+    machine: str | None,
+    home: Path | None,
+    options: Mapping[str, object],
+) -> int:
+    """Run until a signal comes; its agents end with it. Gives the exit code.
+
+    `options` are more of its command line, by their names; None is left out.
+    """
+    if not token_file.is_file():
+        raise UsageError(f"--token-file: {token_file} is no file; see `quarterdeck token`")
+    folder = home or data_home() / FAR_RUNNER
+    # It stays while the hub is away, however long: somebody has started it by hand.
+    arguments = ["--home", str(folder), "--hub", hub, "--token-file", str(token_file)]
+    arguments += ["--idle", "inf"]
+    arguments += ["--closed", str(data_home(create=False)), "--closed", str(token_file.absolute())]
+    if machine is not None:
+        arguments += ["--machine", machine]
+    for option, value in options.items():
+        if value is not None:
+            arguments += [option, str(value)]
+    return main(arguments)
