@@ -9,25 +9,18 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.exits import Exit
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 
-class RunEnd(Value):
-    """How a process ended. `number` is that of its last word, if it has one.
+class RunEnd(Exit):
+    """How a process ended. `number` is that of its last line, if it has one.
 
-    `unheard`: it may have said more, and its machine can read that in the CLI's transcript.
+    `unheard`: it may have written more, and its machine can read that in the CLI's transcript.
     """
 
-    reason: str
     number: int | None = None
-    clean: bool = False
-    exit_code: int | None = None
-    signal: int | None = None
-    stderr: tuple[str, ...] = ()
     unheard: bool = False
-    fault: str = ""
-    """What its machine had to do about it; see `RunEnded`."""
 
 
 class RunPort(Protocol):

@@ -22,7 +22,7 @@ from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
-from quarterdeck.policy.private import Private
+from quarterdeck.policy.builtin import Private
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
@@ -434,17 +434,7 @@ class Runners:
             case Gap():
                 pass  # only deltas were given up, and nobody would have kept them
             case Ended():
-                ending = RunEnd(
-                    number=header.number,
-                    reason=header.reason,
-                    clean=header.clean,
-                    exit_code=header.exit_code,
-                    signal=header.signal,
-                    stderr=header.stderr,
-                    unheard=header.unheard,
-                    fault=header.fault,
-                )
-                await owner.run_ended(port.run, ending)
+                await owner.run_ended(port.run, RunEnd(**msgspec.structs.asdict(header)))
             case Transcript(cli_session=cli_session, last=last):
                 await owner.run_recalled(port.run, cli_session, lines, last=last)
             case _:

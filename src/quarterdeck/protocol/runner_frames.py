@@ -14,6 +14,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import field
 
+from quarterdeck.domain.exits import Exit
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
@@ -141,23 +142,14 @@ class Started(Header, tag="started"):
     directory: str | None = None
 
 
-class Ended(Header, tag="ended"):
-    """The process has ended, and has said all. Numbered as its last line.
+class Ended(Header, Exit, tag="ended"):
+    """The process has ended and all its output was read. It is numbered like a line, as the last.
 
-    `reason` is one sentence for a person; `stderr` holds the last lines that it wrote there.
-    `unheard` tells that it may have said more, which nobody read: its transcript may have it.
-    `fault` is what the runner had to do about it: `output_closed` (it closed its output and lived
-    on) or `no_exit` (it did not end when its input ended).
+    `unheard`: it may have written more, which was not read; its transcript may have it.
     """
 
     number: int
-    reason: str
-    clean: bool = False
-    exit_code: int | None = None
-    signal: int | None = None
-    stderr: tuple[str, ...] = ()
     unheard: bool = False
-    fault: str = ""
 
 
 class Written(Header, tag="written"):

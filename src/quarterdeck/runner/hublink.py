@@ -149,7 +149,9 @@ def _unreadable_start(data: bytes, error: Exception) -> UnreadableStart | None:
 def _closed(closed: ConnectionClosed) -> LinkClosed:
     code = closed.rcvd.code if closed.rcvd else 1006
     said = f": {closed.rcvd.reason}" if closed.rcvd and closed.rcvd.reason else ""
-    return LinkClosed(f"the connection to the hub is lost: {describe_code(code)}{said}", close_code=code)
+    return LinkClosed(
+        f"the connection to the hub is lost: {describe_code(code)}{said}", close_code=code
+    )
 
 
 def _websocket_url(url: str) -> str:

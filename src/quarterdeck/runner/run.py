@@ -23,6 +23,7 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused
+from quarterdeck.domain.exits import Exit
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.protocol.runner_frames import (
     Ack,
@@ -153,28 +154,18 @@ class Run:
 
     async def _run_process(self, link: SubprocessLink) -> None:
         """Read and write the process to its end, whatever happens here."""
-        closed: LinkClosed | None = None
-        unheard = False
+        exit_ = Exit(reason="The runner failed and had to end the CLI; see its log.")
+        read_to_end = False
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._write, link)
-                closed = await self._read(link)
+                exit_ = Exit.of(await self._read(link))
+                read_to_end = True
                 group.cancel_scope.cancel()
         except Exception:
             log.exception("run %s: the runner failed", self.run)
         await link.close()
-        if closed is None:
-            unheard = True
-            closed = LinkClosed("The runner failed and had to end the CLI; see its log.")
-        self._end(
-            reason=closed.reason,
-            clean=closed.clean,
-            exit_code=closed.exit_code,
-            signal=closed.signal,
-            stderr=closed.stderr,
-            unheard=unheard,
-            fault=closed.fault,
-        )
+        self._end(exit_, unheard=not read_to_end)
 
     async def _read(self, link: SubprocessLink) -> LinkClosed:
         reader = LineReader(self._limits.line)
@@ -221,29 +212,9 @@ class Run:
             self._written = number
             self._news.set()
 
-    def _end(
-        self,
-        *,
-        reason: str,
-        clean: bool = False,
-        exit_code: int | None = None,
-        signal: int | None = None,
-        stderr: tuple[str, ...] = (),
-        unheard: bool = False,
-        fault: str = "",
-    ) -> None:
-        self.spool.end(
-            Ended(
-                number=self.spool.last + 1,
-                reason=reason,
-                clean=clean,
-                exit_code=exit_code,
-                signal=signal,
-                stderr=stderr,
-                fault=fault,
-                unheard=unheard,
-            )
-        )
+    def _end(self, exit_: Exit, *, unheard: bool = False) -> None:
+        number = self.spool.last + 1
+        self.spool.end(Ended(number=number, unheard=unheard, **msgspec.structs.asdict(exit_)))
         self.ended_at = time.time()
         self._over.set()
         self._news.set()
@@ -379,7 +350,7 @@ class Run:
             # Nobody saw the end of this one. Its number is past all that the hub ever got.
             self.spool.last = max(self.spool.last, upto)
             was = self.ended_at
-            self._end(reason="The runner was killed, and the CLI with it.", unheard=True)
+            self._end(Exit(reason="The runner was killed, and the CLI with it."), unheard=True)
             self.ended_at = was
         if upto < 0 or upto > self.spool.last:
             raise LinkError(f"the hub has number {upto}, and the last one is {self.spool.last}")

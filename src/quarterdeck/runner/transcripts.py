@@ -62,7 +62,9 @@ class MissedMessages:
 
     def _read(self, session: str) -> list[TranscriptLine]:
         assert self._record is not None
-        return transcript_lines(session, directory=self._record.directory, config_dir=self._record.config)
+        return transcript_lines(
+            session, directory=self._record.directory, config_dir=self._record.config
+        )
 
     def _sessions(self) -> Iterator[str]:
         """The session; and others of its folder, if the CLI had not told its session yet."""

@@ -1,0 +1,34 @@
+"""How a process ended: the one struct for it, from the pipe to the journal."""
+
+from __future__ import annotations
+
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.domain.structs import Value
+
+
+class Exit(Value):
+    """How a CLI process ended. Frames and events that report it have these members too."""
+
+    reason: str
+    """One sentence for a person."""
+    clean: bool = False
+    """Whether it ended by itself and without an error."""
+    exit_code: int | None = None
+    signal: int | None = None
+    stderr: tuple[str, ...] = ()
+    """The last lines that it wrote to stderr."""
+    fault: str = ""
+    """What its machine had to do about it: `output_closed` (it closed its output and kept running)
+    or `no_exit` (it did not exit when its input ended)."""
+
+    @classmethod
+    def of(cls, closed: LinkClosed) -> Exit:
+        """The exit of the process at the other end of a pipe."""
+        return Exit(
+            reason=closed.reason,
+            clean=closed.clean,
+            exit_code=closed.exit_code,
+            signal=closed.signal,
+            stderr=closed.stderr,
+            fault=closed.fault,
+        )
