@@ -13,7 +13,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from quarterdeck.cli.hub.policy_client import PolicyClient
-from quarterdeck.fronts.http.shapes import SessionShape
+from quarterdeck.protocol.views import SessionShape
 from quarterdeck.runner import live_runner
 from quarterdeck.service.local_hub import live_hub, own_token
 from support.bounds import SECONDS

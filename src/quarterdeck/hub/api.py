@@ -8,41 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from quarterdeck.domain.structs import Value
 from quarterdeck.journal.base import Follower, Stored
 from quarterdeck.journal.usage import UsageBy, UsageReport
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.views import Deltas as Deltas
+from quarterdeck.protocol.views import MachineView as MachineView
 
 if TYPE_CHECKING:
     from quarterdeck.hub.permissions.service import PolicyService
     from quarterdeck.hub.workers import Workers
-
-
-class MachineView(Value):
-    """A machine that runs agents, or did."""
-
-    name: str
-    connected: bool
-    runner: str | None = None
-    version: str | None = None
-    pid: int | None = None
-    runs: int = 0
-    memory_available: int | None = None
-    load: float | None = None
-    since: int | None = None
-    clock_ahead_ms: int | None = None
-    """How far its clock is ahead of the hub's, as far as can be seen over the network."""
-
-
-class Deltas(Value):
-    """Text of a message that is still being made: delivered live, and not kept."""
-
-    session: str
-    message: str
-    text: str
-    block: int = 0
-    thinking: bool = False
 
 
 class HubApi(Protocol):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
-from msgspec import Raw, field
+from msgspec import field
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value

@@ -1,19 +1,26 @@
-"""What can be asked of the hub, whichever front it comes from.
+"""The commands of the hub, whichever front they come from.
 
-One union of frozen structs. A command is a wish: the hub checks it, turns it into events, and says
-what came of it. `by` is who wishes it, filled in by the front from its own knowledge of the person,
-never from what the person says.
+One union of frozen structs. The hub checks a command, turns it into events, and answers with an
+`Outcome`. `by` is the person who sent it: a front sets it from the login, never from the request.
+Rights and routes are in `command_table`.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Raw
+from msgspec import Meta, Raw, field
 
+from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.sessions import Budget, SessionSpec
+
+Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
+"""An id of the caller's choice: printable ASCII, so that it can stand in a URL or a log."""
+Name = Annotated[str, Meta(min_length=1, max_length=500)]
+CONTROL_SECONDS = 600.0
+"""The longest time that a client may wait for a CLI's answer."""
 
 
 class Command(Value, tag_field="command", forbid_unknown_fields=True):
@@ -29,10 +36,12 @@ class CreateSession(Command, tag="session.create"):
     """Make a session and start it. With a `session` id of the caller's, twice is once."""
 
     spec: SessionSpec
-    session: str | None = None
+    session: Id | None = None
+    """An id of the caller's choice makes the command idempotent."""
     prompt: Raw = ABSENT
-    prompt_id: str | None = None
-    cli_session: str | None = None
+    """The first prompt: a text, or content blocks of the Messages API."""
+    prompt_id: Id | None = None
+    cli_session: Id | None = None
     """Go on with a conversation that the CLI had before we knew it."""
 
 
@@ -40,7 +49,7 @@ class RenameSession(Command, tag="session.rename"):
     """Give it another name."""
 
     session: str
-    name: str
+    name: Name
 
 
 class ArchiveSession(Command, tag="session.archive"):
@@ -61,7 +70,7 @@ class ChangeSession(Command, tag="session.change"):
 
     session: str
     auto_approve: tuple[str, ...] | None = None
-    ask_timeout: float | None = None
+    ask_timeout: Annotated[float, Meta(gt=0)] | None = None
     budget: Budget | None = None
     """Takes the place of the old one, whole. One without limits lifts them."""
 
@@ -83,7 +92,7 @@ class ForkSession(Command, tag="session.fork"):
 
     session: str
     at: str | None = None
-    name: str | None = None
+    name: Name | None = None
 
 
 class Interrupt(Command, tag="session.interrupt"):
@@ -100,17 +109,20 @@ class Control(Command, tag="session.control"):
 
     session: str
     request: Raw
-    timeout: float = 60.0
+    timeout: Annotated[float, Meta(gt=0, le=CONTROL_SECONDS)] = 60.0
 
 
 # --- prompts -------------------------------------------------------------------------------------
 
 
 class SendPrompt(Command, tag="prompt.send"):
-    """Have something done. The same `prompt` id twice is once. Queued while a turn runs."""
+    """Send a prompt. It is queued while a turn runs.
+
+    Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
+    """
 
     session: str
-    prompt: str
+    prompt: Id = field(default_factory=new_id)
     content: Raw
 
 

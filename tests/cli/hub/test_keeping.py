@@ -13,6 +13,7 @@ import anyio.from_thread
 import pytest
 
 from quarterdeck.domain.errors import LaunchError
+from quarterdeck.protocol.commands import ResumeSession
 from quarterdeck.runner.home import STATE
 from quarterdeck.service import local_runner as keeping
 from quarterdeck.testing import fake
@@ -38,7 +39,7 @@ async def test_a_killed_runner_is_followed_by_another_and_its_session_can_be_res
     assert "runner was killed" in ended.detail
     assert deck.adopt() not in {None, runner}
     await until_true(lambda: not running(agent))
-    await anyio.to_thread.run_sync(deck.client.resume, session)
+    await anyio.to_thread.run_sync(deck.client.submit, ResumeSession(session=session))
     assert (await deck.until_state(session, "idle")).pid != agent
     assert "1 agent and the runner ended." in (await deck("stop")).out
     assert await deck.ends() == 0

@@ -12,8 +12,8 @@ import anyio
 import msgspec
 
 from quarterdeck.fronts.http import Role
-from quarterdeck.fronts.http.problems import CODES
 from quarterdeck.protocol.commands import AnswerAsk, CreateSession, StopSession
+from quarterdeck.protocol.problems import CODES
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.front import Front

@@ -12,6 +12,7 @@ import pytest
 from quarterdeck.fronts.http.app import openapi_document
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.schema import schemas_of
+from quarterdeck.protocol.command_table import TABLE
 from support.bounds import SECONDS
 from support.front import Front, Json
 
@@ -110,10 +111,35 @@ def test_every_reference_leads_somewhere(spec: Json) -> None:
 
 def test_bodies_say_that_unknown_members_are_refused(spec: Json) -> None:
     schemas = spec["components"]["schemas"]
-    for name in ("NewSession", "SessionSpec", "AllowAnswer", "NewPrompt", "CreateSession"):
+    for name in (
+        "CreateSessionBody",
+        "SessionSpec",
+        "AllowAnswer",
+        "SendPromptBody",
+        "CreateSession",
+    ):
         assert schemas[name]["additionalProperties"] is False
     assert schemas["AllowAnswer"]["required"] == ["answer"]
-    assert schemas["NewSession"]["properties"]["prompt"] == {}
+    assert schemas["CreateSessionBody"]["properties"]["prompt"] == {}
+
+
+def test_frames_of_the_stream_are_in_the_document(spec: Json) -> None:
+    schemas = spec["components"]["schemas"]
+    kinds = {
+        schema["properties"]["t"]["const"]
+        for schema in schemas.values()
+        if "t" in schema.get("properties", {})
+    }
+    assert {"follow", "command", "hello", "events", "views", "live", "done", "error"} <= kinds
+
+
+def test_a_body_has_neither_what_its_path_gives_nor_what_the_login_gives(spec: Json) -> None:
+    schemas = spec["components"]["schemas"]
+    for row in TABLE:
+        if row.body is not None and not row.shared:
+            members = schemas[f"{row.command.__name__}Body"]["properties"].keys()
+            assert not members & {*row.in_path, "by", "role", "command"}
+    assert schemas["SendPromptBody"]["required"] == ["content"]
 
 
 def test_a_type_that_has_no_schema_is_refused() -> None:

@@ -249,7 +249,12 @@ async def test_a_command_is_done_and_acknowledged_by_its_id(hub: Front) -> None:
         ({"command": "session.interrupt", "session": "nobody"}, "not_found"),
         ({"command": "session.explode"}, "bad_request"),
         ({"command": "session.interrupt", "session": "x", "extra": 1}, "bad_request"),
-        ({"command": "session.control", "session": "x", "request": 1, "timeout": 1e9}, "forbidden"),
+        ({"command": "session.control", "session": "x", "request": 1, "timeout": 9}, "forbidden"),
+        (
+            {"command": "session.control", "session": "x", "request": 1, "timeout": 1e9},
+            "bad_request",
+        ),
+        ({"command": "prompt.send", "session": "x", "prompt": "", "content": "a"}, "bad_request"),
         ("nonsense", "bad_request"),
     ],
 )

@@ -22,9 +22,7 @@ export interface paths {
         put?: never;
         /**
          * CreateSession
-         * @description Make a session and start it.
-         *
-         *     With a `session` id of your own, twice is once.
+         * @description Make a session and start it. With a `session` id of the caller's, twice is once.
          */
         post: operations["ApiSessionsCreateSession"];
         delete?: never;
@@ -49,7 +47,7 @@ export interface paths {
         post?: never;
         /**
          * DeleteSession
-         * @description Forget a session and all that was said in it. Its CLI must have ended.
+         * @description Forget it and all that was said in it. Its CLI must have ended.
          */
         delete: operations["ApiSessionsSessionIdDeleteSession"];
         options?: never;
@@ -63,26 +61,6 @@ export interface paths {
         patch: operations["ApiSessionsSessionIdChangeSession"];
         trace?: never;
     };
-    "/api/sessions/{session_id}/interrupt": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * InterruptSession
-         * @description Stop the running turn. Queued prompts stay queued.
-         */
-        post: operations["ApiSessionsSessionIdInterruptInterruptSession"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/sessions/{session_id}/stop": {
         parameters: {
             query?: never;
@@ -94,7 +72,7 @@ export interface paths {
         put?: never;
         /**
          * StopSession
-         * @description End the session's CLI. The session stays, and can be resumed.
+         * @description End its CLI. The session stays, and can be resumed.
          */
         post: operations["ApiSessionsSessionIdStopStopSession"];
         delete?: never;
@@ -134,9 +112,29 @@ export interface paths {
         put?: never;
         /**
          * ForkSession
-         * @description Make another session that begins with a copy of this one.
+         * @description Make another session that begins with a copy of this one, up to the message `at`.
          */
         post: operations["ApiSessionsSessionIdForkForkSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/sessions/{session_id}/interrupt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Interrupt
+         * @description Stop the running turn. Queued prompts stay queued.
+         */
+        post: operations["ApiSessionsSessionIdInterruptInterrupt"];
         delete?: never;
         options?: never;
         head?: never;
@@ -153,10 +151,12 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * ControlSession
-         * @description Send a control request to the session's CLI; its answer is the outcome's `answer`.
+         * Control
+         * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+         *
+         *     `request` is the request's body with its subtype, as the CLI takes it.
          */
-        post: operations["ApiSessionsSessionIdControlControlSession"];
+        post: operations["ApiSessionsSessionIdControlControl"];
         delete?: never;
         options?: never;
         head?: never;
@@ -178,10 +178,9 @@ export interface paths {
         put?: never;
         /**
          * SendPrompt
-         * @description Have something done. It is queued while a turn runs.
+         * @description Send a prompt. It is queued while a turn runs.
          *
-         *     With a `prompt` id of your own, twice is once: send it again when you do not know whether it
-         *     arrived.
+         *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
          */
         post: operations["ApiSessionsSessionIdPromptsSendPrompt"];
         delete?: never;
@@ -212,6 +211,26 @@ export interface paths {
          * @description Have something else done; only while it is queued.
          */
         patch: operations["ApiSessionsSessionIdPromptsPromptIdChangePrompt"];
+        trace?: never;
+    };
+    "/api/asks/{ask_id}/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * AnswerAsk
+         * @description Answer a question. The first answer counts; a later one is a `Conflict` that says whose.
+         */
+        post: operations["ApiAsksAskIdAnswerAnswerAsk"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/sessions/{session_id}/events": {
@@ -252,26 +271,6 @@ export interface paths {
         get: operations["ApiAsksListAsks"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/asks/{ask_id}/answer": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * AnswerAsk
-         * @description Answer a question. The first answer counts; a later one is told whose that was.
-         */
-        post: operations["ApiAsksAskIdAnswerAnswerAsk"];
         delete?: never;
         options?: never;
         head?: never;
@@ -915,6 +914,13 @@ export interface components {
             role?: string;
         };
         /**
+         * AnswerAskBody
+         * @description Answer a question. The first answer counts; a later one is a `Conflict` that says whose.
+         */
+        AnswerAskBody: {
+            answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"];
+        };
+        /**
          * ArchiveSession
          * @description Put it away, or take it out again.
          */
@@ -928,13 +934,6 @@ export interface components {
             archived?: boolean;
         };
         /**
-         * AskAnswer
-         * @description The answer to a question.
-         */
-        AskAnswer: {
-            answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"];
-        };
-        /**
          * AskAnswered
          * @description It was answered, by whom, and how. The first answer is the only one.
          */
@@ -945,6 +944,7 @@ export interface components {
             by: string;
             answer: unknown;
             allowed: boolean;
+            input?: unknown;
         };
         /**
          * AskList
@@ -1006,6 +1006,23 @@ export interface components {
             kind: "ask.withdrawn";
             ask: string;
             reason: string;
+        };
+        /**
+         * Bad
+         * @description The frame could not be read; the connection is closed after it.
+         */
+        Bad: {
+            /** @constant */
+            t: "error";
+            problem: components["schemas"]["Problem"];
+        };
+        /**
+         * Beat
+         * @description I am here. Both ways.
+         */
+        Beat: {
+            /** @constant */
+            t: "beat";
         };
         /**
          * BrowserKeys
@@ -1133,6 +1150,13 @@ export interface components {
             content: unknown;
         };
         /**
+         * ChangePromptBody
+         * @description Have something else done; only while it is queued.
+         */
+        ChangePromptBody: {
+            content: unknown;
+        };
+        /**
          * ChangeSession
          * @description Change what it is auto-approved, how long a question waits, how much may be spent.
          */
@@ -1196,6 +1220,18 @@ export interface components {
             cli_session: string;
         };
         /**
+         * ContextChanged
+         * @description The context window is more or less full. None is no change.
+         */
+        ContextChanged: {
+            /** @constant */
+            kind: "context.changed";
+            /** @default null */
+            tokens?: number | null;
+            /** @default null */
+            window?: number | null;
+        };
+        /**
          * Control
          * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
          *
@@ -1212,10 +1248,12 @@ export interface components {
             timeout?: number;
         };
         /**
-         * ControlRequest
-         * @description A control request for the CLI: its body with its subtype.
+         * ControlBody
+         * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+         *
+         *     `request` is the request's body with its subtype, as the CLI takes it.
          */
-        ControlRequest: {
+        ControlBody: {
             request: unknown;
             /** @default 60 */
             timeout?: number;
@@ -1229,6 +1267,20 @@ export interface components {
             command: "session.create";
             /** @default  */
             by?: string;
+            spec: components["schemas"]["SessionSpec"];
+            /** @default null */
+            session?: string | null;
+            prompt?: unknown;
+            /** @default null */
+            prompt_id?: string | null;
+            /** @default null */
+            cli_session?: string | null;
+        };
+        /**
+         * CreateSessionBody
+         * @description Make a session and start it. With a `session` id of the caller's, twice is once.
+         */
+        CreateSessionBody: {
             spec: components["schemas"]["SessionSpec"];
             /** @default null */
             session?: string | null;
@@ -1275,6 +1327,19 @@ export interface components {
             session: string;
         };
         /**
+         * Deltas
+         * @description Text of a message that is still being made: delivered live, and not kept.
+         */
+        Deltas: {
+            session: string;
+            message: string;
+            text: string;
+            /** @default 0 */
+            block?: number;
+            /** @default false */
+            thinking?: boolean;
+        };
+        /**
          * DenyAnswer
          * @description Do not let it run; `stop` ends the turn as well.
          */
@@ -1285,6 +1350,16 @@ export interface components {
             message?: string;
             /** @default false */
             stop?: boolean;
+        };
+        /**
+         * Done
+         * @description The command was done.
+         */
+        Done: {
+            /** @constant */
+            t: "done";
+            id: string;
+            outcome: components["schemas"]["Outcome"];
         };
         /**
          * ElicitationAnswer
@@ -1315,7 +1390,17 @@ export interface components {
             seq: number;
             position: number;
             at: number;
-            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["Decided"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
+            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
+        };
+        /**
+         * Events
+         * @description Events of one or several sessions; those of a session are in their order.
+         */
+        Events: {
+            /** @constant */
+            t: "events";
+            epoch: string;
+            events: components["schemas"]["EventShape"][];
         };
         /**
          * Explanation
@@ -1333,6 +1418,16 @@ export interface components {
             wait: number | null;
             then: string;
             parts: components["schemas"]["PartExplained"][];
+        };
+        /**
+         * Failed
+         * @description The command, or the frame with that id, was refused.
+         */
+        Failed: {
+            /** @constant */
+            t: "failed";
+            id: string;
+            problem: components["schemas"]["Problem"];
         };
         /**
          * FileChange
@@ -1379,6 +1474,39 @@ export interface components {
             left_out?: number;
         };
         /**
+         * Follow
+         * @description Follow these sessions, each after its number; with `all`, every other one from now on.
+         */
+        Follow: {
+            /** @constant */
+            t: "follow";
+            id: string;
+            sessions?: {
+                [key: string]: number;
+            };
+            /** @default false */
+            all?: boolean;
+            /** @default null */
+            epoch?: string | null;
+            /** @default true */
+            live?: boolean;
+            /** @default true */
+            views?: boolean;
+        };
+        /**
+         * Following
+         * @description The answer to `follow` and `unfollow`.
+         */
+        Following: {
+            /** @constant */
+            t: "following";
+            id: string;
+            sessions: {
+                [key: string]: components["schemas"]["Place"];
+            };
+            all: boolean;
+        };
+        /**
          * ForkSession
          * @description Make another session that begins with a copy of this one, up to the message `at`.
          */
@@ -1388,6 +1516,16 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
+            /** @default null */
+            at?: string | null;
+            /** @default null */
+            name?: string | null;
+        };
+        /**
+         * ForkSessionBody
+         * @description Make another session that begins with a copy of this one, up to the message `at`.
+         */
+        ForkSessionBody: {
             /** @default null */
             at?: string | null;
             /** @default null */
@@ -1447,6 +1585,21 @@ export interface components {
         Health: {
             ok: boolean;
             version: string;
+        };
+        /**
+         * Hello
+         * @description The first frame of the server.
+         */
+        Hello: {
+            /** @constant */
+            t: "hello";
+            protocol: number;
+            epoch: string;
+            name: string;
+            /** @enum {unknown} */
+            role: "owner" | "operator" | "viewer" | "runner" | "metrics";
+            beat_seconds: number;
+            limits: components["schemas"]["Limits"];
         };
         /**
          * Hit
@@ -1526,6 +1679,21 @@ export interface components {
             reason: string;
         };
         /**
+         * LeftToCli
+         * @description A hook showed a tool call, and no rule of ours decides it: the CLI allows it, denies it or asks.
+         *
+         *     It has what the audit entry of the call needs and no line of the CLI tells.
+         */
+        LeftToCli: {
+            /** @constant */
+            kind: "call.left_to_cli";
+            tool_use_id: string;
+            /** @default null */
+            branch?: string | null;
+            /** @default false */
+            rewritten?: boolean;
+        };
+        /**
          * LimitState
          * @description Where an account stands, as the last CLI on a machine has told it.
          */
@@ -1540,6 +1708,16 @@ export interface components {
             used?: number | null;
             /** @default  */
             session?: string;
+        };
+        /**
+         * Limits
+         * @description What a client has to keep to.
+         */
+        Limits: {
+            frame_bytes: number;
+            sessions: number;
+            commands: number;
+            silence_seconds: number;
         };
         /**
          * LinkFound
@@ -1561,6 +1739,17 @@ export interface components {
             kind: "run.link_lost";
             run: string;
             reason: string;
+        };
+        /**
+         * Live
+         * @description Text that is still being made. `whole`: it is all of its block so far, and replaces it.
+         */
+        Live: {
+            /** @constant */
+            t: "live";
+            deltas: components["schemas"]["Deltas"][];
+            /** @default false */
+            whole?: boolean;
         };
         /**
          * LoggedIn
@@ -1632,6 +1821,28 @@ export interface components {
             sure?: boolean;
         };
         /**
+         * McpChanged
+         * @description The session's MCP servers with their status, all of them.
+         */
+        McpChanged: {
+            /** @constant */
+            kind: "mcp.changed";
+            servers: components["schemas"]["McpServer"][];
+            /** @default 0 */
+            cut?: number;
+        };
+        /**
+         * McpServer
+         * @description An MCP server of the session.
+         */
+        McpServer: {
+            name: string;
+            /** @default  */
+            status?: string;
+            /** @default null */
+            error?: string | null;
+        };
+        /**
          * Me
          * @description Whoever asks.
          */
@@ -1675,16 +1886,6 @@ export interface components {
             cache_write?: number;
         };
         /**
-         * NewFork
-         * @description A session that begins with a copy of another, up to the message `at`.
-         */
-        NewFork: {
-            /** @default null */
-            at?: string | null;
-            /** @default null */
-            name?: string | null;
-        };
-        /**
          * NewImport
          * @description Take in sessions that the CLI left on the disk of the hub's machine.
          */
@@ -1709,15 +1910,6 @@ export interface components {
             project?: string | null;
         };
         /**
-         * NewPrompt
-         * @description Have something done. The same `prompt` id twice is once.
-         */
-        NewPrompt: {
-            content: unknown;
-            /** @default null */
-            prompt?: string | null;
-        };
-        /**
          * NewRetention
          * @description Delete what is old. What is left out is no limit; all left out: the rule of the hub holds.
          */
@@ -1730,20 +1922,6 @@ export interface components {
             archived_only?: boolean;
             /** @default true */
             dry_run?: boolean;
-        };
-        /**
-         * NewSession
-         * @description Make a session and start it.
-         */
-        NewSession: {
-            spec: components["schemas"]["SessionSpec"];
-            /** @default null */
-            session?: string | null;
-            prompt?: unknown;
-            /** @default null */
-            prompt_id?: string | null;
-            /** @default null */
-            cli_session?: string | null;
         };
         /**
          * NewSubscription
@@ -1773,11 +1951,74 @@ export interface components {
             text: string;
         };
         /**
+         * OfferedAgent
+         * @description A subagent that the model may start.
+         */
+        OfferedAgent: {
+            name: string;
+            /** @default  */
+            description?: string;
+            /** @default null */
+            model?: string | null;
+        };
+        /**
+         * OfferedCommand
+         * @description A slash command. `name` has no slash.
+         */
+        OfferedCommand: {
+            name: string;
+            /** @default  */
+            description?: string;
+            /** @default  */
+            hint?: string;
+        };
+        /**
+         * OfferedModel
+         * @description A model that `set_model` accepts as `model`.
+         */
+        OfferedModel: {
+            model: string;
+            /** @default  */
+            name?: string;
+            /** @default  */
+            description?: string;
+            /** @default null */
+            resolved?: string | null;
+            efforts?: string[];
+        };
+        /**
+         * OffersChanged
+         * @description Other commands, models or agents can be chosen. None is no change.
+         */
+        OffersChanged: {
+            /** @constant */
+            kind: "offers.changed";
+            /** @default null */
+            commands?: components["schemas"]["OfferedCommand"][] | null;
+            /** @default null */
+            models?: components["schemas"]["OfferedModel"][] | null;
+            /** @default null */
+            agents?: components["schemas"]["OfferedAgent"][] | null;
+            cut?: {
+                [key: string]: number;
+            };
+        };
+        /**
          * OldSubscription
          * @description A subscription that ends.
          */
         OldSubscription: {
             endpoint: string;
+        };
+        /**
+         * Order
+         * @description Do this. It is acknowledged by `done` or `failed`, with the same id.
+         */
+        Order: {
+            /** @constant */
+            t: "command";
+            id: string;
+            command: unknown;
         };
         /**
          * Origin
@@ -1820,6 +2061,21 @@ export interface components {
             /** @default false */
             free?: boolean;
             rules?: components["schemas"]["Matched"][];
+        };
+        /**
+         * Place
+         * @description What became of the wish to follow a session.
+         *
+         *     `gap`: the number is not of this journal (`epoch`), lies beyond its last event (`ahead`), or
+         *     there is no such session (`unknown`). The session is then not followed.
+         */
+        Place: {
+            /** @enum {unknown} */
+            status: "gap" | "ok";
+            /** @default null */
+            reason?: ("ahead" | "epoch" | "unknown") | null;
+            /** @default null */
+            head?: number | null;
         };
         /**
          * PlanAnswer
@@ -2003,13 +2259,6 @@ export interface components {
             reason?: string;
         };
         /**
-         * PromptChange
-         * @description Have something else done.
-         */
-        PromptChange: {
-            content: unknown;
-        };
-        /**
          * PromptChanged
          * @description It says something else, and has not been sent yet.
          */
@@ -2049,6 +2298,8 @@ export interface components {
             run: string;
             /** @default null */
             uuid?: string | null;
+            /** @default false */
+            steered?: boolean;
         };
         /**
          * PromptTaken
@@ -2256,7 +2507,9 @@ export interface components {
         };
         /**
          * SendPrompt
-         * @description Have something done. The same `prompt` id twice is once. Queued while a turn runs.
+         * @description Send a prompt. It is queued while a turn runs.
+         *
+         *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
          */
         SendPrompt: {
             /** @constant */
@@ -2264,7 +2517,17 @@ export interface components {
             /** @default  */
             by?: string;
             session: string;
-            prompt: string;
+            prompt?: string;
+            content: unknown;
+        };
+        /**
+         * SendPromptBody
+         * @description Send a prompt. It is queued while a turn runs.
+         *
+         *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
+         */
+        SendPromptBody: {
+            prompt?: string | null;
             content: unknown;
         };
         /**
@@ -2397,6 +2660,8 @@ export interface components {
             mode?: string | null;
             /** @default null */
             effort?: string | null;
+            /** @default null */
+            max_thinking_tokens?: number | null;
             /** @default null */
             system_prompt?: string | null;
             /** @default null */
@@ -2544,7 +2809,7 @@ export interface components {
         };
         /**
          * Switched
-         * @description Another permission mode or model holds now in the run. What is None has not changed.
+         * @description Another mode, model, effort or amount of thinking holds now. None is no change.
          */
         Switched: {
             /** @constant */
@@ -2553,8 +2818,107 @@ export interface components {
             mode?: string | null;
             /** @default null */
             model?: string | null;
+            /** @default null */
+            effort?: string | null;
+            /** @default null */
+            thinking?: string | null;
             /** @default cli */
             by?: string;
+        };
+        /**
+         * Task
+         * @description A shell, subagent or workflow that runs.
+         */
+        Task: {
+            task: string;
+            /** @default agent */
+            kind?: string;
+            /** @default  */
+            title?: string;
+            /** @default false */
+            background?: boolean;
+            /** @default null */
+            agent?: string | null;
+            /** @default null */
+            call?: string | null;
+            /** @default running */
+            status?: string;
+            /** @default null */
+            last_tool?: string | null;
+            /** @default 0 */
+            tokens?: number;
+            /** @default 0 */
+            tool_calls?: number;
+            /** @default 0 */
+            since?: number;
+        };
+        /**
+         * TaskChanged
+         * @description A shell, subagent or workflow runs, or tells how far it is.
+         */
+        TaskChanged: {
+            /** @constant */
+            kind: "task.changed";
+            task: components["schemas"]["Task"];
+        };
+        /**
+         * TaskEnded
+         * @description It runs no more.
+         */
+        TaskEnded: {
+            /** @constant */
+            kind: "task.ended";
+            task: string;
+            /** @default  */
+            status?: string;
+        };
+        /**
+         * Todo
+         * @description An entry of the agent's to-do list.
+         */
+        Todo: {
+            todo: string;
+            text: string;
+            /** @default pending */
+            status?: string;
+            /** @default  */
+            doing?: string;
+        };
+        /**
+         * TodosChanged
+         * @description The agent's to-do list, whole.
+         */
+        TodosChanged: {
+            /** @constant */
+            kind: "todos.changed";
+            todos: components["schemas"]["Todo"][];
+            /** @default 0 */
+            cut?: number;
+        };
+        /**
+         * ToolEnded
+         * @description The tool call has its result.
+         */
+        ToolEnded: {
+            /** @constant */
+            kind: "tool.ended";
+            call: string;
+            /** @default false */
+            failed?: boolean;
+        };
+        /**
+         * ToolStarted
+         * @description The model has called a tool: it runs, or waits for an answer.
+         */
+        ToolStarted: {
+            /** @constant */
+            kind: "tool.started";
+            call: string;
+            tool: string;
+            /** @default  */
+            title?: string;
+            /** @default null */
+            agent?: string | null;
         };
         /**
          * TurnEnded
@@ -2574,6 +2938,18 @@ export interface components {
             duration_ms?: number | null;
             /** @default 0 */
             tool_calls?: number;
+        };
+        /**
+         * Unfollow
+         * @description Follow these no more; with `all`, none at all.
+         */
+        Unfollow: {
+            /** @constant */
+            t: "unfollow";
+            id: string;
+            sessions?: string[];
+            /** @default false */
+            all?: boolean;
         };
         /**
          * UsageReport
@@ -2623,6 +2999,15 @@ export interface components {
             asks?: number;
             /** @default 0 */
             waiting_ms?: number;
+        };
+        /**
+         * Views
+         * @description Sessions that have changed, folded by the hub. `head` is the last event that is in one.
+         */
+        Views: {
+            /** @constant */
+            t: "views";
+            sessions: components["schemas"]["SessionShape"][];
         };
         /**
          * WorktreeAction
@@ -2761,7 +3146,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewSession"];
+                "application/json": components["schemas"]["CreateSessionBody"];
             };
         };
         responses: {
@@ -3236,137 +3621,6 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdInterruptInterruptSession: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description A session's id */
-                session_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description What was asked for */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Outcome"];
-                };
-            };
-            /** @description `bad_request`: The request cannot be right */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unauthorized`: A token is wanted */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_found`: There is no such thing */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `too_large`: The body is too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `too_many_failures`: Too many failed logins */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `internal`: An error in the server */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `cli_timeout`: The CLI did not answer in time */
-            504: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
     ApiSessionsSessionIdStopStopSession: {
         parameters: {
             query?: never;
@@ -3641,7 +3895,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["NewFork"];
+                "application/json": components["schemas"]["ForkSessionBody"];
             };
         };
         responses: {
@@ -3764,7 +4018,138 @@ export interface operations {
             };
         };
     };
-    ApiSessionsSessionIdControlControlSession: {
+    ApiSessionsSessionIdInterruptInterrupt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A session's id */
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcome"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiSessionsSessionIdControlControl: {
         parameters: {
             query?: never;
             header?: never;
@@ -3776,7 +4161,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ControlRequest"];
+                "application/json": components["schemas"]["ControlBody"];
             };
         };
         responses: {
@@ -3997,7 +4382,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["NewPrompt"];
+                "application/json": components["schemas"]["SendPromptBody"];
             };
         };
         responses: {
@@ -4267,7 +4652,142 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["PromptChange"];
+                "application/json": components["schemas"]["ChangePromptBody"];
+            };
+        };
+        responses: {
+            /** @description It is done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Outcome"];
+                };
+            };
+            /** @description `bad_request`: The request cannot be right */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unauthorized`: A token is wanted */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `not_found`: There is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_large`: The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported_media_type`: The body must be JSON */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `too_many_failures`: Too many failed logins */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `internal`: An error in the server */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `cli_timeout`: The CLI did not answer in time */
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ApiAsksAskIdAnswerAnswerAsk: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A question's id */
+                ask_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AnswerAskBody"];
             };
         };
         responses: {
@@ -4559,141 +5079,6 @@ export interface operations {
             };
             /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
             503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-        };
-    };
-    ApiAsksAskIdAnswerAnswerAsk: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description A question's id */
-                ask_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AskAnswer"];
-            };
-        };
-        responses: {
-            /** @description It is done */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Outcome"];
-                };
-            };
-            /** @description `bad_request`: The request cannot be right */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unauthorized`: A token is wanted */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `not_found`: There is no such thing */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `too_large`: The body is too large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported_media_type`: The body must be JSON */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
-            422: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `too_many_failures`: Too many failed logins */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `internal`: An error in the server */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description `cli_timeout`: The CLI did not answer in time */
-            504: {
                 headers: {
                     [name: string]: unknown;
                 };

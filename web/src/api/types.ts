@@ -12,13 +12,13 @@ export type HubEvent = Stored["event"];
 export type EventOf<K extends HubEvent["kind"]> = Extract<HubEvent, { kind: K }>;
 export type Ask = Schemas["AskView"];
 export type AskOpened = Schemas["AskOpened"];
-export type Answer = Schemas["AskAnswer"]["answer"];
+export type Answer = Schemas["AnswerAskBody"]["answer"];
 export type Machine = Schemas["MachineView"];
 export type Me = Schemas["Me"];
 export type Problem = Schemas["Problem"];
 export type Outcome = Schemas["Outcome"];
 export type Prompt = Schemas["PromptView"];
-export type NewSession = Schemas["NewSession"];
+export type NewSession = Schemas["CreateSessionBody"];
 
 /** Text of a message that is still being made. */
 export interface Delta {

@@ -17,28 +17,24 @@ import msgspec
 
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.fronts.http.problems import Problem
-from quarterdeck.fronts.http.shapes import (
-    AskAnswer,
+from quarterdeck.journal.usage import UsageReport
+from quarterdeck.protocol.command_table import row_of
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.machine_requests import Changes, Settled
+from quarterdeck.protocol.problems import Problem
+from quarterdeck.protocol.shapes import (
     AskList,
     EventPage,
-    EventShape,
     Health,
     MachineList,
     Me,
-    NewFork,
-    NewPrompt,
-    NewSession,
+    ProjectList,
+    ProjectShape,
     SessionChanges,
     SessionPage,
-    SessionShape,
+    WorktreeAction,
 )
-from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, WorktreeAction
-from quarterdeck.hub.api import MachineView
-from quarterdeck.journal.usage import UsageReport
-from quarterdeck.journal.views import AskView
-from quarterdeck.protocol.commands import Answer, Outcome
-from quarterdeck.protocol.machine_requests import Changes, Settled
+from quarterdeck.protocol.views import AskView, EventShape, MachineView, SessionShape
 
 SECONDS = 60.0
 """For one answer. The slowest, a stop, waits for a CLI to go by itself."""
@@ -74,9 +70,11 @@ class HubClient:
 
     # --- sessions ------------------------------------------------------------------------------
 
-    def create(self, new: NewSession) -> Outcome:
-        """Make a session and start it."""
-        return self._send("POST", "/api/sessions", Outcome, new)
+    def submit(self, command: AnyCommand) -> Outcome:
+        """Have a command done."""
+        row = row_of(command)
+        path, body = row.request(command)
+        return self._exchange_as(row.method, path, Outcome, body)
 
     def sessions(self, *, archived: bool = False) -> Iterator[SessionShape]:
         """All sessions, newest first; or all that were put away."""
@@ -98,30 +96,6 @@ class HubClient:
     def change(self, session: str, changes: SessionChanges) -> SessionShape:
         """Rename it, put it away, and the like."""
         return self._send("PATCH", _at(session), SessionShape, changes)
-
-    def delete(self, session: str) -> Outcome:
-        """Forget it."""
-        return self._send("DELETE", _at(session), Outcome)
-
-    def interrupt(self, session: str) -> Outcome:
-        """Stop its running turn."""
-        return self._send("POST", _at(session, "interrupt"), Outcome)
-
-    def stop(self, session: str) -> Outcome:
-        """End its CLI."""
-        return self._send("POST", _at(session, "stop"), Outcome)
-
-    def resume(self, session: str) -> Outcome:
-        """Start its CLI again."""
-        return self._send("POST", _at(session, "resume"), Outcome)
-
-    def fork(self, session: str, fork: NewFork) -> Outcome:
-        """Begin another with a copy of it."""
-        return self._send("POST", _at(session, "fork"), Outcome, fork)
-
-    def prompt(self, session: str, prompt: NewPrompt) -> Outcome:
-        """Have something done."""
-        return self._send("POST", _at(session, "prompts"), Outcome, prompt)
 
     def events(self, session: str, *, after: int = 0) -> Iterator[EventShape]:
         """Its history, from the event after this number on; a page is read when it is wanted."""
@@ -145,11 +119,6 @@ class HubClient:
     def asks(self, session: str | None = None) -> tuple[AskView, ...]:
         """The open questions, oldest first."""
         return self._get("/api/asks", AskList, {"session": session} if session else {}).asks
-
-    def answer(self, ask: str, answer: Answer) -> Outcome:
-        """Answer a question. The first answer counts."""
-        path = f"/api/asks/{quote(ask, safe='')}/answer"
-        return self._send("POST", path, Outcome, AskAnswer(answer=answer))
 
     def projects(self) -> tuple[ProjectShape, ...]:
         """The projects of its configuration."""
@@ -192,8 +161,12 @@ class HubClient:
         return self._send("GET", f"{path}?{urlencode(query)}" if query else path, kind)
 
     def _send(self, method: str, path: str, kind: type[_T], body: Value | None = None) -> _T:
+        return self._exchange_as(
+            method, path, kind, None if body is None else msgspec.json.encode(body)
+        )
+
+    def _exchange_as(self, method: str, path: str, kind: type[_T], data: bytes | None) -> _T:
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/json"}
-        data = None if body is None else msgspec.json.encode(body)
         if data is not None:
             headers["Content-Type"] = "application/json"
         status, answer = self._exchange(method, self._path + path, data, headers)

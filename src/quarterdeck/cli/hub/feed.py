@@ -16,6 +16,8 @@ from quarterdeck.cli.hub.stream import Events, HubStream, open_stream
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, NotFound
 from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.stream_frames import Following, Live
+from quarterdeck.protocol.views import EventShape
 from quarterdeck.runtime.tasks import background_tasks
 
 RETRY_SECONDS = 0.5

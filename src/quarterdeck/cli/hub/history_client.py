@@ -14,9 +14,10 @@ from msgspec import UNSET
 from quarterdeck.cli.hub.client import HubClient, HubRefused, problem_in
 from quarterdeck.cli.hub.target import Target, connect
 from quarterdeck.domain.errors import LinkRefused
-from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention, RetentionReport
+from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.history.imports import ImportReport
 from quarterdeck.journal.search import Hit, Hits, Search
+from quarterdeck.protocol.shapes import NewImport, NewRetention
 
 LONG_SECONDS = 3600.0
 """An import reads every transcript, a retention every event."""

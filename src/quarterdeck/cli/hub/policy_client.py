@@ -9,19 +9,14 @@ from urllib.parse import quote
 
 from quarterdeck.cli.hub.client import HubClient
 from quarterdeck.cli.hub.target import Target, connect
-from quarterdeck.fronts.http.policy_shapes import (
-    CallQuestion,
-    NewPolicyGrant,
-    PolicyGrants,
-    PolicyTrial,
-    SuggestionList,
-)
+from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
 from quarterdeck.hub.permissions.service import PolicyView
 from quarterdeck.journal.chain import Checked
 from quarterdeck.policy.explain import Explanation
 from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.replay import Replay
 from quarterdeck.policy.suggest import Suggestion
+from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyTrial
 
 
 class PolicyClient(HubClient):

@@ -18,7 +18,9 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from quarterdeck.cli.hub.client import HubRefused
 from quarterdeck.domain.errors import LinkClosed, LinkRefused
-from quarterdeck.fronts.http.frames import (
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.problems import Problem, of_status
+from quarterdeck.protocol.stream_frames import (
     Bad,
     Beat,
     Done,
@@ -30,9 +32,7 @@ from quarterdeck.fronts.http.frames import (
     Live,
     Order,
 )
-from quarterdeck.fronts.http.problems import Problem, of_status
-from quarterdeck.fronts.http.shapes import EventShape
-from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.views import EventShape
 
 OPEN_SECONDS = 15.0
 COMMAND_SECONDS = 60.0

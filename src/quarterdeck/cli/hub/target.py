@@ -14,8 +14,7 @@ from quarterdeck.cli.hub.client import HubClient
 from quarterdeck.domain.errors import LinkRefused, NotFound, UsageError
 from quarterdeck.domain.ids import is_id
 from quarterdeck.domain.structs import Value
-from quarterdeck.fronts.http.shapes import SessionShape
-from quarterdeck.journal.views import AskView
+from quarterdeck.protocol.views import AskView, SessionShape
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.local_hub import live_hub, own_token
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from quarterdeck.fronts.http.origins import Places
     from quarterdeck.fronts.http.pages import built_web
     from quarterdeck.fronts.http.request_metrics import Requests
-    from quarterdeck.fronts.http.roles import Person, Right, Role
+    from quarterdeck.fronts.http.roles import Person
     from quarterdeck.fronts.http.server import Listen, serve
+    from quarterdeck.protocol.roles import Right, Role
 
 __all__ = [
     "Access",

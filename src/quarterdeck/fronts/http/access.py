@@ -16,9 +16,10 @@ from quarterdeck.fronts.http.asgi import Scope, header_of, headers_of
 from quarterdeck.fronts.http.open_connections import OpenConnections
 from quarterdeck.fronts.http.origins import Places, Visit
 from quarterdeck.fronts.http.problems import Refused
-from quarterdeck.fronts.http.roles import Person, Role
+from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.throttle import Throttle
 from quarterdeck.fronts.http.tokens import CODE_SECONDS, Grant, Kind, Login, TokenFile
+from quarterdeck.protocol.roles import Role
 
 COOKIES_TRIED = 8
 PAGE_KEY_HEADER = b"x-quarterdeck-page-key"

@@ -26,17 +26,18 @@ from quarterdeck.fronts.http.connection import Pace
 from quarterdeck.fronts.http.gate import Gate
 from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
-from quarterdeck.fronts.http.problems import (
-    MEDIA_TYPE,
-    Problem,
-    Refused,
-    encode,
-    of_status,
-    problem_of,
-)
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
 from quarterdeck.fronts.http.request_metrics import MetricsPage, MetricsSource, Requests
 from quarterdeck.fronts.http.routes import access as grants
-from quarterdeck.fronts.http.routes import history, policy, push, sessions, usage, worktrees
+from quarterdeck.fronts.http.routes import (
+    commands,
+    history,
+    policy,
+    push,
+    sessions,
+    usage,
+    worktrees,
+)
 from quarterdeck.fronts.http.routes import hub as deckwide
 from quarterdeck.fronts.http.routes.handlers import BODY_LIMIT, reading
 from quarterdeck.fronts.http.routes.push import Pushing
@@ -44,6 +45,7 @@ from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.api import HubApi
 from quarterdeck.hub.worktrees import WorktreeService
+from quarterdeck.protocol.problems import Problem, of_status
 
 
 def make_app(
@@ -128,6 +130,7 @@ def _api(
     api = Router(
         path="/api",
         route_handlers=[
+            *commands.HANDLERS,
             *sessions.HANDLERS,
             *deckwide.HANDLERS,
             *grants.HANDLERS,

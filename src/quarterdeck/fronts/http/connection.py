@@ -22,7 +22,16 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.asgi import Message, Receive, Send
 from quarterdeck.fronts.http.events import Events, Frames, batches
-from quarterdeck.fronts.http.frames import (
+from quarterdeck.fronts.http.live_text import LiveText
+from quarterdeck.fronts.http.open_connections import REASON, REVOKED
+from quarterdeck.fronts.http.problems import problem_of
+from quarterdeck.fronts.http.reader import Reader
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.fronts.http.routes.handlers import decode_command, do
+from quarterdeck.fronts.http.views import PendingViews, ViewCache
+from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.problems import problem
+from quarterdeck.protocol.stream_frames import (
     PROTOCOL,
     Bad,
     Beat,
@@ -38,14 +47,7 @@ from quarterdeck.fronts.http.frames import (
     Place,
     Unfollow,
 )
-from quarterdeck.fronts.http.live_text import LiveText
-from quarterdeck.fronts.http.open_connections import REASON, REVOKED
-from quarterdeck.fronts.http.problems import problem, problem_of
-from quarterdeck.fronts.http.reader import Reader
-from quarterdeck.fronts.http.roles import Person
-from quarterdeck.fronts.http.routes.handlers import decode_command, do
-from quarterdeck.fronts.http.views import PendingViews, ViewCache
-from quarterdeck.hub.api import Deltas, HubApi
+from quarterdeck.protocol.views import Deltas
 
 BAD_FRAME = 4400
 TOO_SLOW = 4408

@@ -25,16 +25,11 @@ from quarterdeck.fronts.http.asgi import (
 )
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
-from quarterdeck.fronts.http.problems import (
-    MEDIA_TYPE,
-    Problem,
-    Refused,
-    encode,
-    problem,
-    problem_of,
-)
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
 from quarterdeck.fronts.http.request_metrics import Requests
-from quarterdeck.fronts.http.roles import Person, Right, Role
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.protocol.problems import Problem, problem
+from quarterdeck.protocol.roles import Right, Role
 
 POLICY = "; ".join(
     (

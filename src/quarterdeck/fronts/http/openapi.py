@@ -15,9 +15,11 @@ from litestar.openapi.spec import Schema
 from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
 
-from quarterdeck.fronts.http.problems import CODES, MEDIA_TYPE, Problem
+from quarterdeck.fronts.http.problems import MEDIA_TYPE
 from quarterdeck.fronts.http.schema import Json, reference, schemas_of
 from quarterdeck.protocol.commands import AnyCommand
+from quarterdeck.protocol.problems import CODES, Problem
+from quarterdeck.protocol.stream_frames import ClientFrame, ServerFrame
 
 if TYPE_CHECKING:
     from litestar import Litestar
@@ -116,7 +118,7 @@ def document(app: Litestar, names: StructNames) -> bytes:
     """The whole document, as JSON."""
     made: Json = app.openapi_schema.to_schema()
     handlers = [*_handlers(app)]
-    types: set[Any] = {*names.seen, Problem, AnyCommand}
+    types: set[Any] = {*names.seen, Problem, AnyCommand, ClientFrame, ServerFrame}
     types |= {kind for _, _, said in handlers for kind in (said.takes, said.gives) if kind}
     made["components"] = {
         "schemas": schemas_of(types),

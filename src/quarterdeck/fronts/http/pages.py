@@ -20,7 +20,8 @@ import anyio.to_thread
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Scope, Send, header_of, path_of, respond
-from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode
+from quarterdeck.protocol.problems import problem
 
 _OWN = Path(__file__).parent / "assets"
 _BUILT = Path(__file__).parent / "deck"

@@ -20,7 +20,8 @@ from quarterdeck.fronts.http.asgi import (
     path_of,
     respond,
 )
-from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem, problem_of
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem_of
+from quarterdeck.protocol.problems import problem
 
 MetricsSource = Callable[[str], Awaitable[tuple[bytes, str]]]
 """From the reader's `Accept` to the page and its content type."""

@@ -10,10 +10,13 @@ from quarterdeck.fronts.http.access import STREAM_PROTOCOL, Access
 from quarterdeck.fronts.http.asgi import Receive, Scope, Send, refuse_upgrade
 from quarterdeck.fronts.http.connection import Connection, Pace
 from quarterdeck.fronts.http.events import Frames
-from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode, problem
-from quarterdeck.fronts.http.roles import Person, Right
+from quarterdeck.fronts.http.problems import MEDIA_TYPE, encode
+from quarterdeck.fronts.http.roles import Person
 from quarterdeck.fronts.http.views import ViewCache
-from quarterdeck.hub.api import Deltas, HubApi
+from quarterdeck.hub.api import HubApi
+from quarterdeck.protocol.problems import problem
+from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.views import Deltas
 
 _SPEAKING_KEPT = 1000  # then those that have fallen silent are looked for, and forgotten
 

@@ -24,7 +24,8 @@ import msgspec
 
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.fronts.http.roles import Person, Role
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.protocol.roles import Role
 from quarterdeck.runtime.data_dir import make_private
 from quarterdeck.runtime.files import replace_file
 

@@ -17,11 +17,11 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
-from quarterdeck.fronts.http.roles import Right, Role
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
 from quarterdeck.fronts.http.routes.hub import Doors
-from quarterdeck.fronts.http.shapes import Body
 from quarterdeck.fronts.http.tokens import NAME_LIMIT, Kind
+from quarterdeck.protocol.roles import Right, Role
+from quarterdeck.protocol.shapes import Body
 
 GrantId = Annotated[
     str, PathParameter(description="The id of somebody's access", max_length=64, min_length=1)

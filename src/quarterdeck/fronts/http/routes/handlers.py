@@ -21,9 +21,11 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import Refused
-from quarterdeck.fronts.http.roles import Person, Right, right_for
+from quarterdeck.fronts.http.roles import Person
 from quarterdeck.hub.api import HubApi
-from quarterdeck.protocol.commands import AnswerAsk, AnyCommand, Control, Outcome
+from quarterdeck.protocol.command_table import right_for
+from quarterdeck.protocol.commands import AnswerAsk, AnyCommand, Outcome
+from quarterdeck.protocol.roles import Right
 
 BODY_LIMIT = 32 * 1024 * 1024
 """A prompt may carry images. Sixteen of the largest that the model takes."""
@@ -33,9 +35,8 @@ Asking = Request[Person, object, State]
 SessionId = Annotated[
     str, PathParameter(description="A session's id", max_length=128, min_length=1)
 ]
-
-CONTROL_SECONDS = 600.0
-"""How long anybody may wait for a CLI's answer."""
+PromptId = Annotated[str, PathParameter(description="A prompt's id", max_length=128, min_length=1)]
+AskId = Annotated[str, PathParameter(description="A question's id", max_length=256, min_length=1)]
 
 _commands: msgspec.json.Decoder[AnyCommand] = msgspec.json.Decoder(AnyCommand)
 
@@ -77,10 +78,8 @@ def decode_command(data: msgspec.Raw) -> AnyCommand:
 
 
 async def do(hub: HubApi, person: Person, command: AnyCommand) -> Outcome:
-    """Submit a command for somebody, if they may. Whoever they are is known here, not told."""
+    """Submit a command for a person, if they have its right. `by` and `role` are from the login."""
     person.need(right_for(command))
-    if isinstance(command, Control) and not 0 < command.timeout <= CONTROL_SECONDS:
-        raise UsageError(f"timeout: a number above 0 and up to {CONTROL_SECONDS:g} is wanted")
     if isinstance(command, AnswerAsk):
         command = replace(command, role=person.role.value)
     return await hub.submit(replace(command, by=person.name))

@@ -13,10 +13,9 @@ from litestar.response import Stream
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.events import envelope
-from quarterdeck.fronts.http.history_shapes import NewImport, NewRetention, RetentionReport
+from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
-from quarterdeck.fronts.http.roles import Right
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of
 from quarterdeck.history.export import Form
 from quarterdeck.history.imports import ImportReport
@@ -24,6 +23,8 @@ from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.retention import Plan, Retention
 from quarterdeck.journal.search import LONGEST_QUERY, MOST_HITS, Hits, Search, TextKind
+from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.shapes import NewImport, NewRetention
 
 MEGABYTE = 1024 * 1024
 LINES = 100

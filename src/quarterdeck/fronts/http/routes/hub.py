@@ -8,23 +8,23 @@ import anyio
 from litestar import Response, get, post
 from litestar.datastructures import State
 from litestar.di import NamedDependency
-from litestar.params import PathParameter, QueryParameter, SkipValidation
+from litestar.params import QueryParameter, SkipValidation
 
 from quarterdeck import __version__
 from quarterdeck.fronts.http.access import Access
 from quarterdeck.fronts.http.events import page
 from quarterdeck.fronts.http.openapi import (
-    COMMAND_ERRORS,
     LOGIN_ERRORS,
     OPEN_ERRORS,
     READ_ERRORS,
     documented,
 )
-from quarterdeck.fronts.http.roles import RIGHTS, Person
-from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, do, visit_of
+from quarterdeck.fronts.http.roles import Person
+from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of, visit_of
 from quarterdeck.fronts.http.routes.sessions import After, Limit
-from quarterdeck.fronts.http.shapes import (
-    AskAnswer,
+from quarterdeck.fronts.http.tokens import Kind
+from quarterdeck.protocol.roles import RIGHTS
+from quarterdeck.protocol.shapes import (
     AskList,
     EventPage,
     Health,
@@ -33,8 +33,6 @@ from quarterdeck.fronts.http.shapes import (
     MachineList,
     Me,
 )
-from quarterdeck.fronts.http.tokens import Kind
-from quarterdeck.protocol.commands import AnswerAsk, Outcome
 
 LOGIN_LIMIT = 4096
 """Whoever sends this is not known yet."""
@@ -43,20 +41,12 @@ Doors = NamedDependency[SkipValidation[Access]]
 OfSession = Annotated[
     str | None, QueryParameter(description="Of this session only", max_length=128)
 ]
-AskId = Annotated[str, PathParameter(description="A question's id", max_length=256, min_length=1)]
 
 
 @get("/asks", opt=documented(READ_ERRORS))
 async def list_asks(hub: Hub, session: OfSession = None) -> AskList:
     """The open questions, oldest first."""
     return AskList(asks=tuple(await hub.asks(session=session)))
-
-
-@post("/asks/{ask_id:str}/answer", status_code=200, opt=documented(COMMAND_ERRORS, takes=AskAnswer))
-async def answer_ask(ask_id: AskId, request: Asking, hub: Hub) -> Outcome:
-    """Answer a question. The first answer counts; a later one is told whose that was."""
-    wanted = await body_of(request, AskAnswer)
-    return await do(hub, request.user, AnswerAsk(ask=ask_id, answer=wanted.answer))
 
 
 @get("/machines", opt=documented(READ_ERRORS))
@@ -130,5 +120,5 @@ def me(person: Person) -> Me:
     return Me(name=person.name, role=person.role, rights=rights, expires=person.expires)
 
 
-HANDLERS = [list_asks, answer_ask, list_machines, list_audit, whoami, logout]
+HANDLERS = [list_asks, list_machines, list_audit, whoami, logout]
 OPEN_HANDLERS = [login, healthz]

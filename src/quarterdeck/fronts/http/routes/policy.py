@@ -15,15 +15,7 @@ from litestar.params import PathParameter, QueryParameter
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
-from quarterdeck.fronts.http.policy_shapes import (
-    CallQuestion,
-    NewPolicyGrant,
-    PolicyGrants,
-    PolicyText,
-    PolicyTrial,
-    SuggestionList,
-)
-from quarterdeck.fronts.http.roles import Right
+from quarterdeck.fronts.http.policy_shapes import PolicyGrants, SuggestionList
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, body_of
 from quarterdeck.hub.permissions.service import PolicyView, Question
 from quarterdeck.hub.permissions.trials import PolicyChecked
@@ -32,6 +24,8 @@ from quarterdeck.policy.explain import Explanation
 from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.replay import Replay
 from quarterdeck.policy.suggest import LEAST
+from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyText, PolicyTrial
 
 DAY_MS = 86_400_000
 WORK_ERRORS = ("took_too_long", "busy")

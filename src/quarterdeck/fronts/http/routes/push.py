@@ -17,7 +17,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.problems import Refused
 from quarterdeck.fronts.http.routes.handlers import Asking, body_of
-from quarterdeck.fronts.http.shapes import Body
+from quarterdeck.protocol.shapes import Body
 
 Endpoint = Annotated[str, Meta(min_length=1, max_length=2048)]
 Key = Annotated[str, Meta(min_length=1, max_length=128)]

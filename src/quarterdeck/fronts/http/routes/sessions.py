@@ -1,70 +1,35 @@
-"""The routes of sessions, their prompts and their history: HTTP in, commands and queries out."""
+"""The routes that read sessions, their prompts and their history, and the one that changes them."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Response, delete, get, patch, post
-from litestar.params import PathParameter, QueryParameter
+from litestar import Response, get, patch
+from litestar.params import QueryParameter
 from litestar.response import Stream
 from msgspec import UnsetType
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.ids import new_id
 from quarterdeck.fronts.http.events import page
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
 from quarterdeck.fronts.http.routes.handlers import Asking, Hub, SessionId, body_of, do
-from quarterdeck.fronts.http.shapes import (
-    ControlRequest,
-    EventPage,
-    NewFork,
-    NewPrompt,
-    NewSession,
-    PromptChange,
-    PromptList,
-    SessionChanges,
-    SessionPage,
-    SessionShape,
-    session_shape,
-)
+from quarterdeck.fronts.http.shapes import session_shape
 from quarterdeck.fronts.http.sse import event_stream, last_event_id, wants_event_stream
 from quarterdeck.protocol.commands import (
     ArchiveSession,
-    CancelPrompt,
-    ChangePrompt,
     ChangeSession,
-    Control,
-    CreateSession,
-    DeleteSession,
-    ForkSession,
-    Interrupt,
-    Outcome,
     RenameSession,
-    ResumeSession,
-    SendPrompt,
-    StopSession,
 )
+from quarterdeck.protocol.shapes import (
+    EventPage,
+    PromptList,
+    SessionChanges,
+    SessionPage,
+)
+from quarterdeck.protocol.views import SessionShape
 
-PromptId = Annotated[str, PathParameter(description="A prompt's id", max_length=128, min_length=1)]
 Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The last number known")]
-
-
-@post("/sessions", status_code=200, opt=documented(COMMAND_ERRORS, takes=NewSession))
-async def create_session(request: Asking, hub: Hub) -> Outcome:
-    """Make a session and start it.
-
-    With a `session` id of your own, twice is once.
-    """
-    new = await body_of(request, NewSession)
-    command = CreateSession(
-        spec=new.spec,
-        session=new.session,
-        prompt=new.prompt,
-        prompt_id=new.prompt_id,
-        cli_session=new.cli_session,
-    )
-    return await do(hub, request.user, command)
 
 
 @get("/sessions", opt=documented(READ_ERRORS))
@@ -103,102 +68,13 @@ async def change_session(session_id: SessionId, request: Asking, hub: Hub) -> Se
     return session_shape(await hub.session(session_id))
 
 
-@delete("/sessions/{session_id:str}", status_code=200, opt=documented(COMMAND_ERRORS))
-async def delete_session(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """Forget a session and all that was said in it. Its CLI must have ended."""
-    return await do(hub, request.user, DeleteSession(session=session_id))
-
-
-@post("/sessions/{session_id:str}/interrupt", status_code=200, opt=documented(COMMAND_ERRORS))
-async def interrupt_session(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """Stop the running turn. Queued prompts stay queued."""
-    return await do(hub, request.user, Interrupt(session=session_id))
-
-
-@post("/sessions/{session_id:str}/stop", status_code=200, opt=documented(COMMAND_ERRORS))
-async def stop_session(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """End the session's CLI. The session stays, and can be resumed."""
-    return await do(hub, request.user, StopSession(session=session_id))
-
-
-@post("/sessions/{session_id:str}/resume", status_code=200, opt=documented(COMMAND_ERRORS))
-async def resume_session(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """Start a CLI for it again, where the last one ended."""
-    return await do(hub, request.user, ResumeSession(session=session_id))
-
-
-@post(
-    "/sessions/{session_id:str}/fork",
-    status_code=200,
-    opt=documented(COMMAND_ERRORS, takes=NewFork, body_optional=True),
-)
-async def fork_session(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """Make another session that begins with a copy of this one."""
-    fork = await body_of(request, NewFork, empty_is=NewFork())
-    command = ForkSession(session=session_id, at=fork.at, name=fork.name)
-    return await do(hub, request.user, command)
-
-
-@post(
-    "/sessions/{session_id:str}/control",
-    status_code=200,
-    opt=documented(COMMAND_ERRORS, takes=ControlRequest),
-)
-async def control_session(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """Send a control request to the session's CLI; its answer is the outcome's `answer`."""
-    wanted = await body_of(request, ControlRequest)
-    command = Control(session=session_id, request=wanted.request, timeout=wanted.timeout)
-    return await do(hub, request.user, command)
-
-
 # --- prompts -------------------------------------------------------------------------------------
-
-
-@post(
-    "/sessions/{session_id:str}/prompts",
-    status_code=200,
-    opt=documented(COMMAND_ERRORS, takes=NewPrompt),
-)
-async def send_prompt(session_id: SessionId, request: Asking, hub: Hub) -> Outcome:
-    """Have something done. It is queued while a turn runs.
-
-    With a `prompt` id of your own, twice is once: send it again when you do not know whether it
-    arrived.
-    """
-    new = await body_of(request, NewPrompt)
-    command = SendPrompt(session=session_id, prompt=new.prompt or new_id(), content=new.content)
-    return await do(hub, request.user, command)
 
 
 @get("/sessions/{session_id:str}/prompts", opt=documented(READ_ERRORS))
 async def list_prompts(session_id: SessionId, hub: Hub) -> PromptList:
     """The prompts that wait for their turn."""
     return PromptList(prompts=(await hub.session(session_id)).queued)
-
-
-@patch(
-    "/sessions/{session_id:str}/prompts/{prompt_id:str}",
-    opt=documented(COMMAND_ERRORS, takes=PromptChange),
-)
-async def change_prompt(
-    session_id: SessionId, prompt_id: PromptId, request: Asking, hub: Hub
-) -> Outcome:
-    """Have something else done; only while it is queued."""
-    wanted = await body_of(request, PromptChange)
-    command = ChangePrompt(session=session_id, prompt=prompt_id, content=wanted.content)
-    return await do(hub, request.user, command)
-
-
-@delete(
-    "/sessions/{session_id:str}/prompts/{prompt_id:str}",
-    status_code=200,
-    opt=documented(COMMAND_ERRORS),
-)
-async def cancel_prompt(
-    session_id: SessionId, prompt_id: PromptId, request: Asking, hub: Hub
-) -> Outcome:
-    """Do not have it done; only while it is queued."""
-    return await do(hub, request.user, CancelPrompt(session=session_id, prompt=prompt_id))
 
 
 # --- history -------------------------------------------------------------------------------------
@@ -245,19 +121,9 @@ def _changes(
 
 
 HANDLERS = [
-    create_session,
     list_sessions,
     get_session,
     change_session,
-    delete_session,
-    interrupt_session,
-    stop_session,
-    resume_session,
-    fork_session,
-    control_session,
-    send_prompt,
     list_prompts,
-    change_prompt,
-    cancel_prompt,
     list_events,
 ]

@@ -11,12 +11,12 @@ from litestar.params import PathParameter, QueryParameter, SkipValidation
 
 from quarterdeck.fronts.http.masking import MASK
 from quarterdeck.fronts.http.openapi import COMMAND_ERRORS, READ_ERRORS, documented
-from quarterdeck.fronts.http.roles import Right
 from quarterdeck.fronts.http.routes.handlers import Asking, SessionId, body_of
-from quarterdeck.fronts.http.worktree_shapes import ProjectList, ProjectShape, WorktreeAction
 from quarterdeck.hub.worktrees import TEXT_LIMIT, WorktreeService
 from quarterdeck.protocol.machine_requests import Changes, Folders, Settled
 from quarterdeck.protocol.projects import Project
+from quarterdeck.protocol.roles import Right
+from quarterdeck.protocol.shapes import ProjectList, ProjectShape, WorktreeAction
 
 Shop = NamedDependency[SkipValidation[WorktreeService]]
 MACHINE_ERRORS = (*READ_ERRORS, "conflict", "disconnected")

@@ -1,4 +1,4 @@
-"""The words of the stream, both ways. The normative page is `docs/reference/stream.md`.
+"""The frames of the stream, both ways. The normative page is `docs/reference/stream.md`.
 
 A frame is one JSON object with its kind in `t`. The envelope is decoded first and a command's body
 second, so that a command that makes no sense is still answered by its id.
@@ -11,11 +11,10 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, field
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.fronts.http.problems import Problem
-from quarterdeck.fronts.http.roles import Role
-from quarterdeck.fronts.http.shapes import SessionShape
-from quarterdeck.hub.api import Deltas
 from quarterdeck.protocol.commands import Outcome
+from quarterdeck.protocol.problems import Problem
+from quarterdeck.protocol.roles import Role
+from quarterdeck.protocol.views import Deltas, EventShape, SessionShape
 
 PROTOCOL = 1
 
@@ -109,6 +108,13 @@ class Following(Frame, tag="following", omit_defaults=False):
     all: bool
 
 
+class Events(Frame, tag="events"):
+    """Events of one or several sessions; those of a session are in their order."""
+
+    epoch: str
+    events: tuple[EventShape, ...]
+
+
 class Views(Frame, tag="views"):
     """Sessions that have changed, folded by the hub. `head` is the last event that is in one."""
 
@@ -140,3 +146,6 @@ class Bad(Frame, tag="error"):
     """The frame could not be read; the connection is closed after it."""
 
     problem: Problem
+
+
+ServerFrame = Hello | Following | Events | Views | Live | Done | Failed | Bad | Beat

@@ -1,0 +1,119 @@
+"""Views: what clients are shown of sessions, prompts, questions and machines.
+
+A view is folded by the hub and read by everybody else. These structs have no secrets in them: the
+front masks a spec before it makes a `SessionShape`. It does not know how anything is folded.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.events import AnyEvent, AskOpened, BudgetReached
+from quarterdeck.protocol.sessions import SessionSpec, SessionState
+
+
+class PromptView(Value):
+    """A prompt that no turn has taken yet."""
+
+    prompt: str
+    content: Raw
+    by: str
+    at: int
+    run: str | None = None
+    """The run that it was given to. None: it is queued."""
+
+
+class AskView(Value):
+    """An open question, with all that a card shows."""
+
+    session: str
+    seq: int
+    at: int
+    opened: AskOpened
+
+
+class MachineView(Value):
+    """A machine that runs agents, or did."""
+
+    name: str
+    connected: bool
+    runner: str | None = None
+    version: str | None = None
+    pid: int | None = None
+    runs: int = 0
+    memory_available: int | None = None
+    load: float | None = None
+    since: int | None = None
+    clock_ahead_ms: int | None = None
+    """How far its clock is ahead of the hub's, as far as can be seen over the network."""
+
+
+class Deltas(Value):
+    """Text of a message that is still being made: delivered live, and not kept."""
+
+    session: str
+    message: str
+    text: str
+    block: int = 0
+    thinking: bool = False
+
+
+class AlarmShape(Value, omit_defaults=False):
+    """Something is wrong with a run; `action` is what was done about it."""
+
+    alarm: str
+    text: str
+    action: str
+    at: int
+
+
+class SessionShape(Value, omit_defaults=False):
+    """A session."""
+
+    session: str
+    name: str
+    state: SessionState
+    detail: str
+    """A few words on the state: why it ended, what is retried."""
+    spec: SessionSpec
+    """How its CLI is started. The values of `env` and of MCP servers' secrets are masked."""
+    by: str
+    parent: str | None
+    created: int
+    updated: int
+    archived: bool
+    head: int
+    """The number of its last event."""
+    run: str | None
+    machine: str | None
+    pid: int | None
+    version: str | None
+    directory: str | None
+    cli_session: str | None
+    mode: str | None
+    """The permission mode that holds now, or held last; null where only the CLI's settings know."""
+    model: str | None
+    """The model, likewise; the CLI may tell it by another name than the one it was given."""
+    turns: int
+    cost_usd: float
+    estimated_usd: float
+    """How much of the cost no total of the CLI has told yet."""
+    tokens: int
+    budgets: tuple[BudgetReached, ...]
+    """The limits that are reached. Until they are raised, or freed, no prompt is begun."""
+    alarms: tuple[AlarmShape, ...]
+    """What is wrong with the run, or was with the last one."""
+    queued: int
+    asks: int
+
+
+class EventShape(Value):
+    """An event in its place: `seq` counts within its session, `position` over all."""
+
+    session: str
+    seq: int
+    position: int
+    at: int
+    """Milliseconds since the epoch of Unix."""
+    event: AnyEvent
