@@ -12,11 +12,11 @@ from quarterdeck.wire.states import TABLE, State, Transition
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "states.md"
 
 _HEAD = """\
-# The states of a CLI
+# States of a CLI
 
-What the CLI at the other end is doing, as `Agent.state` and `wire.Peer.state` say it. Drawn from
-the table in `quarterdeck/wire/states.py` by `make docs`; what is not in it leaves the state as it
-is, or is refused if it is ours to do.
+What a CLI is doing, as reported by `Agent.state` and `wire.Peer.state`. `make docs` draws this page
+from the table in `quarterdeck/wire/states.py`. An input that is not in the table leaves the state
+unchanged; if it is an action of ours, it is refused.
 
 ```mermaid
 stateDiagram-v2
