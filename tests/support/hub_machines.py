@@ -80,9 +80,9 @@ class TestRun:
         await self.owner.run_said(self.run, first, [line.rstrip(b"\n") for line in said])
         assert self.had >= self.said or self.forgotten
 
-    async def greet(self, version: str = "2.1.325") -> None:
+    async def greet(self, version: str = "2.1.325", directory: str = "/work") -> None:
         """Start, and answer `initialize`."""
-        await self.owner.run_started(self.run, 42, version, "/work")
+        await self.owner.run_started(self.run, 42, version, directory)
         (greeting,) = self.read()
         assert greeting["request"]["subtype"] == "initialize"
         await self.say(lines.success_answer(greeting["request_id"]))

@@ -20,7 +20,7 @@ from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.answers import Reply
-from quarterdeck.hub.permissions.context import PolicyContext
+from quarterdeck.hub.permissions.context import CallQuestion, PolicyContext, Ruling
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.ports import Machines, RunPort
@@ -28,7 +28,7 @@ from quarterdeck.hub.run import Run
 from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.journal.base import Journal, Stored
 from quarterdeck.journal.views import SessionView, fold
-from quarterdeck.policy.grants import Grant, narrowest
+from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol.commands import AnswerAsk
 from quarterdeck.protocol.events import (
     AskOpened,
@@ -168,7 +168,6 @@ class SessionCore:
                 view.spec,
                 view.version,
                 adopted=adopted,
-                policy_context=self._policy_context,
             )
             self._run.restore(events)
             self._run.holdings = Holdings(view.holds)
@@ -215,7 +214,7 @@ class SessionCore:
         rules = reply.grants
         if not rules and isinstance(request, CanUseTool):
             given = request.input if reply.edit is None else reply.edit.input
-            rules = narrowest(opened.tool, given, self._policy_context.context(None))
+            rules = await self._policy_context.narrowest(opened.tool, given)
         grant = Grant(
             id=new_id(),
             rules=rules,
@@ -234,6 +233,17 @@ class SessionCore:
         """Journal what happened to it elsewhere."""
         async with self._in_order():
             await self._append(events)
+
+    async def _rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
+        """What the rules say about a call.
+
+        If nobody waits for it any more, lines may be in memory that are not in the journal.
+        """
+        try:
+            return await self._policy_context.rule(question, spec)
+        except BaseException:
+            self._stale = True
+            raise
 
     async def _append(self, events: Sequence[Event]) -> None:
         """Journal events and the lines that they make necessary; then let the lines go."""
@@ -273,7 +283,7 @@ class SessionCore:
             skip_permissions=spec.skip_permissions,
         )
         await self._append([*events, starting])
-        self._run = Run(self.id, run, spec, policy_context=self._policy_context)
+        self._run = Run(self.id, run, spec)
         self._run.holdings = Holdings(self.view.holds)
         self._run_held = run
         try:

@@ -137,7 +137,11 @@ class SessionLife(SessionCore):
                 if (pieces := mine.hear_piece(number, line, now)) is not None:
                     deltas += pieces
                     continue
-                heard = mine.hear(number, line, now)
+                rulings = {
+                    request: await self._rule(question, mine.spec)
+                    for request, question in mine.questions(number, line, now).items()
+                }
+                heard = mine.hear(number, line, now, rulings)
                 if heard.whole:
                     deltas.clear()
                     self._live.superseded(self.id)

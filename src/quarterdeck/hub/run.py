@@ -12,7 +12,7 @@ change the same peer, cards and counters: to part them would part what must agre
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -22,10 +22,11 @@ from quarterdeck.domain.errors import Conflict, QuarterdeckError
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import DeltaReader
+from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.lines import is_greeting, kept, mended
 from quarterdeck.hub.lost_turns import LostTurn
 from quarterdeck.hub.permissions.answers import Reply, reply_to
-from quarterdeck.hub.permissions.context import PolicyContext
+from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
 from quarterdeck.hub.permissions.edits import Edit, edited_call
 from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
 from quarterdeck.hub.permissions.open_asks import PLAN, OpenAsks
@@ -42,6 +43,7 @@ from quarterdeck.protocol.events import (
     CliSession,
     Decided,
     Event,
+    LeftToCli,
     LinkFound,
     Metered,
     Noted,
@@ -90,6 +92,9 @@ WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
 
+_ASKING = (b"can_use_tool", b"hook_callback")
+"""What is in every line that raises a question to the rules."""
+
 DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW, reasons=("it was decided before",))
 PLAN_MS = 3000
 """For so long a plan's card waits for the plan's text."""
@@ -116,7 +121,6 @@ class Run:
         version: str | None = None,
         *,
         adopted: bool = False,
-        policy_context: PolicyContext | None = None,
     ) -> None:
         self.session = session
         self.run = run
@@ -136,11 +140,14 @@ class Run:
         self._turns = Turns(run)
         self._reader = DeltaReader(session)
         self._now = 0
+        self._rulings: Mapping[str, Ruling] = {}
         self._planless: dict[str, tuple[int, CanUseTool, Raw]] = {}
         self._adopted = adopted
         self._repeats = adopted
         self._lost_turn = LostTurn()
-        self._gate = PermissionGate(spec, policy_context)
+        self._gate = PermissionGate(spec)
+        self.holdings = Holdings()
+        """What holds in the session; whoever makes a run sets it to what the view has."""
         self.meter = Meter()
         self.watch = Watch()
         self.at_root = False
@@ -183,6 +190,11 @@ class Run:
     def version(self, version: Version | None) -> None:
         self._peer.version = version or self._peer.version
 
+    @property
+    def spec(self) -> SessionSpec:
+        """The session's spec, as the run knows it."""
+        return self._spec
+
     def change(self, spec: SessionSpec) -> None:
         """What holds for the session has changed."""
         self._spec = spec
@@ -210,7 +222,7 @@ class Run:
                     self._switches.restore_sent(bytes(line), event.by)
                 case RunStarting(run=self.run, mode=mode, skip_permissions=leave):
                     self.at_root = event.at_root
-                    self._gate.leave = leave
+                    self._gate.started_with_bypass = leave
                     self._switches = Switches(
                         msgspec.structs.replace(self._spec, mode=mode, skip_permissions=leave)
                     )
@@ -221,13 +233,15 @@ class Run:
                 case AskOpened(run=self.run):
                     cards[event.ask] = event
                     self._open_asks.restore(event)
-                    self._gate.settled(event.tool_use_id)
+                    self._gate.ask_opened(event)
                     self.watch.asked(event)
-                case Decided(tool_use_id=tool_use_id):
-                    self._gate.settled(tool_use_id)
+                case Decided():
+                    self._gate.decided(event, at)
+                case LeftToCli():
+                    self._gate.left_to_cli(event)
                 case AskAnswered(ask=ask_id, answer=answer, allowed=allowed):
                     if (card := cards.get(ask_id)) is not None and self._is_held(card):
-                        self._recall_answer(card, answer)
+                        self._recall_answer(card, event)
                     self._gate.answered(answer, at)
                     self.watch.answered(ask_id, at, allowed=allowed)
                 case Metered(run=self.run):
@@ -250,24 +264,27 @@ class Run:
             if isinstance(ask.request, CanUseTool) and not self._open_asks.has(ask.request_id):
                 self._planless[ask.request_id] = (0, ask.request, ask.request_json)
 
-    def _recall_answer(self, opened: AskOpened, answer: Raw) -> None:
+    def _recall_answer(self, opened: AskOpened, answered: AskAnswered) -> None:
         """A hook was answered: the CLI may ask the same once more, and gets the same answer."""
         with suppress(QuarterdeckError, msgspec.DecodeError):  # then the person is asked again
-            given: Answer = msgspec.json.decode(answer, type=Answer)
+            given: Answer = msgspec.json.decode(answered.answer, type=Answer)
             call = edited_call(opened, given)
-            edit = None if call is None else Edit(input=call.input, verdict=DECIDED_BEFORE)
+            edit = None
+            if call is not None:
+                edit = Edit(input=answered.input or call.input, verdict=DECIDED_BEFORE)
             self._gate.held_answered(opened, self.reply_to(opened, given, edit).body)
 
     def _recall(self, line: bytes, at: int) -> None:
-        """Hear a line again: who decided what is in the journal, but not what is undecided yet."""
+        """Take a line again. Nothing is decided again: who decided what is in the journal."""
         for event in self._peer.receive_data(line + b"\n"):
             match event:
                 case Asked(request=ControlRequest(request=CanUseTool() as request)):
-                    mode = self._switches.mode_of_call(request.tool_use_id)
-                    self._gate.asked(request, mode, at)
+                    self._switches.call_asked(request.tool_use_id)
+                    self._gate.call_asked(request)
                 case Asked(request=ControlRequest(request=HookCallback() as request)):
+                    self._switches.hook_shown(request.hook_input)
                     mode = self._switches.mode_in_hook(request.hook_input)
-                    self._gate.watched(request.hook_input, mode, at, self.version)
+                    self._gate.hook_shown(request.hook_input, mode)
                 case RequestEnded():
                     self._introduced_by(event)
                 case Message():
@@ -296,10 +313,41 @@ class Run:
         self.watch.lives(at)
         return deltas
 
-    def hear(self, number: int, line: bytes, at: int) -> LineResult:
-        """Take a line of the CLI, at a time in ms. One that came before is nothing."""
+    def questions(self, number: int, line: bytes, at: int) -> dict[str, CallQuestion]:
+        """The questions to the rules that a line raises, by the ids of the CLI's requests.
+
+        `hear` wants the rulings on them. It is called with the line before any later one.
+        """
+        if number <= self.said or not any(sign in line for sign in _ASKING):
+            return {}
+        found: dict[str, CallQuestion] = {}
+        for request in self._peer.new_requests(codec.from_cli(mended(line)[0])):
+            question = self._question(request, at)
+            if question is not None:
+                found[request.request_id] = question
+        return found
+
+    def _question(self, message: ControlRequest, at: int) -> CallQuestion | None:
+        match message.request:
+            case CanUseTool() as request:
+                mode = self._switches.mode_of_call(request.tool_use_id)
+                return self._gate.ask_question(request, mode, at)
+            case HookCallback(callback_id=callback_id) as request if callback_id == WATCHING_HOOK:
+                mode = self._switches.mode_in_hook(request.hook_input)
+                return self._gate.hook_question(request.hook_input, mode, at, self.version)
+            case _:
+                return None
+
+    def hear(
+        self, number: int, line: bytes, at: int, rulings: Mapping[str, Ruling] | None = None
+    ) -> LineResult:
+        """Take a line of the CLI, at a time in ms. One that came before is nothing.
+
+        `rulings` are the answers to the line's `questions`.
+        """
         if number <= self.said:
             return LineResult()
+        self._rulings = rulings or {}
         self._now = at
         self.said = number
         line, flaw = mended(line)
@@ -323,6 +371,8 @@ class Run:
             if isinstance(event, RequestEnded):
                 endings.append((event.request_id, event.ending))
                 events += self._introduced_by(event)
+                if isinstance(event.ending, Answered):
+                    events += self.holdings.answered(event.subtype, event.ending.json, at)
                 if event.subtype == Interrupt().subtype and isinstance(event.ending, Answered):
                     self._lost_turn.interrupted(at)
                 if event.subtype == GetPlan().subtype:
@@ -333,6 +383,7 @@ class Run:
             events += self._introduced(message)
         events += self._gate.results(message, self._mode)
         events += self._status.hear(message)
+        events += self.holdings.receive(message, at)
         self.meter.hear(message)
         if isinstance(message, Result):
             self.stopped_at = 0
@@ -486,15 +537,10 @@ class Run:
         if request_id is not None:
             self._peer.repeat_answer(request_id)
 
-    def edited(self, opened: AskOpened, answer: Answer, at: int) -> Edit | None:
-        """What an answer has run instead, if that is another call, at a time in ms.
-
-        What the rules say of it is in it; nobody has been held to it yet.
-        """
-        call = edited_call(opened, answer)
-        if call is None:
-            return None
-        return self._gate.edited(call, self._mode, at, from_hook=self._is_held(opened))
+    def edit_question(self, call: CanUseTool, opened: AskOpened, at: int) -> CallQuestion:
+        """The question to the rules about the call that a person wants instead of a card's."""
+        from_hook = self._is_held(opened)
+        return self._gate.edit_question(call, self._mode, at, from_hook=from_hook)
 
     def reply_to(self, opened: AskOpened, answer: Answer, edit: Edit | None = None) -> Reply:
         """What the CLI of this version takes for a person's answer."""
@@ -539,13 +585,21 @@ class Run:
                 self._planless.pop(request_id, None)
                 return self._open_asks.withdrawn(request_id, reason)
             case WireTaken() | WireEnded():
-                return self._turns.mean(event, self.meter.tool_calls)
+                meant = self._turns.mean(event, self.meter.tool_calls)
+                for one in meant:
+                    self.holdings.evolve(one, self._now)
+                return meant
             case _:
                 return []
 
     def _asked(self, request_id: str, request: CanUseTool, json: Raw) -> list[Event]:
-        mode = self._switches.mode_of_call(request.tool_use_id)
-        judgement = self._gate.asked(request, mode, self._now)
+        self._switches.call_asked(request.tool_use_id)
+        earlier = self._gate.call_asked(request)
+        ruling = self._rulings.get(request_id, NO_RULING)
+        judgement = self._gate.decide_ask(request, earlier, ruling, self._now)
+        for event in judgement.events:
+            if isinstance(event, Decided):
+                self._gate.decided(event, self._now)
         if judgement.body is not None:
             self._peer.answer(request_id, judgement.body)
             allowed = isinstance(judgement.body, AllowResult)
@@ -577,10 +631,22 @@ class Run:
 
     def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
         """The CLI is about to run a tool, or to ask about it: policy speaks first."""
-        mode = self._switches.mode_in_hook(request.hook_input)
-        judgement = self._gate.watched(request.hook_input, mode, self._now, self.version)
+        seen = request.hook_input
+        mode = self._switches.mode_in_hook(seen)
+        self._switches.hook_shown(seen)
+        self._gate.hook_shown(seen, mode)
+        ruling = self._rulings.get(request_id, NO_RULING)
+        judgement = self._gate.decide_hook(seen, mode, ruling, self.version)
+        for event in judgement.events:
+            match event:
+                case Decided():
+                    self._gate.decided(event, self._now)
+                case LeftToCli():
+                    self._gate.left_to_cli(event)
         if judgement.held is not None:
-            return [judgement.with_policy(self._open_asks.tool(request_id, judgement.held))]
+            card = judgement.with_policy(self._open_asks.tool(request_id, judgement.held))
+            self._gate.ask_opened(card)
+            return [card]
         self._peer.answer(request_id, judgement.body or SyncOutput())
         return [*judgement.events]
 

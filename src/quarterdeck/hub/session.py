@@ -28,6 +28,7 @@ from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.permissions.answers import late_prompt
+from quarterdeck.hub.permissions.context import CallQuestion
 from quarterdeck.hub.permissions.deadlines import check_answerer
 from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
 from quarterdeck.hub.permissions.gate import PermissionGate
@@ -58,7 +59,7 @@ from quarterdeck.protocol.events import (
     StartAfresh,
     Switched,
 )
-from quarterdeck.protocol.sessions import Origin
+from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
 
 log = logging.getLogger(__name__)
@@ -88,9 +89,7 @@ class Session(SessionLife):
             new = [] if self.known else [created]
             await self._append([*new, starting])
             run = self._run_held = starting.run
-            self._run = Run(
-                self.id, run, self.view.spec, adopted=True, policy_context=self._policy_context
-            )
+            self._run = Run(self.id, run, self.view.spec, adopted=True)
             self._run.holdings = Holdings(self.view.holds)
             self._run.at_root = starting.at_root
             self._port = self._machines.attach(run, self.id, starting.machine, said=0)
@@ -208,9 +207,10 @@ class Session(SessionLife):
                 return await self._answer_late(command)
             now = self._supervisor.now
             opened = self._run.original(card.opened)
-            edit = self._run.edited(opened, command.answer, now)
-            if edit is not None:
-                check_edit(edit.verdict, command)
+            edit: Edit | None = None
+            if (call := edited_call(opened, command.answer)) is not None:
+                question = self._run.edit_question(call, opened, now)
+                edit = await self._edit(question, self._run.spec, command)
             reply = self._run.reply_to(opened, command.answer, edit)
             json = Raw(msgspec.json.encode(command.answer))
             await self._grant(opened, reply, command, now)
@@ -251,7 +251,7 @@ class Session(SessionLife):
             case _:
                 pass
         opened = record.ask.opened
-        edit = self._edited_late(opened, command)
+        edit = await self._edited_late(opened, command)
         answered = AskAnswered(
             ask=opened.ask,
             by=command.by,
@@ -270,16 +270,23 @@ class Session(SessionLife):
                 await self._start(origin, answered, *switches, queued)
         return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
 
-    def _edited_late(self, opened: AskOpened, command: cmd.AnswerAsk) -> Edit | None:
+    async def _edited_late(self, opened: AskOpened, command: cmd.AnswerAsk) -> Edit | None:
         """The other input that a late answer tells the session of. Raises `Forbidden`."""
         call = edited_call(opened, command.answer)
         if call is None:
             return None
         spec = resumed_spec(self.view.spec, self.view.mode)
         mode = chosen_mode(spec) or DEFAULT
-        edit = PermissionGate(spec, self._policy_context).edited(call, mode, self._supervisor.now)
-        check_edit(edit.verdict, command)
-        return edit
+        question = PermissionGate(spec).edit_question(call, mode, self._supervisor.now)
+        return await self._edit(question, spec, command)
+
+    async def _edit(
+        self, question: CallQuestion, spec: SessionSpec, command: cmd.AnswerAsk
+    ) -> Edit:
+        """The call that runs in place of the one asked about. Raises `Forbidden`."""
+        verdict = (await self._rule(question, spec)).verdict
+        check_edit(verdict, command)
+        return Edit(input=verdict.input or question.input, verdict=verdict)
 
     def _in_mode_of(self, answer: cmd.Answer, by: str) -> list[Event]:
         """What puts the session into the mode in which an approved plan is to be carried out."""

@@ -1,4 +1,4 @@
-"""The permission mode and the model of a run: what holds now, and who chose it. Pure; below `run`.
+"""The mode, model, effort and thinking of a run: what holds now, and who chose it. Pure.
 
 Two values are kept apart. The session's spec holds what people have chosen: a control request that
 the CLI obeyed, an approved plan, an answer that switches the mode. Beside it stands what the CLI
@@ -10,6 +10,7 @@ Everything here follows from the lines of a run, so that a hub that reads them a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import msgspec
@@ -28,21 +29,37 @@ from quarterdeck.wire.commands import (
     Command,
     InitializeAnswer,
     ModelAnswer,
+    SetMaxThinkingTokens,
     SetModel,
     SetPermissionMode,
     decode_or_none,
 )
 from quarterdeck.wire.control import ControlResponse
 from quarterdeck.wire.hooks import HookInput, PreToolUseInput, UnknownHook
+from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.outbound import Request
 from quarterdeck.wire.permissions import Destination, SetMode, suggestions
 from quarterdeck.wire.system import Init, Status
 
 CLI = "cli"
 """Who switched, where it was the CLI or its agent."""
-_SIGNS = (b"set_permission_mode", b"set_model", b"apply_flag_settings")
+_SIGNS = (
+    b"set_permission_mode",
+    b"set_model",
+    b"apply_flag_settings",
+    b"set_max_thinking_tokens",
+)
+AUTO = "auto"
+"""The effort, or the amount of thinking, that the CLI chooses by itself."""
+_OFF = "off"
 _DEFAULT_MODEL = "default"
 """The CLI's word for the model that it takes by itself."""
+_MODEL_SET = "Set model to "
+_MODEL_COMMAND = re.compile(
+    r"<command-name>/model</command-name>.*<command-args>(?P<model>[A-Za-z][\w.:\[\]-]*)\s*<",
+    re.DOTALL,
+)
+_EFFORT_SET = re.compile(r"Set effort level to (?P<level>[a-z]+)\b|Effort level set to auto\b")
 MOST_CALLS = 4096
 """Calls whose own mode is remembered."""
 
@@ -50,7 +67,7 @@ MOST_CALLS = 4096
 class _Wanted(Value):
     """A switch that the CLI has not answered yet."""
 
-    command: SetPermissionMode | SetModel | ApplyFlagSettings
+    command: SetPermissionMode | SetModel | ApplyFlagSettings | SetMaxThinkingTokens
     by: str
 
 
@@ -70,8 +87,10 @@ class Switches:
         self._mode = chosen_mode(spec) or DEFAULT
         self._told_mode: str | None = spec.mode
         self._told_model: str | None = None
+        self._told_effort = spec.effort
         self._wanted: dict[str, _Wanted] = {}
         self._of_calls: dict[str, str] = {}
+        self._model_commanded = False
 
     # --- what holds now ------------------------------------------------------------------------
 
@@ -82,15 +101,24 @@ class Switches:
 
     def mode_of_call(self, tool_use_id: str) -> str:
         """The mode of a call that the CLI asks about: as its hook told it, unless it changed."""
-        return self._least(self._of_calls.pop(tool_use_id, self._mode))
+        return self._least(self._of_calls.get(tool_use_id, self._mode))
 
     def mode_in_hook(self, seen: HookInput | UnknownHook) -> str:
         """The mode of a call that the CLI is about to make; a subagent may have one of its own."""
         if not isinstance(seen, PreToolUseInput) or not seen.permission_mode:
             return self.mode
+        return self._least(seen.permission_mode)
+
+    def hook_shown(self, seen: HookInput | UnknownHook) -> None:
+        """Remember the mode of a call that a hook shows."""
+        if not isinstance(seen, PreToolUseInput) or not seen.permission_mode:
+            return
         if seen.tool_use_id and len(self._of_calls) < MOST_CALLS:
             self._of_calls[seen.tool_use_id] = seen.permission_mode
-        return self._least(seen.permission_mode)
+
+    def call_asked(self, tool_use_id: str) -> None:
+        """The CLI has asked about a call: its own mode is not needed any more."""
+        self._of_calls.pop(tool_use_id, None)
 
     def _least(self, mode: str) -> str:
         for wanted in self._wanted.values():
@@ -103,7 +131,9 @@ class Switches:
 
     def sent(self, request_id: str, command: Command[object], by: str) -> None:
         """Somebody sends a request. Only an answer of the CLI ends it: one may come late."""
-        if isinstance(command, SetPermissionMode | SetModel | ApplyFlagSettings):
+        if isinstance(
+            command, SetPermissionMode | SetModel | ApplyFlagSettings | SetMaxThinkingTokens
+        ):
             self._wanted[request_id] = _Wanted(command=command, by=by)
 
     def sender_of(self, line: bytes) -> str:
@@ -127,6 +157,7 @@ class Switches:
         """It was told before."""
         self._told_mode = told.mode or self._told_mode
         self._told_model = told.model or self._told_model
+        self._told_effort = told.effort or self._told_effort
 
     # --- what the CLI says ---------------------------------------------------------------------
 
@@ -135,11 +166,16 @@ class Switches:
         match message:
             case Init():
                 events = self._in_mode(message.permission_mode.value)
-                return events + self._with_model(message.model)
+                events += self._with_model(message.model)
+                return events + self._with_effort(message.effort)
             case Status(permission_mode=mode) if mode is not None:
                 return self._in_mode(mode.value)
             case ControlResponse() if self._wanted:
                 return self._answered(message, spec)
+            case Assistant() if message.local_command_source is not None:
+                return self._commanded(message, spec)
+            case User(is_replay=True) if self._model_commanded:
+                return self._echoed(message, spec)
             case _:
                 return []
 
@@ -151,6 +187,29 @@ class Switches:
         mode = found.current_permission_mode
         events = self._in_mode(mode.value) if mode is not None else []
         return events + self._with_model(found.current_model or "")
+
+    def _commanded(self, message: Assistant, spec: SessionSpec) -> list[Event]:
+        """What a slash command answers that may have switched something: `/effort`, `/model`.
+
+        The newest versions have these. What they say of a model is a name for people: the one to
+        give to the next process is in the echo of the command, which follows.
+        """
+        self._model_commanded = message.text.startswith(_MODEL_SET)
+        told = _EFFORT_SET.match(message.text)
+        if told is None:
+            return []
+        level = told["level"]
+        events = _changed(spec, replace(spec, effort=level), CLI)
+        return [*events, *self._with_effort(level or AUTO)]
+
+    def _echoed(self, message: User, spec: SessionSpec) -> list[Event]:
+        """The echo of a slash command that has just switched the model."""
+        self._model_commanded = False
+        named = _MODEL_COMMAND.match(message.text)
+        if named is None:
+            return []
+        model = named["model"]
+        return [*_changed(spec, replace(spec, model=model), CLI), *self._with_model(model)]
 
     def _answered(self, message: ControlResponse, spec: SessionSpec) -> list[Event]:
         response = message.response
@@ -174,15 +233,19 @@ class Switches:
                 return [*_changed(spec, changed, by), *self._with_model(model, by)]
             case ApplyFlagSettings(settings=settings):
                 return self._flagged(settings, spec, by)
+            case SetMaxThinkingTokens(max_thinking_tokens=tokens):
+                changed = replace(spec, max_thinking_tokens=tokens)
+                return [*_changed(spec, changed, by), Switched(thinking=thinking(tokens), by=by)]
 
     def _flagged(self, settings: Raw, spec: SessionSpec, by: str) -> list[Event]:
         flags = decode_or_none(settings, _Flags) or _Flags()
         changed, events = spec, list[Event]()
         if flags.effort is not msgspec.UNSET:
             changed = replace(changed, effort=flags.effort or None)
+            events += self._with_effort(flags.effort or AUTO, by)
         if flags.model is not msgspec.UNSET:
             changed = replace(changed, model=flags.model or _DEFAULT_MODEL)
-            events = self._with_model(flags.model or _DEFAULT_MODEL, by)
+            events += self._with_model(flags.model or _DEFAULT_MODEL, by)
         return [*_changed(spec, changed, by), *events]
 
     def _end(self, request_id: str, kind: type[object]) -> None:
@@ -209,6 +272,12 @@ class Switches:
             return []
         self._told_model = model
         return [Switched(model=model, by=by)]
+
+    def _with_effort(self, effort: str | None, by: str = CLI) -> list[Event]:
+        if not effort or effort == self._told_effort:
+            return []
+        self._told_effort = effort
+        return [Switched(effort=effort, by=by)]
 
     # --- what people choose --------------------------------------------------------------------
 
@@ -238,6 +307,11 @@ class Switches:
                 spec = changed
         self._wanted.clear()
         return events
+
+
+def thinking(tokens: int | None) -> str:
+    """The amount of thinking as a code."""
+    return AUTO if tokens is None else str(tokens) if tokens else _OFF
 
 
 def _changed(spec: SessionSpec, changed: SessionSpec, by: str) -> list[Event]:

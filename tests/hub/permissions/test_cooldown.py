@@ -29,7 +29,9 @@ def test_the_rest_ends_and_begins_anew_when_it_is_broken() -> None:
     cooldown = Cooldown(30)
     cooldown.answered(REVISE, 0)
     assert cooldown.wait(20_000) == 10
+    cooldown.refused(20_000)
     assert cooldown.wait(49_000) == 1
+    cooldown.refused(49_000)
     assert cooldown.wait(79_001) == 0
 
 

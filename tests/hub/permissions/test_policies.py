@@ -275,13 +275,14 @@ def test_the_branch_is_read_where_the_session_runs(tmp_path: Path) -> None:
     assert branch_of(str(tree)) is None
 
 
-def test_of_a_session_on_another_machine_the_disk_is_not_looked_at(tmp_path: Path) -> None:
+@pytest.mark.anyio
+async def test_of_a_session_on_another_machine_the_disk_is_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     spec = SessionSpec(directory=str(tmp_path), project="shop")
     view = SessionView(session="s", spec=spec, by="ada", cost_usd=2.5)
     here = PolicyContext(Policies(), lambda: view)
-    facts = here.facts(7, "plan", agent="Explore", subagent=True)
+    facts = await here.facts(7, "plan", agent="Explore", subagent=True)
     assert (facts.branch, facts.machine, facts.user, facts.project) == (
         "main",
         "local",
@@ -294,9 +295,11 @@ def test_of_a_session_on_another_machine_the_disk_is_not_looked_at(tmp_path: Pat
         "subagent",
         "Explore",
     )
-    assert here.facts(7, "plan", agent=None, subagent=None).origin is None
+    unknown = await here.facts(7, "plan", agent=None, subagent=None)
+    assert unknown.origin is None
     assert here.context(None).cwd == str(tmp_path)
     away = SessionView(session="s", spec=spec, machine="far")
     there = PolicyContext(Policies(), lambda: away)
-    assert there.facts(7, "plan", agent=None, subagent=False).branch is None
+    far = await there.facts(7, "plan", agent=None, subagent=False)
+    assert far.branch is None
     assert there.context("/elsewhere").resolve is None

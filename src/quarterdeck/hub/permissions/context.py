@@ -1,8 +1,10 @@
-"""Policy's seat in a session: the rules that hold now, and the facts that they are about.
+"""What the rules say about a call: the rules that hold now, held against what is known of it.
 
-Above is `judge`, which decides; below are the policies and what the journal says of the session. It
-looks at the disk of this machine for two things, and only for sessions that run here: which branch
-is checked out, and where a link leads. Of a session on another machine neither is known.
+Above is `gate`, which makes a decision of it; below are the policies and the view of the session.
+It looks at the disk of this machine for two things, and only for sessions that run here: which
+branch is checked out, and where a symbolic link leads. A disk can be slow, and a network disk can
+hang: so `PolicyContext` looks in a thread, never on the event loop. For a session on another
+machine both are unknown.
 """
 
 from __future__ import annotations
@@ -10,70 +12,162 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from anyio import CapacityLimiter, to_thread
+from anyio.lowlevel import RunVar
+from msgspec import Raw
+
+from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.views import SessionView
-from quarterdeck.policy.decide import Rules
+from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
+from quarterdeck.policy.grants import narrowest
 from quarterdeck.policy.needs import Context
 from quarterdeck.protocol.sessions import SessionSpec
 
 MOST_LEVELS = 64
-"""So many folders up a repository is looked for."""
+"""The number of parent folders in which a repository is looked for."""
 MOST_BYTES = 4096
-"""Of git's small files that say where things are."""
+"""The size up to which git's pointer files are read."""
+THREADS = 16
+"""The number of calls that are looked at in one moment. A hanging disk must not use up the threads
+that others need."""
+
+_T = TypeVar("_T")
+_limiter: RunVar[CapacityLimiter] = RunVar("policy-threads")
+
+
+class CallQuestion(Value):
+    """A call that the rules are asked about, with what is known of it without the disk."""
+
+    tool: str
+    input: Raw
+    now: int
+    mode: str
+    agent: str | None = None
+    """The type of the subagent that calls."""
+    subagent: bool | None = False
+    """None: this version of the CLI does not tell whether a subagent calls."""
+    cwd: str | None = None
+    cli_asks: bool = False
+
+
+class Ruling(Value):
+    """What the rules say about a call, and the fact from the disk that they may depend on."""
+
+    verdict: Verdict
+    branch: str | None = None
+
+
+NO_RULING = Ruling(
+    verdict=Verdict(
+        behavior=Behavior.ASK,
+        reasons=("the rules were not asked about this call",),
+        ruled=True,
+        source="policy",
+    )
+)
+"""For a call that nobody asked the rules about: a person decides."""
 
 
 class PolicyContext:
-    """What holds for one session, and what is known of it."""
+    """The rules and facts of one session."""
 
     def __init__(self, policies: Policies, view: Callable[[], SessionView]) -> None:
         self._policies = policies
         self._view = view
 
-    def rules_for(self, spec: SessionSpec) -> Rules:
-        """The rules in force."""
-        return self._policies.rules_for(spec)
+    async def rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
+        """What the rules say about a call."""
+        rules, view = self._policies.rules_for(spec), self._view()
+        return await self._look(view, lambda: ruling_on(question, rules, view))
 
-    def facts(self, now: int, mode: str, *, agent: str | None, subagent: bool | None) -> Facts:
-        """What is known. `subagent` None: this version does not tell; `agent` is its type."""
+    async def facts(
+        self, now: int, mode: str, *, agent: str | None, subagent: bool | None
+    ) -> Facts:
+        """What is known of the session, for a call at this time."""
         view = self._view()
-        spec = view.spec
-        origin = None if subagent is None else SUBAGENT if subagent else MAIN
-        return Facts(
-            now=now,
-            machine=view.machine or spec.machine or LOCAL,
-            project=spec.project or "",
-            directory=spec.directory,
-            branch=branch_of(self._folder(view)) if self._here(view) else None,
-            user=view.by,
-            mode=mode,
-            origin=origin,
-            agent=agent,
-            cost_usd=view.cost_usd,
+        return await self._look(
+            view, lambda: facts_of(view, now, mode, agent=agent, subagent=subagent)
         )
 
     def context(self, cwd: str | None) -> Context:
-        """The place where a call would run."""
+        """The place where a call would run. Its `resolve` reads the disk."""
+        return context_of(self._view(), cwd)
+
+    async def narrowest(self, tool: str, given: Raw) -> tuple[str, ...]:
+        """The rules that allow this call and as little else as possible."""
         view = self._view()
-        here = self._here(view)
-        home = view.spec.env.get("HOME") or (str(Path.home()) if here else None)
-        return Context(
-            cwd=cwd or self._folder(view),
-            home=home,
-            directories=view.spec.add_dirs,
-            settings=self._folder(view),
-            resolve=os.path.realpath if here else None,
-        )
+        return await self._look(view, lambda: narrowest(tool, given, context_of(view, None)))
 
     @staticmethod
-    def _here(view: SessionView) -> bool:
-        return (view.machine or view.spec.machine or LOCAL) == LOCAL
+    async def _look(view: SessionView, look: Callable[[], _T]) -> _T:
+        """Call a function that reads the disk if the session runs here: then in a thread."""
+        if not _is_here(view):
+            return look()
+        limiter = _limiter.get(None)
+        if limiter is None:
+            limiter = CapacityLimiter(THREADS)
+            _limiter.set(limiter)
+        return await to_thread.run_sync(look, limiter=limiter)
 
-    @staticmethod
-    def _folder(view: SessionView) -> str:
-        return view.directory or view.spec.directory
+
+def ruling_on(question: CallQuestion, rules: Rules, view: SessionView) -> Ruling:
+    """What these rules say about a call. Reads the disk for a session that runs here."""
+    facts = facts_of(
+        view, question.now, question.mode, agent=question.agent, subagent=question.subagent
+    )
+    call = Call(
+        tool=question.tool,
+        input=question.input,
+        facts=facts,
+        context=context_of(view, question.cwd),
+        cli_asks=question.cli_asks,
+    )
+    return Ruling(verdict=decide(call, rules), branch=facts.branch)
+
+
+def facts_of(
+    view: SessionView, now: int, mode: str, *, agent: str | None, subagent: bool | None
+) -> Facts:
+    """What is known of a session. Reads the disk for a session that runs here."""
+    spec = view.spec
+    return Facts(
+        now=now,
+        machine=view.machine or spec.machine or LOCAL,
+        project=spec.project or "",
+        directory=spec.directory,
+        branch=branch_of(_folder(view)) if _is_here(view) else None,
+        user=view.by,
+        mode=mode,
+        origin=None if subagent is None else SUBAGENT if subagent else MAIN,
+        agent=agent,
+        cost_usd=view.cost_usd,
+    )
+
+
+def context_of(view: SessionView, cwd: str | None) -> Context:
+    """The place where a call of a session would run."""
+    here = _is_here(view)
+    home = view.spec.env.get("HOME") or (str(Path.home()) if here else None)
+    return Context(
+        cwd=cwd or _folder(view),
+        home=home,
+        directories=view.spec.add_dirs,
+        settings=_folder(view),
+        resolve=os.path.realpath if here else None,
+    )
+
+
+def _is_here(view: SessionView) -> bool:
+    return (view.machine or view.spec.machine or LOCAL) == LOCAL
+
+
+def _folder(view: SessionView) -> str:
+    return view.directory or view.spec.directory
 
 
 def branch_of(folder: str) -> str | None:

@@ -44,12 +44,12 @@ class Cooldown:
                 pass
 
     def wait(self, now: int) -> int:
-        """How many seconds are left at this time; 0 lets a plan through. Asking begins it anew."""
+        """How many seconds are left at this time; 0 lets a plan through."""
         if self.base is None or self._since is None:
             return 0
         rest = self.base * min(self._revisions, LONGEST)
-        left = math.ceil(rest - (now - self._since) / 1000)
-        if left <= 0:
-            return 0
-        self._since = now
-        return left
+        return max(math.ceil(rest - (now - self._since) / 1000), 0)
+
+    def refused(self, at: int) -> None:
+        """A plan came too soon, at a time in ms: the rest begins again."""
+        self._since = at

@@ -2,9 +2,9 @@
 
 Owns the memory of the calls of one run and the rules of the audit: every call has an entry that
 says who or what let it pass. A call comes here in two ways. A hook shows every call before it runs
-(`decide_hook`), also those that the CLI would allow by itself: there a rule denies, allows, rewrites,
-or has the CLI ask. And the CLI asks (`decide_ask`): there the same rules are held against the call
-again, since a person may be asked only now, and by rules that hold now.
+(`decide_hook`), also those that the CLI would allow by itself: there a rule denies, allows or
+rewrites it, or has the CLI ask. And the CLI asks (`decide_ask`): there the same rules are held
+against the call again, since a person may be asked only now, and by rules that hold now.
 
 What the rules say comes as a value (`Ruling`): `context` looks it up, in a thread. The memory is
 changed by what the CLI says and by what was journalled, never by a decision, so that the next hub
@@ -253,7 +253,7 @@ class PermissionGate:
     def edit_question(
         self, request: CanUseTool, mode: str, now: int, *, from_hook: bool | None = None
     ) -> CallQuestion:
-        """The question to the rules about a call that a person wants instead of the one asked about.
+        """The question to the rules about a call that a person wants in place of the one shown.
 
         `from_hook`: whether a hook showed the call, which does not always tell of a subagent; None
         where that is unknown.
@@ -270,7 +270,7 @@ class PermissionGate:
             cli_asks=True,
         )
 
-    # --- decisions: pure, they change no memory ----------------------------------------------------
+    # --- decisions: they change no memory --------------------------------------------------------
 
     def decide_ask(
         self, request: CanUseTool, earlier: Earlier, ruling: Ruling, now: int
@@ -310,15 +310,15 @@ class PermissionGate:
             return GateDecision()
         branch = ruling.branch
         verdict = self._asked_in_plan(ruling.verdict, seen.tool_name, mode, version)
-        if verdict.behavior is Behavior.ASK and verdict.ruled and not _is_heeded(version):
-            if _can_hold(seen):
-                held = CanUseTool(
-                    tool_name=seen.tool_name,
-                    input=verdict.input or seen.tool_input,
-                    tool_use_id=seen.tool_use_id,
-                    agent_id=seen.agent_id,
-                )
-                return GateDecision(held=held, verdict=verdict, branch=branch)
+        asks = verdict.behavior is Behavior.ASK and verdict.ruled
+        if asks and not _is_heeded(version) and _can_hold(seen):
+            held = CanUseTool(
+                tool_name=seen.tool_name,
+                input=verdict.input or seen.tool_input,
+                tool_use_id=seen.tool_use_id,
+                agent_id=seen.agent_id,
+            )
+            return GateDecision(held=held, verdict=verdict, branch=branch)
         rewritten = bool(verdict.input)
         if verdict.ruled and verdict.behavior is not Behavior.ASK:
             entry = _entry(seen.tool_name, seen.tool_input, seen.tool_use_id, verdict, branch)
@@ -355,7 +355,7 @@ def _is_heeded(version: Version | None) -> bool:
 
 
 def _left(seen: PreToolUseInput, branch: str | None, *, rewritten: bool) -> tuple[Event, ...]:
-    """What the entry of a call that the CLI decides will need, where no line of the CLI tells it."""
+    """What the entry of a call that the CLI decides will need and no line of the CLI tells."""
     if not seen.tool_use_id or (branch is None and not rewritten):
         return ()
     return (LeftToCli(tool_use_id=seen.tool_use_id, branch=branch, rewritten=rewritten),)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.secrets import mask_tokens_in
+from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.policy.decide import Behavior
 from quarterdeck.protocol.events import (
@@ -127,7 +128,13 @@ class OpenAsks:
                 rule, source = edit.verdict.rule, edit.verdict.source
                 reasons = (*reasons, *edit.verdict.reasons)
         return [
-            AskAnswered(ask=opened.ask, by=by, answer=answer, allowed=reply.allowed),
+            AskAnswered(
+                ask=opened.ask,
+                by=by,
+                answer=answer,
+                allowed=reply.allowed,
+                input=ABSENT if edit is None else edit.verdict.input,
+            ),
             Decided(
                 tool=opened.tool,
                 title=title,

@@ -122,7 +122,7 @@ class PolicyService:
             if view is None:
                 raise UsageError(f"session: there is no session {question.session!r}")
             policy_context = PolicyContext(self._policies, lambda: view)
-            known = policy_context.facts(
+            known = await policy_context.facts(
                 facts.now or 0,
                 facts.mode or view.mode or chosen_mode(view.spec) or DEFAULT,
                 agent=None,

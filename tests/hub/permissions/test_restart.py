@@ -1,0 +1,164 @@
+"""After a restart of the hub no old call is decided again: the journal says what was decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec import Raw
+
+from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.journal.memory import MemoryJournal
+from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, CreateSession
+from quarterdeck.protocol.events import Decided
+from quarterdeck.protocol.sessions import SessionSpec
+from support import lines
+from support.hub_machines import TestMachines, TestRun, hub_with
+
+pytestmark = pytest.mark.anyio
+
+CALL = "toolu_1"
+NOTHING = ""
+ALLOWING = '[[rule]]\nname = "touching"\nverdict = "allow"\ncommand = "touch"\n'
+ASKING = ALLOWING.replace("allow", "ask")
+REWRITING = (
+    '[[rule]]\nname = "quiet"\nverdict = "rewrite"\ncommand = "touch"\n'
+    'rewrite = { add_flags = ["--no-create"] }\n'
+)
+
+
+def hook(command: str = "touch x") -> bytes:
+    seen = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "tool_use_id": CALL,
+    }
+    return lines.requests(
+        "h1", subtype="hook_callback", callback_id="quarterdeck-watch", input=seen
+    )
+
+
+def asks(command: str = "touch x") -> bytes:
+    return lines.requests(
+        "q1",
+        subtype="can_use_tool",
+        tool_name="Bash",
+        input={"command": command},
+        tool_use_id=CALL,
+    )
+
+
+def call_ended() -> bytes:
+    content = [{"type": "tool_result", "tool_use_id": CALL, "content": "text"}]
+    return lines.line(type="user", message={"role": "user", "content": content}, uuid="u1")
+
+
+def policies(folder: Path, text: str) -> Policies:
+    folder.mkdir(exist_ok=True)
+    (folder / "policy.toml").write_text(text)
+    return Policies(folder)
+
+
+def check_out(repository: Path, branch: str) -> None:
+    (repository / ".git").mkdir(exist_ok=True)
+    (repository / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+
+
+async def working(hub: Hub, machines: TestMachines, folder: Path, version: str) -> TestRun:
+    spec = SessionSpec(directory=str(folder))
+    await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada"))
+    run = machines.runs[-1]
+    await run.greet(version, str(folder))
+    await run.take_prompt(version)
+    return run
+
+
+async def decided(hub: Hub) -> list[Decided]:
+    stored = await hub.audit(session="mine")
+    return [each.event for each in stored if isinstance(each.event, Decided)]
+
+
+@pytest.mark.parametrize("later", [ALLOWING, ASKING, REWRITING])
+@pytest.mark.parametrize("version", ["2.1.92", "2.1.325"])
+async def test_a_call_that_the_cli_decided_has_its_entry_although_a_rule_would_decide_it_now(
+    tmp_path: Path, later: str, version: str
+) -> None:
+    journal = MemoryJournal()
+    check_out(tmp_path, "topic")
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "a", NOTHING))
+    async with hub.running():
+        run = await working(hub, machines, tmp_path, version)
+        await run.say(hook())
+    check_out(tmp_path, "main")
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "b", later))
+    async with hub.running():
+        await machines.runs[-1].say(call_ended(), lines.result("r1"))
+        (entry,) = await decided(hub)
+    assert (entry.by, entry.verdict, entry.tool_use_id) == ("cli", "allow", CALL)
+    assert entry.branch == "topic", "the branch that was checked out when the call was made"
+    assert not entry.rewritten
+
+
+async def test_a_call_that_was_rewritten_stays_so_although_no_rule_rewrites_it_now(
+    tmp_path: Path,
+) -> None:
+    journal = MemoryJournal()
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "a", REWRITING))
+    async with hub.running():
+        run = await working(hub, machines, tmp_path, "2.1.325")
+        await run.say(hook())
+        (line,) = run.read()
+        assert "--no-create" in str(line)
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "b", NOTHING))
+    async with hub.running():
+        await machines.runs[-1].say(call_ended(), lines.result("r1"))
+        (entry,) = await decided(hub)
+    assert (entry.by, entry.rewritten) == ("cli", True)
+
+
+@pytest.mark.parametrize("first", [ALLOWING, ASKING])
+async def test_a_call_that_policy_or_a_person_decided_has_one_entry_whatever_the_rules_say_now(
+    tmp_path: Path, first: str
+) -> None:
+    journal = MemoryJournal()
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "a", first))
+    async with hub.running():
+        run = await working(hub, machines, tmp_path, "2.1.325")
+        await run.say(hook())
+        if first == ASKING:
+            await run.say(asks())
+            (card,) = await hub.asks()
+            answer = AnswerAsk(ask=card.opened.ask, answer=AllowAnswer(), by="ada")
+            await hub.submit(answer)
+        (before,) = await decided(hub)
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "b", NOTHING))
+    async with hub.running():
+        await machines.runs[-1].say(call_ended(), lines.result("r1"))
+        assert await decided(hub) == [before]
+
+
+async def test_what_a_rule_made_of_an_edited_input_is_what_a_cli_that_asks_again_is_answered(
+    tmp_path: Path,
+) -> None:
+    journal = MemoryJournal()
+    both = policies(tmp_path / "a", f"{ASKING.replace('touch', 'mkdir')}{REWRITING}")
+    hub, machines = hub_with(journal, policies=both)
+    async with hub.running():
+        run = await working(hub, machines, tmp_path, "2.1.92")
+        await run.say(hook("mkdir x"))
+        (card,) = await hub.asks()
+        edited = AllowAnswer(input=Raw(b'{"command":"mkdir y; touch z"}'))
+        await hub.submit(AnswerAsk(ask=card.opened.ask, answer=edited, by="ada"))
+        (told,) = run.read()
+        output = told["response"]["response"]["hookSpecificOutput"]
+        assert output["updatedInput"] == {"command": "mkdir y; touch --no-create z"}
+    hub, machines = hub_with(journal, policies=policies(tmp_path / "b", NOTHING))
+    async with hub.running():
+        run = machines.runs[-1]
+        run.read()
+        await run.say(asks("mkdir y; touch --no-create z"))
+        assert await hub.asks() == []
+        (again,) = run.read()
+        assert again["response"]["response"]["updatedInput"] == output["updatedInput"]
