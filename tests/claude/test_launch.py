@@ -18,6 +18,7 @@ from quarterdeck.claude.launch import (
 )
 from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.testing.clis import RealCli, installed_clis, isolated_env, version_key
+from support.bounds import SECONDS
 
 FIXED = [
     *("--output-format", "stream-json", "--verbose", "--input-format", "stream-json"),
@@ -257,7 +258,7 @@ def _complaint(cli: RealCli, argv: list[str], home: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )
     assert done.returncode == 1

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quarterdeck.claude.launch import Launch
-from quarterdeck.claude.settings import with_inbox_refused
+from quarterdeck.claude.launch import Launch, with_inbox_refused
 from quarterdeck.domain.errors import UsageError
 
 NEWEST = "2.1.325"

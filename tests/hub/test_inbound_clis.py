@@ -11,7 +11,6 @@ from pathlib import Path
 import anyio
 import pytest
 from msgspec import Raw
-from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from quarterdeck.claude.launch import Launch, to_argv
@@ -21,7 +20,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, SendPrompt, StopSession
 from quarterdeck.protocol.events import Said
 from quarterdeck.protocol.sessions import SessionState
@@ -30,6 +29,7 @@ from quarterdeck.testing.script import Text, ToolUse, play
 from support.bounds import SECONDS
 from support.clis import DIALLING
 from support.hub_house import until
+from support.web_sockets import connect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 SECRET = secrets.token_bytes(32)

@@ -23,7 +23,7 @@ from quarterdeck.hub.inbound_clis import cli_token, root_token
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     AnswerAsk,
@@ -98,7 +98,7 @@ async def real_cli(
         yield process
 
 
-# --- real CLIs ---------------------------------------------------------------------------------
+# --- real CLIs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.real_cli
@@ -200,7 +200,7 @@ async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_awa
             assert not run.busy
 
 
-# --- clients in the hand of the test -------------------------------------------------------------
+# --- clients in the hand of the test --------------------------------------------------------------
 
 
 @asynccontextmanager

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.runners import BAD_FRAME
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.links.websocket.serve import serve_endpoint
-from quarterdeck.policy.behavior import Behavior
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, decide
 from quarterdeck.policy.needs import Context
+from quarterdeck.policy.specifiers import Behavior
 from quarterdeck.protocol.runner_frames import PROTOCOL, Hello, Welcome, frame, read_hub_frame
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
+from support.web_sockets import connect
 
 pytestmark = pytest.mark.anyio
 TOKENS = {"for-box": "box"}

@@ -10,7 +10,6 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.cli.app import app
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.builtin import (
     COMMAND_RULE,
     FILES_RULE,
@@ -19,11 +18,12 @@ from quarterdeck.policy.builtin import (
 )
 from quarterdeck.policy.calls import short_call
 from quarterdeck.policy.decide import Call, Rules, Verdict, decide
+from quarterdeck.policy.facts import Private
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import PRESETS, preset
-from quarterdeck.policy.private import Private
+from quarterdeck.policy.specifiers import Behavior
 
 DATA = "/home/ada/.local/share/quarterdeck"
 PRIVATE = Private(

@@ -14,11 +14,10 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.shell import LIMIT
-from quarterdeck.policy.specifiers import parse_rule
+from quarterdeck.policy.specifiers import Behavior, parse_rule
 
 CONTEXT = Context(cwd="/project", home="/home/someone")
 

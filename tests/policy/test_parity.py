@@ -6,10 +6,9 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import ClaudeRule, RuleSet
-from quarterdeck.policy.specifiers import parse_rule
+from quarterdeck.policy.specifiers import Behavior, parse_rule
 from support.parity import Row, filled, rows, table, written
 
 PLACES = {"cwd": "/project", "home": "/home/someone", "outside": "/outside"}

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.decide import Call, Rules
 from quarterdeck.policy.explain import explain
 from quarterdeck.policy.file import read_policy
@@ -19,7 +18,7 @@ from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.presets import preset
 from quarterdeck.policy.shell import read
-from quarterdeck.policy.specifiers import parse_rule
+from quarterdeck.policy.specifiers import Behavior, parse_rule
 from support.examples import examples
 
 CONTEXT = Context(cwd="/project", home="/home/someone")

@@ -7,14 +7,13 @@ import json
 import pytest
 from msgspec import Raw
 
-from quarterdeck.policy.behavior import Behavior
-from quarterdeck.policy.domains import fits, host_of
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, NeedKind, needs_of
 from quarterdeck.policy.paths import Folders, catches, covers, path_pattern
 from quarterdeck.policy.settings import import_settings
 from quarterdeck.policy.shell import Target
-from quarterdeck.policy.specifiers import RuleError, Source, parse_rule
+from quarterdeck.policy.specifiers import Behavior, RuleError, Source, parse_rule
+from quarterdeck.policy.wildcards import fits, host_of
 
 
 @pytest.mark.parametrize(

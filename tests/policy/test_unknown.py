@@ -7,7 +7,6 @@ import json
 import pytest
 from msgspec import Raw
 
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.decide import Call, Rules, decide
 from quarterdeck.policy.explain import explain
 from quarterdeck.policy.facts import Facts
@@ -16,6 +15,7 @@ from quarterdeck.policy.grants import narrowest
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import preset
+from quarterdeck.policy.specifiers import Behavior
 
 CONTEXT = Context(cwd="/project", home="/home/someone", settings="/project")
 FACTS = Facts(

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from quarterdeck.policy.domains import fits
 from quarterdeck.policy.facts import NamePatterns
 from quarterdeck.policy.file import read_policy
 from quarterdeck.policy.paths import path_pattern
 from quarterdeck.policy.specifiers import RuleError, parse_rule
-from quarterdeck.policy.wildcards import LONGEST, MOST_WILDCARDS, Glob
+from quarterdeck.policy.wildcards import LONGEST, MOST_WILDCARDS, Glob, fits
 from support.examples import examples
 
 texts = st.text("ab \n", max_size=12)

@@ -24,7 +24,7 @@ from quarterdeck.domain.errors import QuarterdeckError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.views import SessionView
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 
 LINE_LIMIT = 64 * 1024 * 1024

@@ -15,7 +15,7 @@ from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.links.subprocess import StopSteps
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import Alarmed, Event
 from quarterdeck.runner import Times

@@ -18,7 +18,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import Answer, AnswerAsk, CreateSession, StopSession
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner import spawn_runner

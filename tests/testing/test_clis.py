@@ -11,6 +11,7 @@ import pytest
 
 from quarterdeck.testing import RealCli, installed_clis, isolated_env
 from quarterdeck.testing.clis import default_cache
+from support.bounds import SECONDS
 from support.clis import DIALLING, EXTRA_VERSIONS, PROJECT, VERSIONS
 
 MANIFEST = PROJECT / "tools" / "claude-cli"
@@ -112,7 +113,7 @@ def test_every_real_cli_starts_and_says_its_version(
             env=isolated_env(tmp_path, "http://127.0.0.1:1"),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=SECONDS,
             check=True,
         )
         assert said.stdout.startswith(version)

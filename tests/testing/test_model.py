@@ -64,7 +64,7 @@ class Answer:
 
 
 def _post(url: str, body: bytes, path: str, method: str) -> Answer:
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=SECONDS)
     try:
         connection.request(method, path, body)
         response = connection.getresponse()

@@ -18,6 +18,7 @@ from quarterdeck.transcripts import (
     session_messages,
 )
 from quarterdeck.transcripts.layout import find_session, worktrees
+from support.bounds import SECONDS
 from support.session_files import Disk, user, uuid_number
 
 # Beyond the first 65,536 characters the official SDK for Python and the CLI disagree; there the
@@ -131,4 +132,4 @@ def test_a_folder_that_is_missing_or_no_repository_has_no_worktrees(tmp_path: Pa
 
 def _git(folder: Path, *words: str) -> None:
     who = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, timeout=30)
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, timeout=SECONDS)

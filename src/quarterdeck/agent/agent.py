@@ -408,7 +408,7 @@ class Agent(Controls):
         last = self._last_result
         if last is None or not last.failed or not last.errors or closed.clean:
             return closed
-        return closed.with_note("; ".join(last.errors))
+        return closed.copy("; ".join(last.errors))
 
     def _handle(self, events: list[Event]) -> None:
         batch: list[Message] = []

@@ -27,9 +27,8 @@ from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.links.websocket.accept import CliEndpoint, Door
+from quarterdeck.links.websocket.accept import CliEndpoint, Door, serve_endpoint
 from quarterdeck.links.websocket.link import WebSocketLink
-from quarterdeck.links.websocket.serve import serve_endpoint
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.wire import codec
 from quarterdeck.wire.messages import Result
@@ -190,7 +189,7 @@ class _LaunchedLink:
                 said = (said + await self._process.receive())[-_STDOUT_TAIL:]
         except LinkClosed as closed:
             text = _stdout_text(said)
-            self.closed = closed.with_note(text) if text else closed
+            self.closed = closed.copy(text) if text else closed
             self._link.fail(self.closed)
             if self._on_end is not None:
                 self._on_end()

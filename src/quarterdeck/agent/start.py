@@ -11,9 +11,8 @@ from anyio import to_thread
 
 from quarterdeck.agent.options import Options
 from quarterdeck.claude.environment import child_environment
-from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv
+from quarterdeck.claude.launch import ArgumentFiles, require_support, to_argv, with_inbox_refused
 from quarterdeck.claude.locate import cli_version, find_claude
-from quarterdeck.claude.settings import with_inbox_refused
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.links.base import Link

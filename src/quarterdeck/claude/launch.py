@@ -17,7 +17,7 @@ import tempfile
 import uuid
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 import msgspec
 
@@ -326,3 +326,40 @@ def _check_extra(launch: Launch) -> None:
             raise UsageError(f"extra_args: --{name} contains a NUL character")
         if value is not None and len(value.encode("utf-8", "surrogateescape")) > LONGEST_ARGUMENT:
             raise UsageError(f"extra_args: --{name} is too long for one argument of a process")
+
+
+INBOX = "crossSessionInbound"
+REFUSE = msgspec.Raw(b'"refuse"')
+HAS_INBOX = (2, 1, 224)
+
+AnyLaunch = TypeVar("AnyLaunch", bound=Launch)
+
+
+def with_inbox_refused(launch: AnyLaunch, version: str | None, directory: Path) -> AnyLaunch:
+    """The same launch, with the CLI's cross-session inbox refused where the version has one.
+
+    A version that is not known may have one. Settings in a file are read, relative to the folder
+    that the CLI starts in, and passed as text. Raises `UsageError` if they cannot be read.
+    """
+    if version is not None and version_numbers(version) < HAS_INBOX:
+        return launch
+    settings = read_settings(launch.settings, directory)
+    if INBOX in settings:
+        return launch
+    text = msgspec.json.encode({**settings, INBOX: REFUSE}).decode()
+    return msgspec.structs.replace(launch, settings=text)
+
+
+def read_settings(
+    settings: str | os.PathLike[str] | None, directory: Path
+) -> dict[str, msgspec.Raw]:
+    """Settings as the CLI takes them: JSON, or the path of a file. Raises `UsageError`."""
+    if settings is None:
+        return {}
+    text = os.fspath(settings)
+    try:
+        if not text.lstrip().startswith("{"):
+            text = (directory / text).read_text(encoding="utf-8-sig")
+        return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    except (OSError, ValueError) as error:
+        raise UsageError(f"settings: cannot read them: {error}") from error

@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from quarterdeck.config.lines import Key, lines_of
 from quarterdeck.config.settings import Settings
 from quarterdeck.config.shape import (
     Setting,
@@ -32,6 +31,7 @@ from quarterdeck.config.shape import (
 )
 from quarterdeck.domain.errors import ConfigError, UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.domain.toml_lines import Path, key_lines
 
 PREFIX = "QUARTERDECK_"
 LARGEST = 1024 * 1024
@@ -93,8 +93,8 @@ class _Reader:
         self.problems: list[str] = []
         self.sources: dict[str, str] = {}
         self._name, self._folder, self._home = name, folder, home
-        self._lines: dict[Key, int] = {}
-        self._elsewhere: dict[Key, str] = {}
+        self._lines: dict[Path, int] = {}
+        self._elsewhere: dict[Path, str] = {}
 
     # --- where values come from ---
 
@@ -109,7 +109,7 @@ class _Reader:
             raise ConfigError((f"{self._name}:{line}: {words}",)) from error
         except RecursionError as error:
             raise ConfigError((f"{self._name}: it is nested too deeply",)) from error
-        self._lines = lines_of(text)
+        self._lines = key_lines(text)
         for key, line in self._lines.items():
             self.sources[_dotted_name(key)] = f"line {line}"
         return values
@@ -140,7 +140,7 @@ class _Reader:
 
     # --- what they may be ---
 
-    def table(self, struct: type[_S], values: object, at: Key) -> _S | None:
+    def table(self, struct: type[_S], values: object, at: Path) -> _S | None:
         """One table as its struct; None, and a problem told, if it cannot be."""
         if not isinstance(values, dict):
             self._report(at, "a table is wanted")
@@ -179,7 +179,7 @@ class _Reader:
             names = {each.path[-1] for each in all_settings() if each.path[0] == section}
             self._report_error(error, (section,), names)
 
-    def _tables(self, table: Table, value: object, at: Key) -> object:
+    def _tables(self, table: Table, value: object, at: Path) -> object:
         match table.kind, value:
             case "one", _:
                 return self.table(table.struct, value, at)
@@ -199,7 +199,7 @@ class _Reader:
         self._report(at, f"tables are wanted, each under {example}")
         return None
 
-    def _value(self, kind: Any, value: object, at: Key) -> object:
+    def _value(self, kind: Any, value: object, at: Path) -> object:
         try:
             made = msgspec.convert(value, kind)
         except msgspec.ValidationError:
@@ -222,7 +222,7 @@ class _Reader:
 
     # --- how a problem is told ---
 
-    def _report(self, at: Key, text: str) -> None:
+    def _report(self, at: Path, text: str) -> None:
         if len(at) == 2 and (source := self._elsewhere.get(at)):
             self.problems.append(f"{source}: {text}")
             return
@@ -232,7 +232,7 @@ class _Reader:
         where = f"{self._name}:{line}" if line else self._name
         self.problems.append(f"{where}: {_dotted_name(at)}: {text}" if at else f"{where}: {text}")
 
-    def _report_error(self, error: UsageError, at: Key, names: set[str]) -> None:
+    def _report_error(self, error: UsageError, at: Path, names: set[str]) -> None:
         """An error whose text begins with the name of a setting is about that setting."""
         key, colon, rest = str(error).partition(": ")
         if colon and key in names:
@@ -240,7 +240,7 @@ class _Reader:
         else:
             self._report(at, str(error))
 
-    def _near(self, key: str, names: list[str], at: Key) -> str:
+    def _near(self, key: str, names: list[str], at: Path) -> str:
         if near := _nearest(key, names):
             return near
         others = [each.name for each in all_settings() if each.path[-1] == key]
@@ -268,7 +268,7 @@ def _from_text(setting: Setting, text: str) -> object:
     return text
 
 
-def _dotted_name(key: Key) -> str:
+def _dotted_name(key: Path) -> str:
     """As people write it; an element of an array by its number, from 1."""
     text = ""
     for part in key:

@@ -94,10 +94,13 @@ class LinkClosed(LinkError):
         tail = "\n".join(f"  stderr: {line}" for line in stderr[-5:])
         super().__init__(f"{reason}\n{tail}" if tail else reason)
 
-    def with_note(self, more: str) -> LinkClosed:
-        """The same end, with something more to say about it."""
+    def copy(self, more: str = "") -> LinkClosed:
+        """A new exception with the same facts, and with `more` added to its reason.
+
+        An exception that is raised twice collects both tracebacks, so each raise needs its own.
+        """
         return LinkClosed(
-            f"{self.reason} {more}",
+            f"{self.reason} {more}" if more else self.reason,
             exit_code=self.exit_code,
             signal=self.signal,
             close_code=self.close_code,

@@ -11,6 +11,11 @@ ABSENT = Raw()
 `Raw | None` would not do: msgspec then takes null only.)"""
 
 
+def name_set(text: str) -> frozenset[str]:
+    """A set of names, written as one text with blanks between them."""
+    return frozenset(text.split())
+
+
 class NamedFields(StructMeta):
     """Makes every field of every subclass keyword-only, so that order is never a contract."""
 

@@ -17,6 +17,8 @@ from typing import Protocol, Self
 
 import msgspec
 
+from quarterdeck.domain.errors import UsageError
+
 
 class Dropped(msgspec.Struct, frozen=True):
     """The connection is lost and may come back: `Resumed` or `LinkClosed` will say.
@@ -85,3 +87,23 @@ class Link(Protocol):
 
     async def close(self) -> None:
         """End the link and all that it owns, in bounded time. Never raises; safe to call twice."""
+
+
+def check_whole_lines(data: bytes) -> None:
+    """Raise `UsageError` unless `data` is whole lines, none of them empty; or nothing at all.
+
+    The CLI does not handle a line before its newline, and 2.1.37 ends on an empty one.
+    """
+    if data and not data.endswith(b"\n"):
+        raise UsageError("a link sends whole lines, and the last one has no newline")
+    if data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data:
+        raise UsageError("a link sends no empty lines: they end some versions of the CLI")
+
+
+def check_text_lines(data: bytes) -> None:
+    """As `check_whole_lines`, for a link whose frames are text: the lines must be UTF-8 as well."""
+    check_whole_lines(data)
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError("a line that is not UTF-8 cannot be sent as text") from error

@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Dropped, Resumed
-from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.base import Dropped, Resumed, check_whole_lines
 
 LIMIT = 1024 * 1024
 
@@ -197,9 +196,8 @@ class _Wire:
         self.notify()
 
     def error(self) -> LinkClosed:
-        """A new exception each time: one that is raised twice would collect both tracebacks."""
         assert self.closed is not None
-        return LinkClosed(self.closed.reason, exit_code=self.closed.exit_code)
+        return self.closed.copy()
 
     async def until(self, holds: Callable[[], bool]) -> None:
         if holds():

@@ -9,15 +9,109 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import signal as signals
 import sys
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
 import anyio
+import msgspec
 
-from quarterdeck.links.exits import Exit
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.stderr import StderrTail
+
+_CODES = {
+    0: "it ended normally",
+    1: "it gave up with an error",
+    126: "the command was found but could not be executed",
+    127: "the command was not found",
+}
+_MEANINGS = {
+    signals.SIGHUP: "its terminal or its parent went away",
+    signals.SIGINT: "it was interrupted, as by Ctrl-C",
+    signals.SIGTERM: "it was asked to stop",
+    signals.SIGKILL: "it was killed, by somebody or for want of memory",
+    signals.SIGSEGV: "it crashed",
+    signals.SIGABRT: "it crashed",
+    signals.SIGPIPE: "nobody read what it wrote",
+}
+
+
+class Exit(msgspec.Struct, frozen=True):
+    """The end of a process. `code` is as Python says it: negative for a signal."""
+
+    code: int
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended it, also when it caught it and says so with 128 + its number."""
+        number = -self.code if self.code < 0 else self.code - 128
+        return number if number in _NUMBERS else None
+
+    @property
+    def description(self) -> str:
+        """One clause for a person: what happened, with the code."""
+        if self.signal is None:
+            said = _CODES.get(self.code, "it gave up with an error")
+            return f"{said} (exit code {self.code})"
+        name = signals.Signals(self.signal).name
+        said = _MEANINGS.get(signals.Signals(self.signal), "a signal ended it")
+        return f"{said} ({name})" if self.code < 0 else f"{said} ({name}, exit code {self.code})"
+
+
+_NUMBERS = frozenset(int(number) for number in signals.Signals)
+
+
+KEPT_LINES = 50
+LONGEST_LINE = 4096  # bytes; a minified stack trace can be megabytes in one line
+
+
+class StderrTail:
+    """Cuts bytes into lines, keeps the last ones, and tells each to `on_line`."""
+
+    def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
+        self._on_line = on_line
+        self._lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self._partial = bytearray()
+        self._skipping = False
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The last lines, oldest first, with the unfinished one at the end."""
+        rest = (self._text(bytes(self._partial)),) if self._partial else ()
+        return (*self._lines, *rest)[-KEPT_LINES:]
+
+    def feed(self, data: bytes) -> None:
+        """Take what was read."""
+        *whole, rest = data.split(b"\n")
+        for line in whole:
+            self._add(line)
+            self._finish()
+        self._add(rest)
+
+    def end(self) -> None:
+        """No more will come: an unfinished line is a line now."""
+        if self._partial:
+            self._finish()
+
+    def _add(self, piece: bytes) -> None:
+        room = LONGEST_LINE - len(self._partial)
+        self._partial += piece[:room]
+        self._skipping = self._skipping or len(piece) > room
+
+    def _finish(self) -> None:
+        text = self._text(bytes(self._partial)) + (" …" if self._skipping else "")
+        self._partial.clear()
+        self._skipping = False
+        if text.strip():
+            self._lines.append(text)
+            if self._on_line is not None:
+                self._on_line(text)
+
+    @staticmethod
+    def _text(line: bytes) -> str:
+        return line.decode("utf-8", "replace").rstrip("\r")
+
 
 PIPE_BYTES = 1024 * 1024  # what Linux allows without privileges; the usual 64 KiB halve the speed
 

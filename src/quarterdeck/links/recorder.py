@@ -23,8 +23,7 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Closing, Dropped, Link, Resumed
-from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.base import Closing, Dropped, Link, Resumed, check_whole_lines
 
 # A line without an end must not fill the memory: from here on it is recorded in parts.
 LONGEST_LINE = 64 * 1024 * 1024

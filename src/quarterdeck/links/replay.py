@@ -27,8 +27,7 @@ import anyio
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, RecordingError
-from quarterdeck.links.base import Dropped, Resumed
-from quarterdeck.links.lines import check_whole_lines
+from quarterdeck.links.base import Dropped, Resumed, check_whole_lines
 from quarterdeck.links.recorder import Record
 
 Kind = Literal["control_request", "user"]
@@ -106,7 +105,7 @@ class ReplayLink:
             if self._closed:
                 raise LinkClosed("The replay was closed.")
         if isinstance(step.what, LinkClosed):
-            raise _again(step.what)
+            raise step.what.copy()
         self._steps.popleft()
         return self._rename(step.what) if isinstance(step.what, bytes) else step.what
 
@@ -238,12 +237,3 @@ def _identities(line: bytes) -> list[tuple[Kind, str]]:
 
 def _quote(identity: str) -> bytes:
     return msgspec.json.encode(identity)
-
-
-def _again(closed: LinkClosed) -> LinkClosed:
-    return LinkClosed(
-        closed.reason,
-        exit_code=closed.exit_code,
-        signal=closed.signal,
-        close_code=closed.close_code,
-    )

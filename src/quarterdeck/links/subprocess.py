@@ -28,9 +28,8 @@ import msgspec
 
 from quarterdeck.claude.environment import child_environment
 from quarterdeck.domain.errors import LaunchError, LinkClosed
-from quarterdeck.links.base import Closing
+from quarterdeck.links.base import Closing, check_whole_lines
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.lines import check_whole_lines
 from quarterdeck.links.pipes import ProcessPipes, tail_for
 from quarterdeck.runtime import processes
 from quarterdeck.runtime.processes import ProcessId

@@ -22,11 +22,10 @@ from fnmatch import fnmatchcase
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import Value, name_set
+from quarterdeck.policy.facts import Private
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
-from quarterdeck.policy.private import Private
 from quarterdeck.policy.shell import EffectKind, Part, Target, Word, locate
-from quarterdeck.policy.shell.lists import names
 
 SOURCE = "built-in"
 FILES_RULE = "the hub's own files"
@@ -41,7 +40,7 @@ COMMAND_MESSAGE = (
 )
 
 COMMAND = "quarterdeck"
-NAMED_IN_CODE = names(
+NAMED_IN_CODE = name_set(
     "answer archive asks attach audit backup budget config demo export fork interrupt new policy"
     " rename restore resume retention rm runner search send serve service sessions stop token"
     " usage webhook worktree"
@@ -66,7 +65,7 @@ _PACKAGE = re.compile(rf"{COMMAND}(?:\[[\w,-]*\])?(?:[=@<>~!].*)?")
 _FILE_OF_OURS = re.compile(rf"(?:.*/)?{COMMAND}(?:/(?:cli|runner))?(?:/__main__\.py)?")
 
 _READS_BELOW = frozenset({"rg", "ag", "ack", "tar", "zip", "7z", "rsync"})
-_READS_BELOW_IF_TOLD = names(
+_READS_BELOW_IF_TOLD = name_set(
     "grep egrep fgrep zgrep cp mv rm diff scp chmod chown chgrp chattr setfacl"
 )
 _LISTS_BELOW = frozenset({"find", "fd", "fdfind", "tree", "du"})

@@ -17,16 +17,14 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import ABSENT, Value
-from quarterdeck.policy.ask_settings import AskSettings, strictest
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.builtin import SOURCE, BuiltinHit, Touch, check_builtin
-from quarterdeck.policy.facts import Facts
+from quarterdeck.policy.facts import Facts, Private
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
 from quarterdeck.policy.parity import ClaudeRule, Outcome, names_exactly
 from quarterdeck.policy.policy import STRICTNESS, Policy
-from quarterdeck.policy.private import Private
 from quarterdeck.policy.rewrite import CannotRewrite, PartEdit, rewrite_input
-from quarterdeck.policy.rules import FAMILY, Hit, Rule, Verb
+from quarterdeck.policy.rules import FAMILY, AskSettings, Hit, Rule, Verb, strictest
+from quarterdeck.policy.specifiers import Behavior
 
 __all__ = ["FOR_PEOPLE", "Behavior", "Call", "Rules", "Verdict", "decide"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.decide import Call, Matched, Rules, Verdict, decide
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Request, needs_of
 from quarterdeck.policy.policy import Policy
+from quarterdeck.policy.specifiers import Behavior
 
 
 class PartExplained(Value):

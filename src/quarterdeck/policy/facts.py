@@ -39,6 +39,17 @@ class Facts(Value):
     cost_usd: float | None = None
 
 
+class Private(Value):
+    """What belongs to the hub on the machine of a session, as absolute paths."""
+
+    folders: tuple[str, ...] = ()
+    """Closed to every access, with all that is in them."""
+    open: tuple[str, ...] = ()
+    """Folders in those where agents work: git worktrees."""
+    fixed: tuple[str, ...] = ()
+    """Files that may be read, but not changed: the policy and the configuration in force."""
+
+
 class NamePatterns(Value):
     """Patterns for a name. One of them must fit; one that begins with `!` must not."""
 

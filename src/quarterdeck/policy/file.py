@@ -11,14 +11,13 @@ from collections.abc import Callable
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
-from quarterdeck.policy.ask_settings import ROLE, AskSettings
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
 from quarterdeck.policy.facts import FactConditions
 from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
-from quarterdeck.policy.rules import CallConditions, Pattern, Rule, Verb
+from quarterdeck.policy.rules import ROLE, AskSettings, CallConditions, Pattern, Rule, Verb
+from quarterdeck.policy.specifiers import Behavior
 from quarterdeck.policy.toml import Document, Flaw, read_toml
 from quarterdeck.policy.toml_values import MODES, MOST_FLAWS, Table, Then, TooManyFlaws, nearest
 from quarterdeck.policy.wildcards import too_wild

@@ -17,7 +17,6 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.domains import host_of
 from quarterdeck.policy.paths import Folders, is_inside, is_protected
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -32,6 +31,7 @@ from quarterdeck.policy.shell import (
     locate,
     read,
 )
+from quarterdeck.policy.wildcards import host_of
 
 MOST_NEEDS = 500
 """Parts and files of one command that are looked at. Every rule is held against each of them, and

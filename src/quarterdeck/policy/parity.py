@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.behavior import Behavior
-from quarterdeck.policy.flags import spellings
-from quarterdeck.policy.matcher import Match, Sense, match
+from quarterdeck.policy.matcher import Match, Sense, match, spellings
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
-from quarterdeck.policy.specifiers import Rule, Source
+from quarterdeck.policy.specifiers import Behavior, Rule, Source
 
 
 class ClaudeRule(Value):

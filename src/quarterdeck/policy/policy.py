@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal
 
-from quarterdeck.policy.ask_settings import AskSettings
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import Context, NeedKind, Request
 from quarterdeck.policy.parity import ClaudeRule, Outcome, RuleSet
-from quarterdeck.policy.rules import Hit, Rule
+from quarterdeck.policy.rules import AskSettings, Hit, Rule
+from quarterdeck.policy.specifiers import Behavior
 
 Default = Literal["cli", "ask", "deny"]
 """What becomes of a call that no rule decides: as the CLI would have it, asked, or denied."""

@@ -12,9 +12,8 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.parity import ClaudeRule
-from quarterdeck.policy.specifiers import RuleError, Source, parse_rule
+from quarterdeck.policy.specifiers import Behavior, RuleError, Source, parse_rule
 
 
 class WrongEntry(Value):

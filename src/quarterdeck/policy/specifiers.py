@@ -14,6 +14,14 @@ from quarterdeck.policy.paths import BadPattern, PathPattern, path_pattern
 from quarterdeck.policy.wildcards import Glob, too_wild
 
 
+class Behavior(StrEnum):
+    """What becomes of a call."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
 class Source(StrEnum):
     """Where a rule comes from. The CLI's own order of strength, weakest first."""
 

@@ -1,22 +1,15 @@
-"""TOML with its lines: what a file says, and where it says it.
+"""A policy file as TOML: its data and the line of each key, within bounds of size and depth.
 
-The standard library reads the values and tree-sitter the places: an error in a policy must name its
-line. Nothing here knows what the keys mean.
+It does not know what the keys mean.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
-
-import tree_sitter_toml
-from tree_sitter import Language, Node, Parser
 
 from quarterdeck.domain.structs import Value
-
-Path = tuple[str | int, ...]
-"""A place in the data: `("rule", 2, "verdict")`."""
+from quarterdeck.domain.toml_lines import Path, key_lines
 
 LIMIT = 250_000
 """Characters of a file that is read. A policy for a large team has some ten thousand."""
@@ -25,7 +18,6 @@ DEPTH = 16
 """Levels of a dotted key, and of arrays and tables within each other. A policy has four. The
 standard library takes time that grows with the square of the first, and recurses for the second."""
 
-_LANGUAGE = Language(tree_sitter_toml.language())
 _TEXTS = re.compile(
     r'"""(?>(?:[^"\\]|\\.|"(?!""))*)(?:"""|\Z)'
     r"|'''(?>(?:[^']|'(?!''))*)(?:'''|\Z)"
@@ -78,8 +70,7 @@ def read_toml(text: str) -> Document | Flaw:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         return _flaw(error, text)
-    parser = Parser(_LANGUAGE)
-    return Document(data, dict(_lines(parser.parse(text.encode()).root_node)))
+    return Document(data, key_lines(text))
 
 
 def _too_deep(text: str) -> Flaw | None:
@@ -104,78 +95,3 @@ def _flaw(error: Exception, text: str) -> Flaw:
         line = int(found[1])
     said = _AT_END.sub("", _AT_LINE.sub("", said))
     return Flaw(line=line, text=f"this is no TOML: {said[:1].lower()}{said[1:]}")
-
-
-def _lines(root: Node) -> Iterator[tuple[Path, int]]:
-    counts: dict[Path, int] = {}
-    for node in root.children:
-        match node.type:
-            case "pair":
-                yield from _pair(node, ())
-            case "table" | "table_array_element":
-                place: Path = _resolved(_keys(node), counts)
-                if node.type == "table_array_element":
-                    number = counts[place] = counts.get(place, -1) + 1
-                    place = (*place, number)
-                yield place, node.start_point[0] + 1
-                for child in node.children:
-                    if child.type == "pair":
-                        yield from _pair(child, place)
-            case _:
-                pass
-
-
-def _pair(node: Node, around: Path) -> Iterator[tuple[Path, int]]:
-    place: Path = (*around, *_keys(node))
-    yield place, node.start_point[0] + 1
-    yield from _value(node.children[-1], place)
-
-
-def _value(node: Node, place: Path) -> Iterator[tuple[Path, int]]:
-    if node.type == "array":
-        for number, child in enumerate(child for child in node.children if _is_value(child)):
-            yield (*place, number), child.start_point[0] + 1
-            yield from _value(child, (*place, number))
-    elif node.type == "inline_table":
-        for child in node.children:
-            if child.type == "pair":
-                yield from _pair(child, place)
-
-
-def _is_value(node: Node) -> bool:
-    return node.is_named and node.type != "comment"
-
-
-def _resolved(keys: tuple[str, ...], counts: dict[Path, int]) -> Path:
-    """A header below an array of tables means its last element: `[rule.rewrite]`."""
-    place: Path = ()
-    for index, key in enumerate(keys):
-        place = (*place, key)
-        if place in counts and index < len(keys) - 1:
-            place = (*place, counts[place])
-    return place
-
-
-def _keys(node: Node) -> tuple[str, ...]:
-    for child in node.children:
-        match child.type:
-            case "bare_key" | "quoted_key":
-                return (_key(child),)
-            case "dotted_key":
-                return tuple(_parts(child))
-            case _:
-                pass
-    return ()
-
-
-def _parts(node: Node) -> Iterator[str]:
-    for child in node.children:
-        if child.type == "dotted_key":
-            yield from _parts(child)
-        elif child.type in {"bare_key", "quoted_key"}:
-            yield _key(child)
-
-
-def _key(node: Node) -> str:
-    text = (node.text or b"").decode(errors="replace")
-    return text if node.type == "bare_key" else text[1:-1]

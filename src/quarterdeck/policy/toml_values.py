@@ -13,8 +13,9 @@ from difflib import get_close_matches
 from typing import Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from quarterdeck.domain.toml_lines import Path
 from quarterdeck.policy.facts import NamePatterns, Times
-from quarterdeck.policy.toml import Document, Flaw, Path
+from quarterdeck.policy.toml import Document, Flaw
 from quarterdeck.policy.wildcards import too_wild
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")

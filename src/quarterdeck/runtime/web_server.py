@@ -15,10 +15,32 @@ from typing import Literal
 
 import anyio
 import uvicorn
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from quarterdeck.domain.errors import LinkRefused
 from quarterdeck.runtime.tasks import background_tasks
-from quarterdeck.runtime.websocket_protocol import PatientProtocol
+
+WAITING_MESSAGES = 16
+WAITING_BYTES = 64 * 1024
+"""So many messages may wait for the app, and none larger than that, before reading stops."""
+
+
+class PatientProtocol(WebSocketsSansIOProtocol):
+    """One connection."""
+
+    def send_receive_event_to_app(self) -> None:
+        """A message is whole: let the app have it, and stop reading if it is one too many."""
+        small = sum(map(len, self.frames)) <= WAITING_BYTES
+        if self.read_paused or not small or self.queue.qsize() >= WAITING_MESSAGES:
+            super().send_receive_event_to_app()
+            return
+        # What is paused already is not paused again.
+        self.read_paused = True
+        try:
+            super().send_receive_event_to_app()
+        finally:
+            self.read_paused = False
+
 
 Application = Callable[..., Awaitable[None]]
 """Any ASGI app, whatever names it has for the types of scope, receive and send."""
@@ -26,6 +48,9 @@ Application = Callable[..., Awaitable[None]]
 # A line can be tens of megabytes: an image, a file that was read.
 FRAME_LIMIT = 128 * 1024 * 1024
 PING_SECONDS = 20.0
+KEEP_ALIVE_SECONDS = 75
+"""An idle connection is closed after this time. HTTP clients reuse one for 5 to 60 s: a server
+that closes it sooner races with their next request, which then fails."""
 SHUTDOWN_SECONDS = 3
 TICK_SECONDS = 1.0
 BACKLOG = 2048
@@ -56,6 +81,7 @@ def server_config(
         access_log=False,
         proxy_headers=False,  # whoever is above knows which proxies are to be believed
         server_header=False,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         ssl_certfile=certificate,
         ssl_keyfile=key,

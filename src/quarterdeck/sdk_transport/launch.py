@@ -17,9 +17,8 @@ import claude_agent_sdk
 import msgspec
 from claude_agent_sdk import ClaudeAgentOptions
 
-from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
+from quarterdeck.claude.launch import ArgumentFiles, Launch, read_settings, to_argv
 from quarterdeck.claude.locate import find_claude
-from quarterdeck.claude.settings import read_settings
 from quarterdeck.domain.errors import UsageError
 
 _STATES = "CLAUDE_CODE_SDK_READS_SESSION_STATE"

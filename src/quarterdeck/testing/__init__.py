@@ -11,8 +11,9 @@ fast, without the libraries that the others need.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.testing import fake as fake
@@ -60,20 +61,27 @@ __all__ = [
     "reply",
 ]
 
-_HOMES = {
-    "RealCli": "clis",
-    "installed_clis": "clis",
-    "isolated_env": "clis",
-    "fake_cli_command": "fake",
-    "ScriptedModel": "model",
-    "ModelRequest": "request",
-    "Purpose": "request",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "fake":
-        return import_module(f"{__name__}.fake")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'script')}"), name)
+__getattr__ = load_later(
+    __name__,
+    {
+        "clis": ("RealCli", "installed_clis", "isolated_env"),
+        "fake": ("fake_cli_command",),
+        "model": ("ScriptedModel",),
+        "request": ("ModelRequest", "Purpose"),
+        "script": (
+            "ApiError",
+            "CutConnection",
+            "Gate",
+            "MidStreamError",
+            "Pause",
+            "Reply",
+            "ResponseHeaders",
+            "Stop",
+            "Text",
+            "Thinking",
+            "ToolUse",
+            "play",
+            "reply",
+        ),
+    },
+)

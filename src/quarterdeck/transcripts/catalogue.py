@@ -19,8 +19,7 @@ import msgspec
 from quarterdeck.transcripts import layout
 from quarterdeck.transcripts.layout import AnyPath
 from quarterdeck.transcripts.lines import CHUNK, decode, open_regular, repair, text
-from quarterdeck.transcripts.model import SessionInfo
-from quarterdeck.transcripts.pages import check_page
+from quarterdeck.transcripts.model import SessionInfo, check_page
 
 _LONGEST_PROMPT = 200
 _COMMAND = re.compile(r"<command-name>(.*?)</command-name>")

@@ -19,8 +19,7 @@ from quarterdeck.transcripts import layout
 from quarterdeck.transcripts.chain import Entry, conversation, path_to
 from quarterdeck.transcripts.layout import AnyPath
 from quarterdeck.transcripts.lines import CHUNK, decode, lines_of, open_regular, repair, text
-from quarterdeck.transcripts.model import SessionMessage, SubagentInfo
-from quarterdeck.transcripts.pages import check_page
+from quarterdeck.transcripts.model import SessionMessage, SubagentInfo, check_page
 
 ENTRY_TYPES = frozenset({"user", "assistant", "progress", "system", "attachment"})
 """The types that are part of the tree; all other lines are notes about the session."""

@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from quarterdeck.domain.errors import UsageError
+
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What can be said of a session from its file's size, age, first and last bytes.
@@ -59,3 +61,11 @@ class SubagentInfo(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     parent_tool_use_id: str | None = None
     parent_agent_id: str | None = None
+
+
+def check_page(limit: int | None, offset: int) -> None:
+    """Refuse pages that cannot be; `limit` None is everything, 0 is nothing."""
+    if offset < 0:
+        raise UsageError(f"offset must not be negative: {offset}")
+    if limit is not None and limit < 0:
+        raise UsageError(f"limit must not be negative: {limit}")

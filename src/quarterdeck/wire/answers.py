@@ -115,10 +115,6 @@ class McpAnswer(Part):
             raise UsageError("the answer of an MCP server is a JSON object")
 
 
-MCP_ACK = McpAnswer(mcp_response=Raw(b'{"jsonrpc":"2.0","result":{},"id":0}'))
-"""The answer to a notification. JSON-RPC wants none, but without one the first turn never began."""
-
-
 class ElicitationAction(OpenEnum):
     """What a person did with a form. Nobody there is `cancel`, not `decline`."""
 

@@ -21,11 +21,6 @@ from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 T = TypeVar("T")
 
 
-def names(text: str) -> frozenset[str]:
-    """A set of names, written as words."""
-    return frozenset(text.split())
-
-
 class System(Message, tag_field="subtype"):
     """A `system` message. Its subtype tells what it is; the subclasses are in `system` and near.
 

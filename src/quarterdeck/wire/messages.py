@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, name_set
 from quarterdeck.wire.base import Malformed, Message, Number, OpenEnum, Part, Unknown, UnknownPart
 from quarterdeck.wire.content import (
     AssistantBody,
@@ -23,7 +23,7 @@ from quarterdeck.wire.content import (
     decode_user_body,
 )
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
-from quarterdeck.wire.envelope import Origin, System, decode_origin, names
+from quarterdeck.wire.envelope import Origin, System, decode_origin
 from quarterdeck.wire.internal import AutocompactState, CommandLifecycle, TranscriptMirror
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import (
@@ -77,7 +77,7 @@ class StreamEvent(Message, tag="stream_event"):
     Needs `--include-partial-messages`.
     """
 
-    untyped: ClassVar[frozenset[str]] = names(
+    untyped: ClassVar[frozenset[str]] = name_set(
         "resume_reason abandoned_blocks text_runs_joined owed_rows"
     )
 
@@ -143,7 +143,7 @@ class Assistant(Message, tag="assistant"):
     names messages that this one replaces. `aborted` marks what was cut short by an interrupt.
     """
 
-    untyped: ClassVar[frozenset[str]] = names(
+    untyped: ClassVar[frozenset[str]] = name_set(
         """
         advisor_model api_error_origin api_error_params attribution_agent attribution_mcp_server
         attribution_mcp_tool attribution_plugin attribution_skill batch_tool_uses error_details
@@ -220,7 +220,7 @@ class Priority(OpenEnum):
 class User(Message, tag="user"):
     """What the tools gave, a text that the CLI put in, or the echo of a prompt (`is_replay`)."""
 
-    untyped: ClassVar[frozenset[str]] = names(
+    untyped: ClassVar[frozenset[str]] = name_set(
         """
         client_platform historical image_paste_ids inbound_origin initiator inline_pastes
         is_virtual mcp_meta plugin_prompt requeue_if_interrupted_within_ms seeded_summon

@@ -10,8 +10,9 @@ from typing import ClassVar
 
 from msgspec import field
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.wire.base import Number, Part
-from quarterdeck.wire.envelope import System, names
+from quarterdeck.wire.envelope import System
 
 
 class LocalCommandOutput(System, tag="local_command_output"):
@@ -159,7 +160,7 @@ class Informational(System, tag="informational"):
     `level` is `info`, `notice`, `suggestion` or `warning`.
     """
 
-    untyped: ClassVar[frozenset[str]] = names("model_restriction hook_no_verdict")
+    untyped: ClassVar[frozenset[str]] = name_set("model_restriction hook_no_verdict")
 
     content: str = ""
     level: str = ""

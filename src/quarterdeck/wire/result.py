@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, name_set
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 from quarterdeck.wire.content import Usage, decode_usage
-from quarterdeck.wire.envelope import Body, Lazy, Origin, decode_origin, names
+from quarterdeck.wire.envelope import Body, Lazy, Origin, decode_origin
 
 INTERRUPTED = "the turn was interrupted"
 
@@ -180,7 +180,7 @@ class Result(Message, tag="result"):
     """
 
     # Times and sizes inside the CLI and its host, for its makers.
-    untyped: ClassVar[frozenset[str]] = names(
+    untyped: ClassVar[frozenset[str]] = name_set(
         """
         first_stream_post_ack_ms first_stream_post_ms first_stream_post_queue_wait_ms
         first_stream_post_queued_behind first_stream_post_wall_ms first_text_post_ms

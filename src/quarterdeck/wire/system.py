@@ -11,8 +11,9 @@ from typing import ClassVar
 
 from msgspec import field
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
-from quarterdeck.wire.envelope import System, names
+from quarterdeck.wire.envelope import System
 from quarterdeck.wire.info import SlashCommand
 from quarterdeck.wire.internal import INTERNAL_SYSTEM, BridgeState, SessionTitleChanged
 from quarterdeck.wire.notices import (
@@ -138,7 +139,7 @@ class MemoryPaths(Part):
 class Init(System, tag="init"):
     """A turn begins. It comes only after a prompt, and with every turn; the newest holds."""
 
-    untyped: ClassVar[frozenset[str]] = names(
+    untyped: ClassVar[frozenset[str]] = name_set(
         """
         client_thinking cloud_session flag_restate_noop footer_indicator mcp_server_errors
         plugin_warnings powershell_path scratchpad_path startup_timing synced_skills_path
@@ -191,7 +192,7 @@ class Status(System, tag="status"):
     `requesting` comes only with partial messages. `compact_result` comes when compacting ends.
     """
 
-    untyped: ClassVar[frozenset[str]] = names("compact_output_chars resume_held_for_plan")
+    untyped: ClassVar[frozenset[str]] = name_set("compact_output_chars resume_held_for_plan")
 
     status: WorkingStatus | None = None
     permission_mode: PermissionMode | None = field(name="permissionMode", default=None)
@@ -231,7 +232,7 @@ class CompactMetadata(Part):
 class CompactBoundary(System, tag="compact_boundary"):
     """The conversation was compacted: what came before is now a summary, which follows."""
 
-    untyped: ClassVar[frozenset[str]] = names("historical")
+    untyped: ClassVar[frozenset[str]] = name_set("historical")
 
     compact_metadata: CompactMetadata = CompactMetadata()
     logical_parent_uuid: str | None = None
@@ -269,7 +270,7 @@ class ControlRequestProgress(System, tag="control_request_progress"):
 class ModelRefusalFallback(System, tag="model_refusal_fallback"):
     """The model refused, and another one took over; what it had said is to be forgotten."""
 
-    untyped: ClassVar[frozenset[str]] = names("saw_cyber_refusal api_refusal_cyber_verification")
+    untyped: ClassVar[frozenset[str]] = name_set("saw_cyber_refusal api_refusal_cyber_verification")
 
     trigger: str = ""
     direction: str = ""

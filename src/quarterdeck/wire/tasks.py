@@ -11,9 +11,9 @@ from typing import ClassVar
 
 from msgspec import Raw, field
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, name_set
 from quarterdeck.wire.base import Number, OpenEnum, Part
-from quarterdeck.wire.envelope import System, names
+from quarterdeck.wire.envelope import System
 
 
 class TaskEnd(OpenEnum):
@@ -63,7 +63,7 @@ class ResourceLink(Part):
 class TaskStarted(System, tag="task_started"):
     """A shell, subagent or workflow has begun. `tool_use_id` is the call that began it."""
 
-    untyped: ClassVar[frozenset[str]] = names("awaited")
+    untyped: ClassVar[frozenset[str]] = name_set("awaited")
 
     task_id: str
     run_id: str | None = None
@@ -115,7 +115,7 @@ class TaskUpdated(System, tag="task_updated"):
 class TaskNotification(System, tag="task_notification"):
     """A task has ended. From 2.1.62 on the CLI then begins a turn that no prompt asked for."""
 
-    untyped: ClassVar[frozenset[str]] = names("handback handback_report")
+    untyped: ClassVar[frozenset[str]] = name_set("handback handback_report")
 
     task_id: str
     run_id: str | None = None

@@ -22,8 +22,6 @@ from quarterdeck.wire.rawjson import dump, members
 
 ASK_USER_QUESTION = "AskUserQuestion"
 EXIT_PLAN_MODE = "ExitPlanMode"
-ENTER_PLAN_MODE = "EnterPlanMode"
-"""Never asked for: it runs at once, and the mode becomes `plan`."""
 
 FOR_PEOPLE = frozenset({ASK_USER_QUESTION, EXIT_PLAN_MODE})
 """Tools whose permission is a person's answer: nobody else may give it."""

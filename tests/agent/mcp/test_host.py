@@ -434,15 +434,6 @@ async def test_a_server_whose_start_hangs_is_an_answer(monkeypatch: pytest.Monke
             assert "result" in await say(host, INITIALIZED)
 
 
-async def test_manifests_say_what_the_handshake_would() -> None:
-    async with hosting(echo) as host:
-        assert host.names == ("here",)
-        manifest = msgspec.json.decode((await host.manifests())["here"])
-        assert manifest["initializeResult"] == (await say(host, HELLO))["result"]
-        listed = await say(host, {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
-        assert manifest["toolsListResult"] == listed["result"]
-
-
 async def test_two_servers_of_one_name_are_refused() -> None:
     with pytest.raises(UsageError, match="two tool servers are named here"):
         McpHost([ToolServer("here"), ToolServer("here")], drop)

@@ -8,7 +8,6 @@ from typing import Any
 import anyio
 import pytest
 from msgspec import Raw
-from websockets.asyncio.client import connect
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub import inbound_clis as dialled
@@ -16,7 +15,7 @@ from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import cli_token
 from quarterdeck.hub.session import Session
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.links.websocket.serve import serve_endpoint
+from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.events import Said
 from quarterdeck.protocol.runner_frames import Lines, Started, Written, frame
@@ -25,6 +24,7 @@ from support import lines
 from support.bounds import SECONDS
 from support.hub_house import until
 from support.hub_machines import hub_with
+from support.web_sockets import connect
 
 pytestmark = pytest.mark.anyio
 SECRET = b"s" * 32

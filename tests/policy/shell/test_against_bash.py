@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from quarterdeck.policy.behavior import Behavior
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import ClaudeRule, RuleSet
-from quarterdeck.policy.specifiers import parse_rule
+from quarterdeck.policy.specifiers import Behavior, parse_rule
 
 pytestmark = pytest.mark.process
 

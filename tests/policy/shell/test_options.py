@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.policy.shell.lists import names
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.options import Options, operand_at, operands, option
 from support.shell_words import words
 
-VALUES, FLAGS = names("-n --count"), names("-v -x --all")
+VALUES, FLAGS = name_set("-n --count"), name_set("-v -x --all")
 
 
 @pytest.mark.parametrize(

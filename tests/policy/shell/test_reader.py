@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell import LIMIT, EffectKind, Part, Script, read
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.reader import _INDEXED
 from support.examples import examples
 
@@ -146,7 +146,7 @@ def test_spans_are_in_characters() -> None:
 
 
 WORDS = sorted(
-    names("""
+    name_set("""
 git rm -c $( ) ` ' " ; && || | <<EOF EOF if then fi for do done case esac in { } [[ ]] (( )) > <
 >> find -exec {} \\; xargs sudo bash sed -i tar -I awk crontab - -- env ssh cd .. /x ~ =x a=1 $x
 ${x} $'a' {a,b} * make dd of= vim +q

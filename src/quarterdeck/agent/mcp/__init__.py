@@ -9,8 +9,9 @@ parses a method or its params. The names are loaded when first used: see `host` 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
     from quarterdeck.agent.mcp.host import McpHost, Send
@@ -19,17 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["McpHost", "Send", "Tool", "ToolContext", "ToolServer", "tool"]
 
-_HOMES = {
-    "McpHost": "host",
-    "Send": "host",
-    "Tool": "tools",
-    "ToolContext": "tools",
-    "ToolServer": "server",
-    "tool": "tools",
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = load_later(
+    __name__,
+    {
+        "host": ("McpHost", "Send"),
+        "server": ("ToolServer",),
+        "tools": ("Tool", "ToolContext", "tool"),
+    },
+)

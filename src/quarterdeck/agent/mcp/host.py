@@ -95,18 +95,6 @@ class McpHost:
         changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
         await self._send(server_name, msgspec.Raw(msgspec.json.encode(changed)))
 
-    async def manifests(self) -> dict[str, msgspec.Raw]:
-        """What each server would answer to its handshake, for `sdkMcpServerManifests` (2.1.270).
-
-        A server that fails is left out: the CLI then asks it, and hears of the error itself.
-        """
-        found: dict[str, msgspec.Raw] = {}
-        for name in self._servers:
-            session = self._session(name)
-            if not isinstance(session, str) and (manifest := await session.manifest()):
-                found[name] = manifest
-        return found
-
     def _session(self, name: str) -> Session | str:
         """The running session of a server, started if there is none; or why there cannot be one."""
         server = self._servers.get(name)

@@ -7,7 +7,6 @@ its place as it is. Above it is `host`; it does not know how messages travel.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,14 +22,11 @@ from mcp_types import (
 )
 
 from quarterdeck.agent.mcp.results import failure
-from quarterdeck.agent.mcp.tools import Tool, ToolContext
+from quarterdeck.agent.mcp.tools import Tool, ToolContext, check_name
 from quarterdeck.domain.errors import UsageError
 
 AnyTool = Tool[..., object] | Callable[..., object]
 """A tool, or a plain function of which one is made with nothing but defaults."""
-
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""The CLI writes any other character as `_`, and then two servers could get one name."""
 
 
 class ToolServer:
@@ -46,7 +42,7 @@ class ToolServer:
     ) -> None:
         self._tools: dict[str, Tool[..., object]] = {}
         self._foreign = False
-        self.name = _checked_name(name)
+        self.name = check_name(name, "server")
         self.lowlevel: Server[Any] = Server(
             name,
             version=version,
@@ -119,11 +115,3 @@ async def _set_level(
     # Registered so that the logging capability is announced; the CLI does its own filtering.
     del request, params
     return EmptyResult()
-
-
-def _checked_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} cannot be a server's name: use letters, digits, _ and -, at most 64"
-        )
-    return name

@@ -116,24 +116,12 @@ class Session:
                 await self._notify(rpc)
         return ACKNOWLEDGED
 
-    async def manifest(self) -> msgspec.Raw | None:
-        """What the server answers to the handshake and to the question for its tools."""
-        hello = await self._ask(_handshake_request())
-        if not isinstance(hello, JSONRPCResponse):
-            return None
-        manifest = {"initializeResult": hello.result}
-        tools = await self._ask(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list"))
-        # With more than one page of tools the CLI has to ask for itself.
-        if isinstance(tools, JSONRPCResponse) and not tools.result.get("nextCursor"):
-            manifest["toolsListResult"] = tools.result
-        return msgspec.Raw(msgspec.json.encode(manifest))
-
     async def _ask(self, request: JSONRPCRequest) -> _Answer:
         """Pass a request to the server and wait for its answer."""
         if request.method == "initialize":
             return await self._handshake(request)
         if not self._handshake_done:
-            # With a manifest the CLI shakes no hands, but the server's loop insists on it.
+            # The server's loop answers nothing before a handshake.
             hello = await self._handshake(_handshake_request())
             if isinstance(hello, JSONRPCError):
                 return _error(request.id, hello.error.code, hello.error.message)

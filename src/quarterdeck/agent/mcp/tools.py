@@ -38,7 +38,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What the model's API takes in a tool's name; `mcp__<server>__` goes before it."""
+"""What the model's API takes in a tool's name; `mcp__<server>__` goes before it. The CLI writes any
+other character of a server's name as `_`, and then two servers could get one name."""
 
 _TOOL_USE_ID = "claudecode/toolUseId"
 
@@ -89,7 +90,7 @@ class Tool(Generic[P, R]):
         meta: Mapping[str, object] | None = None,
     ) -> None:
         self.function = function
-        self.name = _checked_name(str(name or getattr(function, "__name__", "")))
+        self.name = check_name(str(name or getattr(function, "__name__", "")), "tool")
         self._context_parameter = _context_parameter(function, self.name)
         self._metadata = _metadata(function, self.name, self._context_parameter)
         self._returns = _return_struct(function)
@@ -239,10 +240,11 @@ class _ArgumentsError(Exception):
     """The model's mistake, in words for the model."""
 
 
-def _checked_name(name: str) -> str:
+def check_name(name: str, what: str) -> str:
+    """Return `name` if it can be the name of a tool or a server; raise `UsageError` if not."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot be a tool's name: use letters, digits, _ and -, at most 64"
+            f"{name!r} cannot be a {what}'s name: use letters, digits, _ and -, at most 64"
         )
     return name
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from quarterdeck.domain.errors import Forbidden
 from quarterdeck.journal.views import SessionView
-from quarterdeck.policy.ask_settings import may_answer
+from quarterdeck.policy.rules import may_answer
 from quarterdeck.protocol.commands import AllowAnswer, AnswerAsk, DenyAnswer
 from quarterdeck.protocol.events import AskKind, AskOpened
 

@@ -12,8 +12,8 @@ from msgspec import Raw
 
 from quarterdeck.domain.errors import Forbidden, UsageError
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.ask_settings import may_answer
 from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.policy.rules import may_answer
 from quarterdeck.protocol.commands import AllowAnswer, Answer, AnswerAsk
 from quarterdeck.protocol.events import AskOpened
 from quarterdeck.wire.rawjson import dump, is_object, same_json

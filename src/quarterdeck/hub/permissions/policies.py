@@ -26,11 +26,11 @@ from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.decide import Rules
+from quarterdeck.policy.facts import Private
 from quarterdeck.policy.file import Loaded, read_policy
 from quarterdeck.policy.grants import Grant, policy_of, read_grants
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import PRESETS, preset
-from quarterdeck.policy.private import Private
 from quarterdeck.policy.specifiers import RuleError, parse_rule
 from quarterdeck.policy.toml import LIMIT, Flaw
 from quarterdeck.protocol.sessions import SessionSpec

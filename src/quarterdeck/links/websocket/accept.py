@@ -12,7 +12,8 @@ CLI sends by `POST /v1/session/ID/events` instead, and only reads from the socke
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 
 import anyio
 import msgspec
@@ -34,6 +35,13 @@ from quarterdeck.links.websocket.asgi import (
 )
 from quarterdeck.links.websocket.codes import CLOSED, REPLACED
 from quarterdeck.links.websocket.link import WebSocketLink
+from quarterdeck.runtime.web_server import (
+    PING_SECONDS,
+    Application,
+    bind,
+    run_server,
+    server_config,
+)
 
 BODY_LIMIT = 128 * 1024 * 1024
 ROOM_SECONDS = 20.0  # how long a POST waits for the reader before it is told to try again
@@ -248,3 +256,24 @@ def socket_paths(path: str) -> Iterator[str]:
             start = base.find("/session/", start + 1)
         if "/ws/" not in base:
             yield base
+
+
+@asynccontextmanager
+async def serve_endpoint(
+    endpoint: Application,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    ping_seconds: float = PING_SECONDS,
+) -> AsyncIterator[int]:
+    """Serve `endpoint` while the block runs; gives the port, which is a free one by default.
+
+    Raises `LinkRefused` when the address cannot be had. Close the links first: a connection that
+    is still open at the end is closed with 1012, after which a CLI dials again.
+    """
+    # The CLI pings us and needs none. These are for us: a machine that vanished is noticed in 40 s,
+    # long before the CLI's 600 s of dialling are over.
+    config = server_config(endpoint, ping_seconds=ping_seconds, pong_seconds=ping_seconds)
+    listener = bind(host, port)
+    async with run_server(config, listener):
+        yield listener.getsockname()[1]

@@ -23,8 +23,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
-from quarterdeck.links.base import Closing, Dropped, Resumed
-from quarterdeck.links.lines import check_text_lines
+from quarterdeck.links.base import Closing, Dropped, Resumed, check_text_lines
 from quarterdeck.links.websocket.codes import PERMANENT, describe_code
 from quarterdeck.links.websocket.outbox import Outbox
 
@@ -284,7 +283,7 @@ class DialLink(Closing):
 
     def _error(self) -> LinkClosed:
         assert self._over is not None
-        return LinkClosed(self._over.reason, close_code=self._over.close_code)
+        return self._over.copy()
 
     async def _flush_in_order(self) -> None:
         async with self._send_order:

@@ -19,9 +19,8 @@ from typing import Protocol
 import anyio
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Closing, Dropped, Resumed
+from quarterdeck.links.base import Closing, Dropped, Resumed, check_text_lines
 from quarterdeck.links.inbox import Inbox
-from quarterdeck.links.lines import check_text_lines
 from quarterdeck.links.websocket.codes import CLOSED, REPLACED, describe_code
 from quarterdeck.links.websocket.outbox import Outbox
 
@@ -281,13 +280,7 @@ class WebSocketLink(Closing):
 
     def _error(self) -> LinkClosed:
         assert self._over is not None
-        return LinkClosed(
-            self._over.reason,
-            exit_code=self._over.exit_code,
-            signal=self._over.signal,
-            close_code=self._over.close_code,
-            stderr=self._over.stderr,
-        )
+        return self._over.copy()
 
     def _wake(self) -> None:
         self._inbox.wake()

@@ -11,10 +11,9 @@ import re
 
 import msgspec
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, runs
 from quarterdeck.policy.shell.environment import assignment_effect
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -29,18 +28,18 @@ from quarterdeck.policy.shell.word_reader import join_words
 from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
 from quarterdeck.policy.shell.wrappers import Unwrapped, unwrap
 
-RESERVED = names(
+RESERVED = name_set(
     "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
     " foreach end repeat always"
 )
 """Words of the grammar: where one is taken for a command's name, the tree is wrong."""
 
-UNTOUCHED = names("cd true false : test [ echo pwd exit return break continue")
+UNTOUCHED = name_set("cd true false : test [ echo pwd exit return break continue")
 """Commands that change nothing beyond the script they stand in, whatever words they get."""
 
 _SPECIAL = re.compile(r"[\s\"'\\$`]")
 
-_IN_THIS_SHELL = names("command builtin time noglob nocorrect")
+_IN_THIS_SHELL = name_set("command builtin time noglob nocorrect")
 """Wrappers whose command runs in the shell itself: `command cd x` goes to x."""
 
 LAYERS = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from quarterdeck.policy.shell.lists import names
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.script import Assignment, Effect, EffectKind, Part
 
-SAFE = names(
+SAFE = name_set(
     "LANG LANGUAGE TZ TERM COLUMNS LINES CI NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE COLORTERM"
     " NODE_ENV RUST_BACKTRACE RUST_LOG PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE PYTHONIOENCODING"
     " PYTEST_DISABLE_PLUGIN_AUTOLOAD GOOS GOARCH CGO_ENABLED GO111MODULE GOEXPERIMENT"
@@ -61,7 +61,7 @@ def export_effect(word: str) -> Effect | None:
     )
 
 
-_SETS_OPTIONS = names("shopt setopt unsetopt emulate source . set bash zsh ksh sh")
+_SETS_OPTIONS = name_set("shopt setopt unsetopt emulate source . set bash zsh ksh sh")
 _PLAIN_OPTIONS = re.compile(r"[-+][abefhkmnptuvxBCEHPTc]*o?|errexit|nounset|pipefail|xtrace|--")
 _OPTIONS_NAMED = frozenset({"BASHOPTS", "SHELLOPTS", "GLOBIGNORE"})
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, option
 from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.working_dir import WorkingDir
@@ -19,10 +19,10 @@ _SAFE_KEYS = re.compile(
 )
 """Settings that change how git shows or joins things, never what it runs."""
 
-_GLOBAL_VALUES = names(
+_GLOBAL_VALUES = name_set(
     "-c -C --git-dir --work-tree --namespace --super-prefix --config-env --exec-path --attr-source"
 )
-_GLOBAL_RISKS = names("--git-dir --work-tree --exec-path --config-env --namespace")
+_GLOBAL_RISKS = name_set("--git-dir --work-tree --exec-path --config-env --namespace")
 _ANYWHERE = (
     "--upload-pack",
     "--receive-pack",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, reads, runs, writes
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, operands, option
 from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.working_dir import WorkingDir
@@ -65,7 +65,7 @@ _CODE = {
     "pwsh": ("-c", "-Command", "-File", "-EncodedCommand", "-e", "-f"),
 }
 _NUMBERED = re.compile(r"([A-Za-z]+?)(?:\d+(?:\.\d+)*)(?:-\w+)?")
-_FROM_INPUT = names("python pypy perl ruby node nodejs php lua tclsh bun Rscript")
+_FROM_INPUT = name_set("python pypy perl ruby node nodejs php lua tclsh bun Rscript")
 
 
 def language(name: str) -> _Reader | None:
@@ -111,7 +111,7 @@ def _before_script(words: tuple[Word, ...]) -> tuple[Word, ...]:
 _AWK_RISKS = re.compile(
     r"system|getline|\||>|@|ENVIRON|PROCINFO|ARGV|-\s*f|close|fflush|\bextension\b|/inet"
 )
-_AWK_VALUES = names("-F -v -f --field-separator --assign --file -e --source")
+_AWK_VALUES = name_set("-F -v -f --field-separator --assign --file -e --source")
 
 
 def _awk(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:

@@ -13,12 +13,11 @@ from enum import StrEnum
 
 import msgspec
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
 from quarterdeck.policy.shell.languages import LANGUAGES, language
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
@@ -411,7 +410,7 @@ def _curl(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     given = Options(words)
     sends = [
         runs(f"curl {each} may send a file", each)
-        for each in sorted(names(_SENDING))
+        for each in sorted(name_set(_SENDING))
         for _, value in given.find(each)
         if value is None or "@" in value or "<" in value
     ]

@@ -17,9 +17,9 @@ from typing import ClassVar
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.commands import Analysis, Simple, analyze
 from quarterdeck.policy.shell.environment import lasting_doubt
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.pieces import DEPTH, SKIPPED, Pieces
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Word
 from quarterdeck.policy.shell.strict import (
@@ -50,7 +50,7 @@ _INDEXED = re.compile(r"\$|\[\w*\[|(?<!\w)(?=[\d_]*[A-Za-z])\w*\[")
 
 _PLAIN = re.compile(rb"[A-Za-z0-9_./:@%+,=~-]+")
 _MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
-_WORDS = names(
+_WORDS = name_set(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
     " simple_expansion command_substitution process_substitution arithmetic_expansion"
     " brace_expression extglob_pattern"

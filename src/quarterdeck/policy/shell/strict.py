@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
-from quarterdeck.policy.shell.lists import names
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.tokens import Kind, Lexer, Outside, Token
 
 Mark = tuple[int, int, str, int, int]
@@ -25,8 +25,8 @@ JOINTS = frozenset({"&&", "||", "|", "|&", "&"})
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_DECLARING = names("declare typeset export local readonly")
-_RESERVED = names(
+_DECLARING = name_set("declare typeset export local readonly")
+_RESERVED = name_set(
     "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
 )
 _CASE_ENDS = frozenset({";;", ";&", ";;&"})

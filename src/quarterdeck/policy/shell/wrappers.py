@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.environment import export_effect
-from quarterdeck.policy.shell.lists import names
 from quarterdeck.policy.shell.options import operand_at
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
 from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
@@ -180,8 +179,8 @@ _WRAPPERS = {
 _WRAPPERS["podman"] = _WRAPPERS["docker"]
 _WRAPPERS["mosh"] = _WRAPPERS["ssh"]
 
-_SHELLS = names("sh bash dash ash zsh ksh mksh yash fish rbash")
-_SHELL_VALUES = names("-o +o -O +O --rcfile --init-file")
+_SHELLS = name_set("sh bash dash ash zsh ksh mksh yash fish rbash")
+_SHELL_VALUES = name_set("-o +o -O +O --rcfile --init-file")
 
 
 def unwrap(words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:

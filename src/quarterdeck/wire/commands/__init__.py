@@ -1,12 +1,20 @@
 """Every control request that we can send, with the type of its answer.
 
-A command is a struct whose class names its answer: `Command[Answer]`. They are kept by theme in the
-modules of this package. `decode_command` and `encode_command` are the way to and from JSON;
-`decode_answer` types what came back.
+A command is a struct whose class names its answer: `Command[Answer]`. Commands are grouped by theme
+in the modules of this package, and the types inside their answers are found there. `decode_command`
+and `encode_command` convert to and from JSON; `decode_answer` types an answer. A new command only
+has to be added to the module of its theme.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.wire.commands import conversation, files, mcp, session, settings, tasks
 from quarterdeck.wire.commands.base import (
     Command,
     Empty,
@@ -16,17 +24,9 @@ from quarterdeck.wire.commands.base import (
     decode_or_none,
 )
 from quarterdeck.wire.commands.conversation import (
-    CancelAnswer,
     CancelAsyncMessage,
-    ContextAgent,
-    ContextCategory,
-    ContextMcpTool,
-    ContextMemoryFile,
     ContextUsage,
-    ConversationText,
-    EarlierQuestion,
     ExportConversation,
-    ForkAnswer,
     ForkConversation,
     GetContextUsage,
     GetPlan,
@@ -34,45 +34,27 @@ from quarterdeck.wire.commands.conversation import (
     InterruptReceipt,
     PlanAnswer,
     RewindConversation,
-    RewindConversationAnswer,
-    SideAnswer,
     SideQuestion,
 )
 from quarterdeck.wire.commands.files import (
     AddDirectory,
-    Diff,
-    DiffHunk,
-    DiffStats,
-    DirectoryEntry,
-    DirectoryListing,
-    FileContents,
-    FileDiffStats,
-    FileHunks,
-    FileSuggestion,
     FileSuggestions,
-    FileSuggestionsAnswer,
     GetWorkspaceDiff,
     ListDirectory,
     ReadFile,
     RegisterRepoRoot,
-    RepoRootAnswer,
     RewindFiles,
     RewindResult,
     SeedReadState,
-    WorkspaceDiff,
 )
 from quarterdeck.wire.commands.mcp import (
     ChannelEnable,
-    McpAuthAnswer,
     McpAuthenticate,
     McpCall,
-    McpCallAnswer,
     McpClearAuth,
     McpOauthCallbackUrl,
     McpReadResource,
     McpReconnect,
-    McpResource,
-    McpResourceAnswer,
     McpServers,
     McpSetServers,
     McpSetServersAnswer,
@@ -81,9 +63,7 @@ from quarterdeck.wire.commands.mcp import (
     SendMcpMessage,
     SetMcpPermissionModeOverride,
 )
-from quarterdeck.wire.commands.registry import COMMANDS, decode_command, encode_command
 from quarterdeck.wire.commands.session import (
-    CwdAnswer,
     EndSession,
     GenerateSessionTitle,
     Initialize,
@@ -91,11 +71,8 @@ from quarterdeck.wire.commands.session import (
     MessageRated,
     ModeAnswer,
     ModelAnswer,
-    ProactivityAnswer,
     RemoteControl,
-    RemoteControlAnswer,
     RenameSession,
-    SdkMcpServerConfig,
     SetColor,
     SetCwd,
     SetHasSubscribers,
@@ -104,13 +81,9 @@ from quarterdeck.wire.commands.session import (
     SetPermissionMode,
     SetProactivityLevel,
     SetPromptSuggestionsPaused,
-    TitleAnswer,
 )
 from quarterdeck.wire.commands.settings import (
-    AppliedSettings,
     ApplyFlagSettings,
-    BinaryVersion,
-    CostText,
     GetBinaryVersion,
     GetHooksListing,
     GetMemoryDialog,
@@ -120,83 +93,36 @@ from quarterdeck.wire.commands.settings import (
     GetSkillsDialog,
     GetStatus,
     GetUsage,
-    HookEventInfo,
-    HooksListing,
-    ListedHook,
-    ListedRule,
     ListModels,
     ListPermissionRules,
-    MemoryDialog,
-    MemoryFile,
-    Models,
-    OutputStylesAnswer,
-    PermissionRules,
-    PermissionState,
-    PluginsAnswer,
     ReloadOutputStyles,
     ReloadPlugins,
     ReloadSkills,
-    SandboxDialog,
-    SessionUsage,
     Settings,
-    SettingsError,
-    SettingsSource,
-    SkillsAnswer,
-    SkillsDialog,
-    SkillState,
-    StatusReport,
-    StatusRow,
-    StatusSection,
     UpdateSettings,
-    Usage,
-    WorkspaceDirectory,
 )
 from quarterdeck.wire.commands.tasks import (
-    BackgroundAnswer,
     BackgroundTasks,
     GetTaskOutput,
-    ShellTaskAnswer,
     StartShellTask,
     StopTask,
     TaskOutput,
 )
+from quarterdeck.wire.rawjson import dump, subtype_of
 
 __all__ = [
     "COMMANDS",
     "AddDirectory",
-    "AppliedSettings",
     "ApplyFlagSettings",
-    "BackgroundAnswer",
     "BackgroundTasks",
-    "BinaryVersion",
-    "CancelAnswer",
     "CancelAsyncMessage",
     "ChannelEnable",
     "Command",
-    "ContextAgent",
-    "ContextCategory",
-    "ContextMcpTool",
-    "ContextMemoryFile",
     "ContextUsage",
-    "ConversationText",
-    "CostText",
-    "CwdAnswer",
-    "Diff",
-    "DiffHunk",
-    "DiffStats",
-    "DirectoryEntry",
-    "DirectoryListing",
-    "EarlierQuestion",
     "Empty",
     "EndSession",
     "ExportConversation",
-    "FileContents",
-    "FileDiffStats",
-    "FileHunks",
-    "FileSuggestion",
     "FileSuggestions",
-    "FileSuggestionsAnswer",
-    "ForkAnswer",
     "ForkConversation",
     "GenerateSessionTitle",
     "GetBinaryVersion",
@@ -212,8 +138,6 @@ __all__ = [
     "GetTaskOutput",
     "GetUsage",
     "GetWorkspaceDiff",
-    "HookEventInfo",
-    "HooksListing",
     "Initialize",
     "InitializeAnswer",
     "Interrupt",
@@ -221,53 +145,33 @@ __all__ = [
     "ListDirectory",
     "ListModels",
     "ListPermissionRules",
-    "ListedHook",
-    "ListedRule",
-    "McpAuthAnswer",
     "McpAuthenticate",
     "McpCall",
-    "McpCallAnswer",
     "McpClearAuth",
     "McpOauthCallbackUrl",
     "McpReadResource",
     "McpReconnect",
-    "McpResource",
-    "McpResourceAnswer",
     "McpServers",
     "McpSetServers",
     "McpSetServersAnswer",
     "McpStatus",
     "McpToggle",
-    "MemoryDialog",
-    "MemoryFile",
     "MessageRated",
     "ModeAnswer",
     "ModelAnswer",
-    "Models",
-    "OutputStylesAnswer",
-    "PermissionRules",
-    "PermissionState",
     "PlanAnswer",
-    "PluginsAnswer",
-    "ProactivityAnswer",
     "ReadFile",
     "RegisterRepoRoot",
     "ReloadOutputStyles",
     "ReloadPlugins",
     "ReloadSkills",
     "RemoteControl",
-    "RemoteControlAnswer",
     "RenameSession",
-    "RepoRootAnswer",
     "RewindConversation",
-    "RewindConversationAnswer",
     "RewindFiles",
     "RewindResult",
-    "SandboxDialog",
-    "SdkMcpServerConfig",
     "SeedReadState",
     "SendMcpMessage",
-    "SessionUsage",
     "SetColor",
     "SetCwd",
     "SetHasSubscribers",
@@ -278,29 +182,55 @@ __all__ = [
     "SetProactivityLevel",
     "SetPromptSuggestionsPaused",
     "Settings",
-    "SettingsError",
-    "SettingsSource",
-    "ShellTaskAnswer",
-    "SideAnswer",
     "SideQuestion",
-    "SkillState",
-    "SkillsAnswer",
-    "SkillsDialog",
     "StartShellTask",
-    "StatusReport",
-    "StatusRow",
-    "StatusSection",
     "StopTask",
     "TaskOutput",
-    "TitleAnswer",
     "UnknownCommand",
     "UpdateSettings",
-    "Usage",
-    "WorkspaceDiff",
-    "WorkspaceDirectory",
     "answer_type",
     "decode_answer",
     "decode_command",
     "decode_or_none",
     "encode_command",
 ]
+
+COMMANDS: dict[str, type[Command[Any]]] = {
+    str(found.__struct_config__.tag): found
+    for module in (session, conversation, files, mcp, settings, tasks)
+    for found in vars(module).values()
+    if isinstance(found, type) and issubclass(found, Command) and found is not Command
+}
+"""The commands that have a type, by subtype."""
+
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_decoders: dict[str, msgspec.json.Decoder[Command[Any]]] = {
+    subtype: msgspec.json.Decoder(command) for subtype, command in COMMANDS.items()
+}
+
+
+def decode_command(json: Raw) -> Command[Any]:
+    """Type the body of a request that is meant for a CLI. Never raises."""
+    subtype = subtype_of(json)
+    decoder = _decoders.get(subtype)
+    if decoder is None:
+        return UnknownCommand(name=subtype, json=json)
+    try:
+        return decoder.decode(json)
+    except _UNREADABLE as error:
+        return UnknownCommand(name=subtype, json=json, error=str(error))
+
+
+def encode_command(command: Command[Any]) -> Raw:
+    """The body of a request. Raises `UsageError` if the command does not fit its own type.
+
+    A CLI may go deaf on a known request of the wrong shape, so the shape is proven before.
+    """
+    if isinstance(command, UnknownCommand):
+        return dump(command.json)
+    json = dump(command)
+    try:
+        _decoders[command.subtype].decode(json)
+    except _UNREADABLE as error:
+        raise UsageError(f"{command.subtype} cannot be sent: {error}") from error
+    return json

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quarterdeck.links.stderr import KEPT_LINES, LONGEST_LINE, StderrTail
+from quarterdeck.links.pipes import KEPT_LINES, LONGEST_LINE, StderrTail
 
 
 def test_only_the_last_lines_are_kept_and_long_ones_are_cut() -> None:

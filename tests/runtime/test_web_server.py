@@ -9,7 +9,7 @@ from websockets.asyncio.client import connect
 
 from quarterdeck.links.websocket import serve_endpoint
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send
-from quarterdeck.runtime.websocket_protocol import WAITING_MESSAGES, PatientProtocol
+from quarterdeck.runtime.web_server import WAITING_MESSAGES, PatientProtocol
 from support.bounds import SECONDS
 from support.waiting import until
 
