@@ -22,7 +22,7 @@ from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.machine_requests import MachineRequests
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
-from quarterdeck.policy.builtin import Private
+from quarterdeck.policy.facts import Private
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,

@@ -28,7 +28,7 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.builtin import Private
+from quarterdeck.policy.facts import Private
 from quarterdeck.runtime.agent_process import refuse_agents
 from quarterdeck.runtime.files import lock_file, replace_file
 from quarterdeck.runtime.processes import ProcessId, still_alive
