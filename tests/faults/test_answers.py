@@ -38,7 +38,7 @@ async def test_of_two_who_answer_at_once_exactly_one_wins_a_thousand_times(tmp_p
                         headers={
                             "authorization": f"Bearer {access.make_token(name, Role.OPERATOR)}"
                         },
-                        timeout=30,
+                        timeout=SECONDS,
                     )
                     for name in ("ada", "bob")
                 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
 from quarterdeck.hub.hub import Hub
@@ -17,6 +17,7 @@ from quarterdeck.journal.tail import MOST_BYTES
 from quarterdeck.protocol.events import Noted, SessionCreated
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
+from support.web_sockets import connect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

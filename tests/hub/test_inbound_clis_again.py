@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 from msgspec import Raw
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import InvalidStatus
 
 from quarterdeck.claude.launch import Launch, to_argv
@@ -40,6 +40,7 @@ from quarterdeck.testing.script import Text, ToolUse, play
 from support.bounds import SECONDS
 from support.hub_house import until
 from support.waiting import until as condition
+from support.web_sockets import connect
 
 pytestmark = pytest.mark.anyio
 SECRET = secrets.token_bytes(32)

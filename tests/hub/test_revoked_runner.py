@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from quarterdeck.fronts.http import Listen, Role
@@ -34,6 +34,7 @@ from quarterdeck.protocol.runner_frames import (
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.service.service import ServeOptions, Service, run_service
 from support.bounds import SECONDS
+from support.web_sockets import connect
 
 pytestmark = pytest.mark.anyio
 REVOKED = 4401

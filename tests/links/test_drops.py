@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.to_thread
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio import client
 from websockets.asyncio.server import ServerConnection, serve
 
 from quarterdeck.domain.errors import LinkClosed
@@ -25,6 +25,7 @@ from quarterdeck.links.websocket import (
 )
 from support.bounds import SECONDS
 from support.waiting import until
+from support.web_sockets import connect
 
 TOKEN = "a-token"
 PATH = "/v1/ws/one"
@@ -42,7 +43,7 @@ async def served(link: WebSocketLink) -> AsyncIterator[int]:
                 await link.close()
 
 
-def dial(port: int) -> connect:
+def dial(port: int) -> client.connect:
     return connect(f"ws://127.0.0.1:{port}{PATH}", additional_headers=HEADERS)
 
 

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 import websockets
-from websockets.asyncio.client import connect
 
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, accept, serve_endpoint
 from support.bounds import SECONDS
+from support.web_sockets import connect
 
 TOKEN = "a-token"
 PATH = "/v1/ws/one"

@@ -12,7 +12,6 @@ import pytest
 import websockets
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from websockets.asyncio.client import connect
 from websockets.asyncio.server import ServerConnection, serve
 
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
@@ -32,6 +31,7 @@ from support.bounds import SECONDS
 from support.examples import examples
 from support.relay import Relay, relay_to
 from support.waiting import until
+from support.web_sockets import connect
 
 TOKEN = "a-token-for-one-session"
 PATH = "/v1/ws/one"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import anyio
-from websockets.asyncio.client import connect
 
 from quarterdeck.links.websocket import serve_endpoint
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send
 from quarterdeck.runtime.web_server import WAITING_MESSAGES, PatientProtocol
 from support.bounds import SECONDS
 from support.waiting import until
+from support.web_sockets import connect
 
 MESSAGES = 400
 SIZE = 60_000

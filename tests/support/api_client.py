@@ -18,7 +18,7 @@ import anyio.to_thread
 import httpx
 import msgspec
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.config import Settings
@@ -32,6 +32,7 @@ from quarterdeck.testing import RealCli, ScriptedModel, isolated_env
 from quarterdeck.testing.script import Said, play
 from support.bounds import SECONDS
 from support.processes import Processes
+from support.web_sockets import connect
 
 Json = dict[str, Any]
 _T = TypeVar("_T")

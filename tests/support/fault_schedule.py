@@ -19,7 +19,6 @@ from uuid import UUID
 import anyio
 import anyio.abc
 from msgspec import Raw
-from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from quarterdeck.journal.views import SessionView
@@ -30,6 +29,7 @@ from quarterdeck.protocol.sessions import SessionState
 from support.bounds import SECONDS
 from support.fault_check import find, lives, read
 from support.fault_world import HubGone, Refusal, World
+from support.web_sockets import connect
 
 PAUSE = 0.25
 """Seconds between two actions at most. With half of it every fourth cut finds no link to cut."""

@@ -11,7 +11,7 @@ import anyio
 import httpx
 import msgspec
 from msgspec import Struct
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection
 
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
@@ -22,6 +22,7 @@ from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.worktrees import WorktreeService
 from support.bounds import SECONDS
 from support.small_deck import SmallDeck
+from support.web_sockets import connect
 
 Json = dict[str, Any]
 

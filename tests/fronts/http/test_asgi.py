@@ -6,10 +6,10 @@ import logging
 
 import anyio
 import pytest
-from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from support.front import Front
+from support.web_sockets import connect
 
 
 async def test_a_refused_socket_is_no_error_in_the_servers_log(

@@ -5,7 +5,6 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from quarterdeck.domain.errors import UsageError
@@ -14,6 +13,7 @@ from quarterdeck.fronts.http.asgi import Receive, Scope, Send
 from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink
 from support.bounds import SECONDS
 from support.front import Front, front
+from support.web_sockets import connect
 
 STRANGE_HOSTS = ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "", "a@127.0.0.1"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from websockets import InvalidStatus, Subprotocol
-from websockets.asyncio.client import connect
 
 from quarterdeck.fronts.http import Access, Places, Role, login_link
 from support.front import Front, front
+from support.web_sockets import connect
 
 KEY = "x-quarterdeck-page-key"
 

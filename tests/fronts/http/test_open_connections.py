@@ -11,7 +11,6 @@ import anyio
 import httpx
 import pytest
 from anyio.abc import SocketStream
-from websockets.asyncio.client import connect
 
 from quarterdeck.fronts.http import Access, Role
 from quarterdeck.fronts.http.tokens import TokenFile
@@ -19,6 +18,7 @@ from quarterdeck.protocol.commands import SendPrompt
 from support.bounds import SECONDS
 from support.front import Front, Talk
 from support.waiting import until
+from support.web_sockets import connect
 
 REVOKED = 4401
 Way = Callable[[Front, str], Awaitable[None]]

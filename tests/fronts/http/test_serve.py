@@ -11,7 +11,6 @@ from pathlib import Path
 import anyio
 import httpx
 import pytest
-from websockets.asyncio.client import connect
 
 from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
@@ -19,6 +18,7 @@ from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec
 from support.bounds import SECONDS
 from support.small_deck import SmallDeck
+from support.web_sockets import connect
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         ],
         check=True,
         capture_output=True,
-        timeout=30,
+        timeout=SECONDS,
     )
     return folder / "cert.pem", folder / "key.pem"
 
@@ -52,7 +52,9 @@ async def test_with_a_certificate_everything_goes_over_tls(
     listen = Listen(port=0, certificate=cert, key=key)
     async with serve(make_app(SmallDeck(), access), listen) as url:
         assert url.startswith("https://127.0.0.1:")
-        async with httpx.AsyncClient(base_url=url, verify=trust, headers=bearer) as client:
+        async with httpx.AsyncClient(
+            base_url=url, verify=trust, headers=bearer, timeout=SECONDS
+        ) as client:
             answer = await client.get("/api/whoami", headers={"origin": url})
             assert answer.status_code == 200
             assert "strict-transport-security" in answer.headers
@@ -100,7 +102,9 @@ async def test_the_end_is_bounded_whatever_clients_do(
 
             async def stuck() -> None:
                 body = {"spec": {"directory": "/x"}}
-                async with httpx.AsyncClient(base_url=url, headers=bearer) as client:
+                async with httpx.AsyncClient(
+                    base_url=url, headers=bearer, timeout=SECONDS
+                ) as client:
                     answer = await client.post("/api/sessions", json=body)
                     assert (answer.status_code, answer.json()["code"]) == (503, "stopping")
 
@@ -114,7 +118,7 @@ async def test_the_end_is_bounded_whatever_clients_do(
                 path = "/api/sessions/s1/events"
                 accept = bearer | {"accept": "text/event-stream"}
                 async with (
-                    httpx.AsyncClient(base_url=url, headers=accept) as client,
+                    httpx.AsyncClient(base_url=url, headers=accept, timeout=SECONDS) as client,
                     client.stream("GET", path) as answer,
                 ):
                     reached.set()

@@ -8,7 +8,6 @@ from pathlib import Path
 import anyio
 import msgspec
 import pytest
-from websockets.asyncio.client import connect
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.fronts.http import Pace, Role
@@ -17,6 +16,7 @@ from quarterdeck.protocol.events import PromptQueued
 from support.bounds import SECONDS
 from support.front import Front, Json, front
 from support.waiting import until
+from support.web_sockets import connect
 
 
 def numbers(events: list[Json], session: str) -> list[int]:
