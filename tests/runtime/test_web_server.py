@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import inspect
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
 
 import anyio
 
 from quarterdeck.links.websocket import serve_endpoint
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send
-from quarterdeck.runtime.web_server import WAITING_MESSAGES, PatientProtocol
+from quarterdeck.runtime.web_server import MAX_QUEUED_MESSAGES, PatientProtocol
 from support.bounds import SECONDS
 from support.waiting import until
 from support.web_sockets import connect
 
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 MESSAGES = 400
 SIZE = 60_000
 """Together far more than the kernel keeps for a socket that nobody reads."""
@@ -25,7 +31,7 @@ class Sleeper:
         self.awake = asyncio.Event()
         self.protocol: PatientProtocol | None = None
         self.waiting = 0
-        self.heard: list[int] = []
+        self.received: list[int] = []
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""
@@ -40,7 +46,7 @@ class Sleeper:
         while (message := await receive())["type"] == "websocket.receive":
             match message["bytes"]:
                 case bytes(data):
-                    self.heard.append(int(data.split(b" ")[0]))
+                    self.received.append(int(data.split(b" ")[0]))
                 case other:
                     raise AssertionError(other)
 
@@ -69,8 +75,8 @@ async def test_messages_that_nobody_takes_are_left_with_their_sender_and_come_in
                 assert sent < MESSAGES
                 app.awake.set()
     # One more read brings what fits a buffer, and all that was in it is kept.
-    assert 0 < app.waiting <= WAITING_MESSAGES + 1 + 256 * 1024 // SIZE
-    assert app.heard == list(range(MESSAGES))
+    assert 0 < app.waiting <= MAX_QUEUED_MESSAGES + 1 + 256 * 1024 // SIZE
+    assert app.received == list(range(MESSAGES))
 
 
 async def test_a_large_message_stops_the_reading_at_once() -> None:
@@ -83,4 +89,23 @@ async def test_a_large_message_stops_the_reading_at_once() -> None:
             app.awake.set()
             await socket.close()
     assert app.waiting == 1
-    assert app.heard == [0, 1, 2]
+    assert app.received == [0, 1, 2]
+
+
+UVICORN_DIGEST = "83ced8503b49361ebb6dd66b105ed80300227304c42f1d95b74a15515ef62903"
+"""Of the methods of uvicorn's class that `PatientProtocol` relies on, as they were tested."""
+
+
+def test_uvicorn_is_the_version_whose_internal_class_is_overridden() -> None:
+    base = PatientProtocol.__mro__[1]
+    source = "".join(
+        inspect.getsource(getattr(base, name)) for name in ("send_receive_event_to_app", "receive")
+    )
+    assert hashlib.sha256(source.encode()).hexdigest() == UVICORN_DIGEST, (
+        "uvicorn's WebSocketsSansIOProtocol has changed: check that PatientProtocol still pauses"
+        " reading as it should, then change the digest here and the bound in pyproject.toml"
+    )
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    (bound,) = [each for each in project["dependencies"] if each.startswith("uvicorn")]
+    minor = int(version("uvicorn").split(".")[1])
+    assert bound == f"uvicorn>=0.{minor},<0.{minor + 1}"

@@ -20,21 +20,27 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from quarterdeck.domain.errors import LinkRefused
 from quarterdeck.runtime.tasks import background_tasks
 
-WAITING_MESSAGES = 16
-WAITING_BYTES = 64 * 1024
-"""So many messages may wait for the app, and none larger than that, before reading stops."""
+MAX_QUEUED_MESSAGES = 16
+MAX_QUEUED_BYTES = 64 * 1024
+"""Reading stops when this many messages wait for the app, or at one that is larger than this."""
 
 
 class PatientProtocol(WebSocketsSansIOProtocol):
-    """One connection."""
+    """One WebSocket connection that keeps reading while few messages wait for the app.
+
+    uvicorn pauses reading after every message and resumes when the app takes it: two system calls
+    for each. Without them a message that comes alone costs 20 to 50 µs less, of about 120. The
+    method and the class are internal to uvicorn, so its version is bounded in pyproject.toml, and a
+    test fails when the overridden code changes.
+    """
 
     def send_receive_event_to_app(self) -> None:
-        """A message is whole: let the app have it, and stop reading if it is one too many."""
-        small = sum(map(len, self.frames)) <= WAITING_BYTES
-        if self.read_paused or not small or self.queue.qsize() >= WAITING_MESSAGES:
+        """Queue a complete message, and pause reading if the queue is full or the message large."""
+        small = sum(map(len, self.frames)) <= MAX_QUEUED_BYTES
+        if self.read_paused or not small or self.queue.qsize() >= MAX_QUEUED_MESSAGES:
             super().send_receive_event_to_app()
             return
-        # What is paused already is not paused again.
+        # uvicorn does not pause a connection that it takes for paused already.
         self.read_paused = True
         try:
             super().send_receive_event_to_app()
