@@ -6,17 +6,22 @@ a hub which reads it from the journal understands it as the one did that heard i
 
 from __future__ import annotations
 
+import re
 from uuid import UUID
 
 from msgspec import Raw
 
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.events import Event, Said, SaidBroken
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message
 from quarterdeck.wire.commands import Initialize
+from quarterdeck.wire.content import TextBlock, decode_content
 from quarterdeck.wire.messages import Assistant, User
 from quarterdeck.wire.outbound import PromptBody, Request
 from quarterdeck.wire.rawjson import dump, replace_lone_surrogates
+
+_SLASH_COMMAND = re.compile(r"\s*/[\w:.-]+(\s|$)")
 
 
 def mended(line: bytes) -> tuple[bytes, str | None]:
@@ -48,6 +53,22 @@ def uuid_of(line: Raw) -> str | None:
 def content_of(content: Raw) -> Raw:
     """What a prompt says, in a form that every version takes. Raises `UsageError` otherwise."""
     return PromptBody(content=dump(content)).content
+
+
+def check_steering(content: Raw) -> None:
+    """Raise `UsageError` for a prompt that no running turn can take in.
+
+    A slash command is none: 2.1.37 would show it to the model as text, and 2.1.325 runs it when the
+    turn has ended.
+    """
+    given = decode_content(content)
+    texts = (
+        [given]
+        if isinstance(given, str)
+        else [block.text for block in given if isinstance(block, TextBlock)]
+    )
+    if any(_SLASH_COMMAND.match(text) for text in texts):
+        raise UsageError("steer: a slash command runs between turns; send it without steer")
 
 
 def is_greeting(line: bytes) -> bool:

@@ -163,6 +163,11 @@ class Run:
         return self.greeted and self._peer.state is State.READY and not self._peer.turns.busy
 
     @property
+    def steerable(self) -> bool:
+        """Whether a turn is open that a prompt could be sent into."""
+        return self.greeted and self._peer.turns.busy and self._peer.state is not State.DOWN
+
+    @property
     def greeted(self) -> bool:
         """Whether `initialize` has been answered."""
         return self._peer.initialized
@@ -488,9 +493,11 @@ class Run:
         watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
         return self._peer.request(Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)}))
 
-    def prompt(self, prompt: str, content: Raw, *, again: bool = False) -> list[Event]:
+    def prompt(
+        self, prompt: str, content: Raw, *, again: bool = False, steered: bool = False
+    ) -> list[Event]:
         """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
-        uuid, sent = self._turns.send(prompt, again=again)
+        uuid, sent = self._turns.send(prompt, again=again, steered=steered)
         self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=uuid))
         return [sent, *self._changes(None)]
 

@@ -26,7 +26,7 @@ from quarterdeck.domain.errors import (
 )
 from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.lifetime import SessionLife
-from quarterdeck.hub.lines import content_of
+from quarterdeck.hub.lines import check_steering, content_of
 from quarterdeck.hub.permissions.answers import late_prompt
 from quarterdeck.hub.permissions.context import CallQuestion
 from quarterdeck.hub.permissions.deadlines import check_answerer
@@ -133,14 +133,24 @@ class Session(SessionLife):
             if command.prompt in view.prompts:
                 return Outcome(session=self.id, prompt=command.prompt, repeated=True)
             content = content_of(command.content)
+            if command.steer:
+                check_steering(content)
             self._supervisor.admit(view, self._run)
             queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
             if self._run is None:
                 await self._start(Origin(cli_session=view.cli_session), queued)
+            elif command.steer and self._may_steer(self._run):
+                sent = self._run.prompt(command.prompt, content, steered=True)
+                await self._append([queued, *sent])
             else:
                 await self._append([queued])
                 await self._send_next()
         return Outcome(session=self.id, prompt=command.prompt)
+
+    def _may_steer(self, run: Run) -> bool:
+        """Whether a prompt can be sent into a running turn now; it is queued otherwise."""
+        held = self.view.afresh or self._supervisor.held(self.view, run)
+        return run.steerable and not held
 
     async def change_prompt(self, command: cmd.ChangePrompt) -> Outcome:
         """Change a prompt that has not been sent yet."""

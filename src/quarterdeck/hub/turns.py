@@ -31,12 +31,12 @@ class Turns:
         if sent.uuid is not None:
             self._prompts[sent.uuid] = sent.prompt
 
-    def send(self, prompt: str, *, again: bool) -> tuple[str, PromptSent]:
+    def send(self, prompt: str, *, again: bool, steered: bool = False) -> tuple[str, PromptSent]:
         """A prompt is to be sent: under which uuid, and what is written down of it."""
         uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
         self._prompts[uuid] = prompt
-        sent = PromptSent(prompt=prompt, run=self._run, uuid=None if uuid == prompt else uuid)
-        return uuid, sent
+        given = None if uuid == prompt else uuid
+        return uuid, PromptSent(prompt=prompt, run=self._run, uuid=given, steered=steered)
 
     def mean(self, event: WireTaken | WireEnded, tool_calls: int = 0) -> list[Event]:
         """What a turn of the CLI, with so many calls of tools, means to us."""

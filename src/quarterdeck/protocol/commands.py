@@ -116,7 +116,7 @@ class Control(Command, tag="session.control"):
 
 
 class SendPrompt(Command, tag="prompt.send"):
-    """Send a prompt. It is queued while a turn runs.
+    """Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
 
     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
     """
@@ -124,6 +124,9 @@ class SendPrompt(Command, tag="prompt.send"):
     session: str
     prompt: Id = field(default_factory=new_id)
     content: Raw
+    steer: bool = False
+    """Send it into the running turn. The model reads it with the next tool result. If the turn ends
+    first, it is the next prompt. A slash command cannot steer."""
 
 
 class ChangePrompt(Command, tag="prompt.change"):

@@ -141,12 +141,16 @@ def _send(
     session: Session,
     prompt: Annotated[str, typer.Argument(help="The prompt; `-` reads it from stdin.")],
     *,
+    steer: Annotated[
+        bool,
+        typer.Option("--steer", help="Send it into the running turn, and do not wait for its end."),
+    ] = False,
     at: HubOptions,
 ) -> None:
     """Send a prompt. It is queued while a turn runs; an agent that has ended is resumed."""
     from quarterdeck.cli.hub.sessions import run_send
 
-    finish(run_send, session, prompt, at.target)
+    finish(run_send, session, prompt, at.target, steer=steer)
 
 
 @app.command("attach")

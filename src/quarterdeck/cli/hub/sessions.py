@@ -52,12 +52,13 @@ def run_new(
     return Exit.SUCCESS
 
 
-def run_send(session: str, prompt: str, target: Target) -> int:
-    """Send a prompt; print its id."""
+def run_send(session: str, prompt: str, target: Target, *, steer: bool = False) -> int:
+    """Send a prompt, into the running turn with `steer`; print its id."""
     content = _json(read_prompt(prompt))
     client = connect(target)
     found = find_session(client, session)
-    outcome = client.submit(SendPrompt(session=found, content=content, prompt=str(uuid4())))
+    new = SendPrompt(session=found, content=content, prompt=str(uuid4()), steer=steer)
+    outcome = client.submit(new)
     print_line(outcome.prompt or "")
     return Exit.SUCCESS
 
