@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from quarterdeck.history.texts import moment_of, texts_of
+from quarterdeck.history.story import moment_of
+from quarterdeck.history.texts import texts_of
 from quarterdeck.journal.search import Text, TextKind
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol import events

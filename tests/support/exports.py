@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from quarterdeck.history.export import Form, exported, html
+from quarterdeck.history.export import Form, export_session, html
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.events import Event, PromptQueued, Said, SessionCreated, TurnEnded
@@ -48,13 +48,13 @@ async def export_of(journal: Journal, form: Form, session: str, page: int = 100)
     view = await journal.summary(session)
     assert view is not None
     read = partial(journal.read, session, limit=page)
-    pieces = exported(form, view, lambda after: read(after=after), in_this_process)
+    pieces = export_session(form, view, lambda after: read(after=after), in_this_process)
     return "".join([piece async for piece in pieces])
 
 
 async def in_this_process(answers: Sequence[str]) -> list[str]:
     """Render without a worker: what these tests export is no danger to them."""
-    return html.rendered(answers)
+    return html.render(answers)
 
 
 CALL = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls <b> ```"}}

@@ -18,8 +18,8 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound, QuarterdeckError
-from quarterdeck.history.export import Form, exported
-from quarterdeck.history.export.rendering import Rendering
+from quarterdeck.history.export import Form, export_session
+from quarterdeck.history.export.render import Renderer
 from quarterdeck.history.imports import Importer, ImportReport
 from quarterdeck.history.texts import texts_of
 from quarterdeck.hub.api import HubApi
@@ -136,7 +136,7 @@ class HistoryService:
         async def read(after: int) -> list[Stored]:
             return await self._journal.read(session, after=after)
 
-        return view, exported(form, view, read, Rendering(self._hub.workers, by))
+        return view, export_session(form, view, read, Renderer(self._hub.workers, by))
 
     async def import_sessions(
         self, *, directory: str | None = None, only: Sequence[str] = (), dry_run: bool = False

@@ -6,10 +6,7 @@ below knows nothing of lines. What tools gave is left out: it is mostly files an
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
-from msgspec import Raw
-
+from quarterdeck.history.story import moment_of, prompt_body
 from quarterdeck.journal.search import Text, TextKind
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
@@ -22,7 +19,7 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.wire.codec import from_cli
-from quarterdeck.wire.content import TextBlock, ToolUseBlock, decode_user_body
+from quarterdeck.wire.content import TextBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, User
 
 LONGEST_ARGUMENT = 2000
@@ -33,11 +30,11 @@ def texts_of(stored: Stored) -> tuple[Text, ...]:
     """What can be found of an event."""
     match stored.event:
         case PromptQueued(content=content) | PromptChanged(content=content):
-            return (Text(kind=TextKind.PROMPT, text=prompt_text(content)),)
+            return (Text(kind=TextKind.PROMPT, text=prompt_body(content).text),)
         case Said(line=line):
-            return _said(bytes(line), imported=False)
+            return _texts_of_line(bytes(line), imported=False)
         case Recalled(run=run, line=line):
-            return _said(bytes(line), imported=run == IMPORTED)
+            return _texts_of_line(bytes(line), imported=run == IMPORTED)
         case TurnEnded(text=text) if text:
             return (Text(kind=TextKind.ANSWER, text=text),)
         case AskOpened(plan=str(plan)):
@@ -46,25 +43,7 @@ def texts_of(stored: Stored) -> tuple[Text, ...]:
             return ()
 
 
-def prompt_text(content: Raw) -> str:
-    """The text of a prompt, which is a text or content blocks."""
-    return decode_user_body(Raw(b'{"role":"user","content":%b}' % bytes(content))).text
-
-
-def moment_of(timestamp: str | None) -> int | None:
-    """A line's own time, in ms since 1970."""
-    if not timestamp:
-        return None
-    try:
-        moment = datetime.fromisoformat(timestamp)
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        at = int(aware.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None
-    return at if at >= 0 else None
-
-
-def _said(line: bytes, *, imported: bool) -> tuple[Text, ...]:
+def _texts_of_line(line: bytes, *, imported: bool) -> tuple[Text, ...]:
     if not imported and b'"assistant"' not in line:
         return ()  # nearly every line is of this kind, and decoding is what costs
     match from_cli(line):
@@ -90,7 +69,7 @@ def _block(block: object, at: int | None) -> Text | None:
                 for value in call.arguments.values()
                 if isinstance(value, str) and len(value) <= LONGEST_ARGUMENT
             )
-            said = "\n".join([name, *short])
-            return Text(kind=TextKind.TOOL, text=said, tool=name, at=at)
+            text = "\n".join([name, *short])
+            return Text(kind=TextKind.TOOL, text=text, tool=name, at=at)
         case _:
             return None

@@ -56,7 +56,7 @@ def test_budgets_and_alarms_are_shown_with_what_was_done() -> None:
     text = " ".join(shown.text.split())
     assert "1,000 tokens for today, over all sessions is used up (1,010)" in text
     assert "Nothing has come. (the turn was interrupted)" in text
-    assert "it is heard again" in text
+    assert "the agent responds again" in text
 
 
 def test_the_text_of_a_subagent_is_shown_when_it_is_whole() -> None:
@@ -103,7 +103,7 @@ def test_a_limit_and_a_new_conversation_are_told() -> None:
     shown.event(events.RateLimited(status="rejected", limit="five_hour", resets_at=1000))
     shown.event(events.StartAfresh(run="r", by="ada"))
     assert "~ the five_hour limit is reached until 1970-01-01" in shown.text
-    assert "~ a new conversation begins, for ada" in shown.text
+    assert "~ a new conversation was started by ada" in shown.text
 
 
 def test_what_was_imported_is_shown_as_if_it_had_been_said_here() -> None:

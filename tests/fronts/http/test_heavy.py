@@ -11,7 +11,7 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.fronts.http import Role
-from quarterdeck.history.export import rendering
+from quarterdeck.history.export import render
 from quarterdeck.hub.permissions import service as desk
 from quarterdeck.protocol.events import Said
 from support.bounds import SECONDS
@@ -165,7 +165,7 @@ async def test_hostile_markdown_is_exported_while_others_are_served(hub: Front) 
 async def test_an_export_that_takes_too_long_goes_on_as_plain_text(
     hub: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rendering, "BATCH_SECONDS", 0.05)
+    monkeypatch.setattr(render, "BATCH_SECONDS", 0.05)
     session = await hub.deck.have_session()
     await hub.deck.journal.append(session, [answer("**x** " + "[![](" * 3900)])
     async with hub.client(Role.VIEWER) as viewer:
@@ -176,13 +176,13 @@ async def test_an_export_that_takes_too_long_goes_on_as_plain_text(
 
 async def test_an_export_ends_with_its_client(hub: Front, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
-    real = rendering.Rendering._render
+    real = render.Renderer._render
 
-    async def counted(self: rendering.Rendering, batch: list[str]) -> list[str]:
+    async def counted(self: render.Renderer, batch: list[str]) -> list[str]:
         begun.append(len(batch))
         return await real(self, batch)
 
-    monkeypatch.setattr(rendering.Rendering, "_render", counted)
+    monkeypatch.setattr(render.Renderer, "_render", counted)
     session = await hub.deck.have_session()
     await hub.deck.journal.append(session, [answer("[![](" * 3900) for _ in range(60)])
     async with hub.client(Role.VIEWER) as viewer, hub.client() as owner:

@@ -52,7 +52,7 @@ async def test_a_markdown_file_tells_the_story_in_order() -> None:
         "> Look around & tell",
         "hm",
         "**Bash**",
-        "gave",
+        "returned",
         "**All**",
     ]
     places = [text.index(part) for part in order]

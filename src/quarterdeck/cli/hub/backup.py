@@ -18,9 +18,8 @@ from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.files import size
-from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.terminal import console as consoles
-from quarterdeck.cli.terminal.text import count
+from quarterdeck.cli.terminal.text import count, moment
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.hub.permissions.policies import NAMED as POLICIES
 from quarterdeck.journal.sqlite.backup import BackupInfo, back_up, check, restore

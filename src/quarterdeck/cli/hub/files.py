@@ -11,11 +11,10 @@ from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.history_client import past_of
-from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import SHORT, Target, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, write_all
-from quarterdeck.cli.terminal.text import count
+from quarterdeck.cli.terminal.text import count, moment
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.history.imports import ImportedSession, ImportOutcome
 from quarterdeck.protocol.shapes import NewImport, NewRetention

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.feed import Feed
-from quarterdeck.cli.hub.story import Story, moment
+from quarterdeck.cli.hub.story import Story
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
+from quarterdeck.cli.terminal.text import moment
 from quarterdeck.protocol.events import AskAnswered, Decided
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import EventShape

@@ -14,11 +14,10 @@ from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.policy_client import policy_of
-from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import Target, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, print_line
-from quarterdeck.cli.terminal.text import count, plain
+from quarterdeck.cli.terminal.text import count, moment, plain
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.hub.permissions.service import Question, question_facts
 from quarterdeck.hub.permissions.trials import checked

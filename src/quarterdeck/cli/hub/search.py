@@ -12,11 +12,10 @@ from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.history_client import past_of
-from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import SHORT, Target, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
-from quarterdeck.cli.terminal.text import plain
+from quarterdeck.cli.terminal.text import moment, plain
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal.search import Hit, Search, Snippet
 from quarterdeck.wire.tools import one_line

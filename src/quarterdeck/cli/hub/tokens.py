@@ -9,10 +9,10 @@ from rich.text import Text
 from quarterdeck.agent.listen import TOKEN_VARIABLE
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.story import moment
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_line
+from quarterdeck.cli.terminal.text import moment
 from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.fronts.http import Access, Role, login_link
 from quarterdeck.hub.inbound_clis import OWN_PATH, cli_token

@@ -11,6 +11,7 @@ a `rich.text.Text`, which takes it literally.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 from quarterdeck.domain.marks import mark_invisible
 
@@ -71,3 +72,11 @@ def age(milliseconds: float) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def moment(milliseconds: int) -> str:
+    """A time in ms since 1970 as local time, for people."""
+    try:
+        return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, OSError, ValueError):
+        return "at an unknown time"

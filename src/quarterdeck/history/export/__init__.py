@@ -1,9 +1,9 @@
-"""A session as a file that people keep: Markdown, or one page of HTML that needs nothing else.
+"""A session as a file that people keep: Markdown, or one HTML page that needs nothing else.
 
-`items` tells what was said and done, in order; `markdown` and `html` write it down. A file is made
-piece by piece, so that a long session needs no more memory than a short one, and others may go on
-between two items. The Markdown in answers is made into HTML by the caller's `Render`, which has a
-process for it. The lossless form, the events themselves, needs no telling and is not made here.
+`history.story` says what happened; `markdown` and `html` write it down. A file is made piece by
+piece, so that a long session needs no more memory than a short one, and the event loop is free
+between two entries. The caller's `Render` turns the Markdown of answers into HTML, in a process of
+its own. The lossless form, the events themselves, is not made here.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from enum import StrEnum
 import anyio.lowlevel
 
 from quarterdeck.history.export import html, markdown
-from quarterdeck.history.export.items import Answer, AnyItem, StoryFold
+from quarterdeck.history.story import CLI_TEXT, Answer, AnyEntry, Notice, StoryFold
 from quarterdeck.journal.base import Stored
 from quarterdeck.journal.views import SessionView
 
-__all__ = ["Form", "Read", "Render", "exported"]
+__all__ = ["Form", "Read", "Render", "export_session"]
 
 
 class Form(StrEnum):
-    """What a file looks like."""
+    """The format of a file."""
 
     MARKDOWN = "markdown"
     HTML = "html"
 
 
 Read = Callable[[int], Awaitable[list[Stored]]]
-"""A page of the session's events after this number; an empty one is the end."""
+"""A page of the session's events after this number; an empty page is the end."""
 
 Render = Callable[[Sequence[str]], Awaitable[Sequence[str]]]
-"""Answers in Markdown, as HTML: one for each."""
+"""Renders answers from Markdown to HTML, one for each."""
 
 _WRITERS = {
     Form.MARKDOWN: (markdown.head, markdown.foot),
@@ -40,29 +40,48 @@ _WRITERS = {
 }
 
 
-async def exported(form: Form, view: SessionView, read: Read, render: Render) -> AsyncIterator[str]:
-    """The file, piece by piece: all events up to the last that the view knows."""
+SHOWN = frozenset(
+    {
+        "session.created", "session.renamed", "prompt.changed", "prompt.cancelled", "ask.opened",
+        "ask.answered", "ask.withdrawn", "turn.ended", "noted", "budget.reached", "alarm",
+        "said.broken", CLI_TEXT,
+    }
+)  # fmt: skip
+"""The notices of a file. Ends of runs, and connections that lost output, are added to them."""
+
+
+async def export_session(
+    form: Form, view: SessionView, read: Read, render: Render
+) -> AsyncIterator[str]:
+    """The file, piece by piece: all events up to the last one that the view knows."""
     head, foot = _WRITERS[form]
     yield head(view)
-    teller = StoryFold()
+    fold = StoryFold()
     seen = 0
     while seen < view.head and (page := await read(seen)):
         seen = page[-1].seq
-        told: list[AnyItem] = []
+        entries: list[AnyEntry] = []
         for stored in page:
             if stored.seq <= view.head:
-                told += teller.tell(stored)
+                found = fold.entries(stored.event, stored.at)
+                entries += [entry for entry in found if _is_shown(entry)]
                 await anyio.lowlevel.checkpoint()
-        yield await _written(form, told, render)
+        yield await _write(form, entries, render)
     yield foot(view)
 
 
-async def _written(form: Form, told: list[AnyItem], render: Render) -> str:
+def _is_shown(entry: AnyEntry) -> bool:
+    if not isinstance(entry, Notice) or entry.code in SHOWN:
+        return True
+    return entry.code in {"run.ended", "run.link_found"} and entry.tone in {"warn", "bad"}
+
+
+async def _write(form: Form, entries: list[AnyEntry], render: Render) -> str:
     pieces: list[str] = []
     answers: Iterator[str] = iter(())
     if form is Form.HTML:
-        answers = iter(await render([each.text for each in told if isinstance(each, Answer)]))
-    for each in told:
+        answers = iter(await render([each.text for each in entries if isinstance(each, Answer)]))
+    for each in entries:
         if form is Form.MARKDOWN:
             pieces.append(markdown.item(each))
         else:

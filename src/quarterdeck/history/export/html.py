@@ -1,10 +1,9 @@
-"""A session as one page of HTML: it opens anywhere, asks for nothing, and runs nothing.
+"""A session as one HTML page: it needs no other file, fetches nothing and runs nothing.
 
-Owns how items look there. The model's text is Markdown, made by a parser that takes no HTML; all
-else is text. The parser is slow with texts that are made to be, so whoever exports gives it the
-answers apart (`rendered`), in a process with a limit of time. The page brings its own style and a
-policy that forbids everything else, so that a picture or a link in what was said fetches nothing by
-itself.
+Owns how entries look in it. The model's answers are Markdown, rendered by a parser that accepts no
+HTML; everything else is escaped text. Some texts make the parser slow, so the caller renders the
+answers (`render`) in a process with a time limit. The page has its own style and a content security
+policy that forbids everything else: no image or link in it is fetched by itself.
 """
 
 from __future__ import annotations
@@ -21,30 +20,32 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from quarterdeck.history.export.items import Answer, AnyItem, Call, Note, Outcome, Prompt, Thinking
-from quarterdeck.history.export.markdown import facts, moment
+from quarterdeck.history.export.markdown import capitalized, moment, properties, readable
+from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.tools import one_line
 
 LONGEST_MARKDOWN = 20_000
-"""Characters of an answer that are read as Markdown; what comes after them is shown as plain text.
-The parser needs quadratic time for some texts, and hardly any answer is that long."""
+"""Characters of an answer that are parsed as Markdown; the rest is shown as plain text. The parser
+needs quadratic time for some texts, and hardly any answer is that long."""
 
 LONGEST_ANSWER = 200_000
-"""A longer answer is shown as plain text: markup of that size is nobody's answer."""
+"""A longer answer is shown as plain text."""
 
 _LINKS = ("http://", "https://", "mailto:")
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {127: 0x2421}
-"""Control characters have no place in HTML; these are their pictures."""
+"""Control characters are not allowed in HTML; these symbols stand for them."""
 
 
 def head(view: SessionView) -> str:
-    """All before the first item."""
+    """Everything before the first entry."""
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     title = text(one_line(view.name or view.session))
-    rows = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in facts(view))
+    rows = "".join(
+        f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in properties(view)
+    )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -56,64 +57,67 @@ def head(view: SessionView) -> str:
 
 
 def foot(_: SessionView) -> str:
-    """All after the last item."""
+    """Everything after the last entry."""
     return "</main>\n</body>\n</html>\n"
 
 
-def item(told: AnyItem, answer: str = "") -> str:
-    """One item. An answer is given as HTML: what `rendered` or `plain` has made of it."""
-    time = f'<time title="{moment(told.at)}">{moment(told.at)[11:16]}</time>'
-    match told:
-        case Prompt(text=said, by=by, others=others):
+def item(entry: AnyEntry, answer: str = "") -> str:
+    """One entry. An answer is given as HTML, made by `render` or `plain`."""
+    time = f'<time title="{moment(entry.at)}">{moment(entry.at)[11:16]}</time>'
+    match entry:
+        case Prompt(text=prompt, by=by, others=others):
             more = f"<p>and {others} without text</p>" if others else ""
-            body = f"<div class=text>{text(said)}</div>{more}"
-            return _part(told, "prompt", f"<h2>{text(one_line(by)) or 'Prompt'} {time}</h2>{body}")
+            body = f"<div class=text>{text(prompt)}</div>{more}"
+            head = f"<h2>{text(one_line(by)) or 'Prompt'} {time}</h2>"
+            return _section(entry, "prompt", head + body)
         case Answer():
-            return _part(told, "answer", answer)
-        case Thinking(text=said):
-            return _part(told, "thinking", _folded("Thinking", "", f"<pre>{text(said)}</pre>"))
-        case Call(tool=tool, title=title, input=given):
-            body = f"<pre>{text(given)}</pre>"
-            return _part(told, "call", _folded(one_line(tool), title, body))
-        case Outcome(tool=tool, title=title, text=said, failed=failed):
-            what = f"{one_line(tool) or 'a tool'} {'failed' if failed else 'gave'}"
+            return _section(entry, "answer", answer)
+        case Thinking(text=thought):
+            body = f"<pre>{text(thought)}</pre>"
+            return _section(entry, "thinking", _collapsed("Thinking", "", body))
+        case Call(tool=tool, title=title, input=input_):
+            body = f"<pre>{text(readable(input_))}</pre>"
+            return _section(entry, "call", _collapsed(one_line(tool), title, body))
+        case Outcome(tool=tool, title=title, text=result, failed=failed):
+            what = f"{one_line(tool) or 'a tool'} {'failed' if failed else 'returned'}"
             kind = "outcome failed" if failed else "outcome"
-            return _part(told, kind, _folded(what, title, f"<pre>{text(said)}</pre>"))
-        case Note(text=said):
-            return _part(told, "note", f"<p>{text(one_line(said, 1000))}</p>")
+            return _section(entry, kind, _collapsed(what, title, f"<pre>{text(result)}</pre>"))
+        case Notice(text=notice):
+            line = one_line(capitalized(notice), 1000)
+            return _section(entry, "note", f"<p>{text(line)}</p>")
 
 
-def text(said: str) -> str:
-    """Text, and nothing but text."""
-    return html.escape(said.translate(_PICTURES).encode("utf-8", "replace").decode())
+def text(value: str) -> str:
+    """Text with all markup escaped."""
+    return html.escape(value.translate(_PICTURES).encode("utf-8", "replace").decode())
 
 
-def rendered(answers: Sequence[str]) -> list[str]:
-    """Answers as HTML, made from their Markdown. May take long."""
-    return [_markdown(said) for said in answers]
+def render(answers: Sequence[str]) -> list[str]:
+    """Render answers from Markdown to HTML. May take long."""
+    return [_markdown(answer) for answer in answers]
 
 
-def plain(said: str) -> str:
-    """An answer as HTML, with its Markdown as it was written."""
-    return f"<div class=text>{text(said)}</div>"
+def plain(answer: str) -> str:
+    """An answer as HTML, its Markdown unrendered."""
+    return f"<div class=text>{text(answer)}</div>"
 
 
-def _markdown(said: str) -> str:
+def _markdown(answer: str) -> str:
     rest = ""
-    if len(said) > LONGEST_ANSWER:
-        return plain(said)
-    if len(said) > LONGEST_MARKDOWN:
-        end = said.rfind("\n", 0, LONGEST_MARKDOWN) + 1 or LONGEST_MARKDOWN
-        said, rest = said[:end], plain(said[end:])
-    made = str(_parser().render(said.translate(_PICTURES).encode("utf-8", "replace").decode()))
+    if len(answer) > LONGEST_ANSWER:
+        return plain(answer)
+    if len(answer) > LONGEST_MARKDOWN:
+        end = answer.rfind("\n", 0, LONGEST_MARKDOWN) + 1 or LONGEST_MARKDOWN
+        answer, rest = answer[:end], plain(answer[end:])
+    made = str(_parser().render(answer.translate(_PICTURES).encode("utf-8", "replace").decode()))
     return made + rest
 
 
-def _part(told: AnyItem, kind: str, body: str) -> str:
-    return f'<section class="{kind}{" inner" if told.inner else ""}">{body}</section>\n'
+def _section(entry: AnyEntry, kind: str, body: str) -> str:
+    return f'<section class="{kind}{" inner" if entry.inner else ""}">{body}</section>\n'
 
 
-def _folded(what: str, title: str, body: str) -> str:
+def _collapsed(what: str, title: str, body: str) -> str:
     summary = f"<b>{text(what)}</b> <span>{text(one_line(title))}</span>"
     return f"<details><summary>{summary}</summary>{body}</details>"
 

@@ -1,7 +1,6 @@
-"""A session as Markdown: readable as it is, and by any program that knows Markdown.
+"""A session as Markdown.
 
-Owns how items look there. What tools were given and gave stands in fences that nothing inside can
-close.
+Owns how entries look in it. Inputs and results of tools are in fences that no content can close.
 """
 
 from __future__ import annotations
@@ -9,31 +8,38 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from quarterdeck.history.export.items import Answer, AnyItem, Call, Note, Outcome, Prompt, Thinking
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.tools import one_line
 
+MOST_BLANKS = 4_000_000
+"""An input is indented if that needs no more blanks: a deeply nested one has thousands per line."""
+
+_BRACKETS = re.compile(rb"[\[\]{}]")
 _FENCES = re.compile(r"`{3,}")
 _MARKS = re.compile(r"([\\`*_\[\]<>#|])")
 
 
 def head(view: SessionView) -> str:
-    """The title, and what is known of the session as a whole."""
+    """The title, and properties of the whole session."""
     lines = [f"# {plain(view.name or view.session)}", ""]
-    lines += [f"- {name}: {plain(value)}" for name, value in facts(view)]
+    lines += [f"- {name}: {plain(value)}" for name, value in properties(view)]
     return "\n".join(lines) + "\n"
 
 
-def facts(view: SessionView) -> list[tuple[str, str]]:
-    """What is known of the session as a whole, for people."""
+def properties(view: SessionView) -> list[tuple[str, str]]:
+    """Properties of the whole session, for people."""
     found = [
         ("Session", view.session),
         ("Directory", view.directory or view.spec.directory),
         ("Machine", view.machine or view.spec.machine or ""),
         ("Project", view.spec.project or ""),
         ("Model", view.spec.model or ""),
-        ("Session of the CLI", view.cli_session or ""),
-        ("Begun", moment(view.created)),
+        ("CLI session", view.cli_session or ""),
+        ("Created", moment(view.created)),
         ("Last event", moment(view.updated)),
         ("Turns", str(view.turns) if view.turns else ""),
         ("Cost", f"${view.cost_usd:.4f}" if view.cost_usd else ""),
@@ -42,47 +48,75 @@ def facts(view: SessionView) -> list[tuple[str, str]]:
 
 
 def moment(at: int) -> str:
-    """A time, the same for every reader: in UTC."""
+    """A time in UTC, the same for every reader."""
     try:
         return f"{datetime.fromtimestamp(at / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, OSError, ValueError):
         return ""
 
 
-def item(told: AnyItem) -> str:
-    """One item, with an empty line before it."""
-    match told:
+def item(entry: AnyEntry) -> str:
+    """One entry, with an empty line before it."""
+    match entry:
         case Prompt(text=text, by=by, others=others):
             who = f" of {plain(by)}" if by else ""
             more = f"\n\n_(and {others} without text)_" if others else ""
             quoted = "\n".join(f"> {line}".rstrip() for line in text.splitlines())
-            return f"\n## Prompt{who}, {moment(told.at)}\n\n{quoted}{more}\n"
+            return f"\n## Prompt{who}, {moment(entry.at)}\n\n{quoted}{more}\n"
         case Answer(text=text):
-            label = "_A subagent:_\n\n" if told.inner else ""
+            label = "_A subagent:_\n\n" if entry.inner else ""
             return f"\n{label}{text}\n"
         case Thinking(text=text):
             return f"\n_Thinking:_\n\n{fenced(text)}\n"
-        case Call(tool=tool, title=title, input=given):
-            return f"\n**{plain(tool)}** {plain(title)}\n\n{fenced(given, 'json')}\n"
+        case Call(tool=tool, title=title, input=input_):
+            return f"\n**{plain(tool)}** {plain(title)}\n\n{fenced(readable(input_), 'json')}\n"
         case Outcome(tool=tool, title=title, text=text, failed=failed):
-            what = "failed" if failed else "gave"
+            what = "failed" if failed else "returned"
             return f"\n_{plain(tool or 'a tool')} {what}_ {plain(title)}\n\n{fenced(text)}\n"
-        case Note(text=text):
-            return f"\n_{plain(text)}_\n"
+        case Notice(text=text):
+            return f"\n_{plain(capitalized(text))}_\n"
 
 
 def foot(_: SessionView) -> str:
-    """Nothing more."""
+    """Nothing."""
     return ""
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A text that stays as it is, whatever it holds."""
+    """A code block that no content can close."""
     longest = max((len(found) for found in _FENCES.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
 def plain(text: str) -> str:
-    """A line in which nothing is markup."""
+    """One line of text with all markup escaped."""
     return _MARKS.sub(r"\\\1", one_line(text, 500))
+
+
+def capitalized(text: str) -> str:
+    """A notice as a sentence begins."""
+    return text[:1].upper() + text[1:]
+
+
+def readable(input_: Raw) -> str:
+    """A tool's input as indented JSON, unless that would be absurdly long."""
+    data = bytes(input_)
+    try:
+        if _indented(data) <= MOST_BLANKS:
+            return msgspec.json.format(data, indent=2).decode("utf-8", "replace")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    return data.decode("utf-8", "replace")
+
+
+def _indented(data: bytes) -> int:
+    """The most blanks that indented JSON could have in front of its lines."""
+    depth = deepest = lines = 0
+    for bracket in _BRACKETS.finditer(data):
+        depth += 1 if bracket.group() in b"[{" else -1
+        deepest = max(deepest, depth)
+        lines += 1
+        if lines > MOST_BLANKS:
+            break
+    return (lines + data.count(b",")) * 2 * deepest

@@ -30,7 +30,7 @@ MOST_WAITING = 100
 """Exports of one person that wait for each other."""
 
 
-class Rendering:
+class Renderer:
     """Renders the answers of one export, for one person."""
 
     def __init__(self, workers: Workers, person: str) -> None:
@@ -50,7 +50,7 @@ class Rendering:
             return await self._in_worker(batch)
         except WorkLimit as error:
             log.warning("an export shows answers as plain text: %s", error)
-            return [html.plain(said) for said in batch]
+            return [html.plain(answer) for answer in batch]
 
     async def _in_worker(self, batch: list[str]) -> list[str]:
         if self._left <= 0:
@@ -60,7 +60,7 @@ class Rendering:
         ) as turn:
             start = time.monotonic()
             try:
-                return await turn.call(min(BATCH_SECONDS, self._left), html.rendered, batch)
+                return await turn.call(min(BATCH_SECONDS, self._left), html.render, batch)
             finally:
                 self._left -= time.monotonic() - start
 
@@ -68,11 +68,11 @@ class Rendering:
 def _batches(answers: Sequence[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     length = 0
-    for said in answers:
-        if batch and length + len(said) > BATCH_CHARACTERS:
+    for answer in answers:
+        if batch and length + len(answer) > BATCH_CHARACTERS:
             yield batch
             batch, length = [], 0
-        batch.append(said)
-        length += len(said)
+        batch.append(answer)
+        length += len(answer)
     if batch:
         yield batch
