@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "explanation" / "promises.md"
+PAGE = ROOT / "docs" / "explanation" / "guarantees.md"
 
 
 def test_every_promise_has_tests_and_each_is_where_the_page_says() -> None:
