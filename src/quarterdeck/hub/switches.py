@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.modes import DEFAULT, allows_more, chosen_mode, with_mode
 from quarterdeck.protocol.events import Event, SpecChanged, Switched
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.sessions import AUTO, SessionSpec, thinking_code
 from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
@@ -49,9 +49,6 @@ _SIGNS = (
     b"apply_flag_settings",
     b"set_max_thinking_tokens",
 )
-AUTO = "auto"
-"""The effort, or the amount of thinking, that the CLI chooses by itself."""
-_OFF = "off"
 _DEFAULT_MODEL = "default"
 """The CLI's word for the model that it takes by itself."""
 _MODEL_SET = "Set model to "
@@ -235,7 +232,10 @@ class Switches:
                 return self._flagged(settings, spec, by)
             case SetMaxThinkingTokens(max_thinking_tokens=tokens):
                 changed = replace(spec, max_thinking_tokens=tokens)
-                return [*_changed(spec, changed, by), Switched(thinking=thinking(tokens), by=by)]
+                return [
+                    *_changed(spec, changed, by),
+                    Switched(thinking=thinking_code(tokens), by=by),
+                ]
 
     def _flagged(self, settings: Raw, spec: SessionSpec, by: str) -> list[Event]:
         flags = decode_or_none(settings, _Flags) or _Flags()
@@ -307,11 +307,6 @@ class Switches:
                 spec = changed
         self._wanted.clear()
         return events
-
-
-def thinking(tokens: int | None) -> str:
-    """The amount of thinking as a code."""
-    return AUTO if tokens is None else str(tokens) if tokens else _OFF
 
 
 def _changed(spec: SessionSpec, changed: SessionSpec, by: str) -> list[Event]:

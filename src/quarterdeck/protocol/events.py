@@ -346,7 +346,7 @@ class AskWithdrawn(Event, tag="ask.withdrawn"):
 
 
 class LeftToCli(Event, tag="call.left_to_cli"):
-    """A hook showed a tool call, and no rule of ours decides it: the CLI allows it, denies it or asks.
+    """A hook showed a tool call, and no rule of ours decides it: the CLI allows, denies or asks.
 
     It has what the audit entry of the call needs and no line of the CLI tells.
     """

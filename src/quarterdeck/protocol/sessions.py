@@ -13,6 +13,17 @@ from msgspec import Raw, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 
+AUTO = "auto"
+"""The effort, or the amount of thinking, that the CLI chooses by itself."""
+OFF = "off"
+
+
+def thinking_code(tokens: int | None) -> str:
+    """How much the model may think: `auto`, `off`, or the number of tokens."""
+    if tokens is None:
+        return AUTO
+    return str(tokens) if tokens else OFF
+
 
 class SessionState(StrEnum):
     """What a session is doing, as people read it."""
@@ -91,6 +102,12 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     plan_cooldown: float | None = None
     """Seconds for which a plan that was sent back for revision may not come again: once, twice …
     up to four times as long with each revision. Such a plan is sent back without a question."""
+
+    @property
+    def thinking(self) -> str | None:
+        """How much the model may think, as a code; None where that is left to the CLI."""
+        tokens = self.max_thinking_tokens
+        return None if tokens is None else thinking_code(tokens)
 
     def __post_init__(self) -> None:
         """Refuse what cannot be right before anything is started for it."""

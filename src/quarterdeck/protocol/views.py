@@ -9,7 +9,8 @@ from __future__ import annotations
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.events import AnyEvent, AskOpened, BudgetReached
+from quarterdeck.protocol.events import AnyEvent, AskOpened, BudgetReached, RateLimited
+from quarterdeck.protocol.holds import ContextUse, McpServer, Offers, RunningTool, Task, Todo
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 
 
@@ -68,6 +69,22 @@ class AlarmShape(Value, omit_defaults=False):
     at: int
 
 
+class HoldsShape(Value, omit_defaults=False):
+    """What holds in a session now. Tools, tasks and MCP servers end with the run."""
+
+    todos: tuple[Todo, ...]
+    tasks: tuple[Task, ...]
+    """Shells, subagents and workflows that run now."""
+    tools: tuple[RunningTool, ...]
+    """Tool calls without a result yet, oldest first; the current tool is the last one."""
+    mcp: tuple[McpServer, ...]
+    context: ContextUse
+    limits: tuple[RateLimited, ...]
+    """The account's limits, each as the CLI told it last."""
+    cut: dict[str, int]
+    """How many entries are left out of a list that was too long, by the list's name."""
+
+
 class SessionShape(Value, omit_defaults=False):
     """A session."""
 
@@ -95,17 +112,28 @@ class SessionShape(Value, omit_defaults=False):
     """The permission mode that holds now, or held last; null where only the CLI's settings know."""
     model: str | None
     """The model, likewise; the CLI may tell it by another name than the one it was given."""
+    effort: str | None
+    """The effort level, likewise; `auto` leaves it to the CLI."""
+    thinking: str | None
+    """`auto`, `off`, or the number of tokens that the model may think; null if nobody set it."""
     turns: int
     cost_usd: float
     estimated_usd: float
     """How much of the cost no total of the CLI has told yet."""
     tokens: int
+    run_usd: float
+    """The cost of this run, or of the last one."""
+    run_tokens: int
     budgets: tuple[BudgetReached, ...]
     """The limits that are reached. Until they are raised, or freed, no prompt is begun."""
     alarms: tuple[AlarmShape, ...]
     """What is wrong with the run, or was with the last one."""
     queued: int
     asks: int
+    holds: HoldsShape
+    offers: Offers | None
+    """The commands, models and agents that can be chosen. Null in lists and in the stream: `GET`
+    the session for them. The event `offers.changed` tells that they have changed."""
 
 
 class EventShape(Value):

@@ -178,7 +178,7 @@ export interface paths {
         put?: never;
         /**
          * SendPrompt
-         * @description Send a prompt. It is queued while a turn runs.
+         * @description Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
          *
          *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
          */
@@ -1232,6 +1232,16 @@ export interface components {
             window?: number | null;
         };
         /**
+         * ContextUse
+         * @description How full the model's context window is.
+         */
+        ContextUse: {
+            /** @default 0 */
+            tokens?: number;
+            /** @default null */
+            window?: number | null;
+        };
+        /**
          * Control
          * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
          *
@@ -1628,6 +1638,21 @@ export interface components {
             behind: number;
         };
         /**
+         * HoldsShape
+         * @description What holds in a session now. Tools, tasks and MCP servers end with the run.
+         */
+        HoldsShape: {
+            todos: components["schemas"]["Todo"][];
+            tasks: components["schemas"]["Task"][];
+            tools: components["schemas"]["RunningTool"][];
+            mcp: components["schemas"]["McpServer"][];
+            context: components["schemas"]["ContextUse"];
+            limits: components["schemas"]["RateLimited"][];
+            cut: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ImportReport
          * @description What an import did, or (`dry_run`) would do, oldest session first.
          */
@@ -1985,6 +2010,15 @@ export interface components {
             /** @default null */
             resolved?: string | null;
             efforts?: string[];
+        };
+        /**
+         * Offers
+         * @description What a person can choose from in the session.
+         */
+        Offers: {
+            commands?: components["schemas"]["OfferedCommand"][];
+            models?: components["schemas"]["OfferedModel"][];
+            agents?: components["schemas"]["OfferedAgent"][];
         };
         /**
          * OffersChanged
@@ -2483,6 +2517,20 @@ export interface components {
             by: string;
         };
         /**
+         * RunningTool
+         * @description A tool call without a result yet: it runs, or waits for an answer.
+         */
+        RunningTool: {
+            call: string;
+            tool: string;
+            /** @default  */
+            title?: string;
+            /** @default null */
+            agent?: string | null;
+            /** @default 0 */
+            since?: number;
+        };
+        /**
          * Said
          * @description A line of the CLI, as it came. `number` counts the lines of its run, deltas too.
          */
@@ -2507,7 +2555,7 @@ export interface components {
         };
         /**
          * SendPrompt
-         * @description Send a prompt. It is queued while a turn runs.
+         * @description Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
          *
          *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
          */
@@ -2519,16 +2567,20 @@ export interface components {
             session: string;
             prompt?: string;
             content: unknown;
+            /** @default false */
+            steer?: boolean;
         };
         /**
          * SendPromptBody
-         * @description Send a prompt. It is queued while a turn runs.
+         * @description Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
          *
          *     Choose a `prompt` id to make the command idempotent, and send it again when no answer came.
          */
         SendPromptBody: {
             prompt?: string | null;
             content: unknown;
+            /** @default false */
+            steer?: boolean;
         };
         /**
          * Sent
@@ -2628,14 +2680,20 @@ export interface components {
             cli_session: string | null;
             mode: string | null;
             model: string | null;
+            effort: string | null;
+            thinking: string | null;
             turns: number;
             cost_usd: number;
             estimated_usd: number;
             tokens: number;
+            run_usd: number;
+            run_tokens: number;
             budgets: components["schemas"]["BudgetReached"][];
             alarms: components["schemas"]["AlarmShape"][];
             queued: number;
             asks: number;
+            holds: components["schemas"]["HoldsShape"];
+            offers: components["schemas"]["Offers"] | null;
         };
         /**
          * SessionSpec

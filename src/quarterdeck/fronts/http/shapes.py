@@ -5,11 +5,11 @@ from __future__ import annotations
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.hub.permissions.modes import chosen_mode
 from quarterdeck.journal.views import SessionView
-from quarterdeck.protocol.views import AlarmShape, SessionShape
+from quarterdeck.protocol.views import AlarmShape, HoldsShape, SessionShape
 
 
-def session_shape(view: SessionView) -> SessionShape:
-    """A session as the API gives it."""
+def session_shape(view: SessionView, *, offers: bool = False) -> SessionShape:
+    """A session as the API gives it; with its `offers` only where it is asked for alone."""
     return SessionShape(
         session=view.session,
         name=view.name,
@@ -30,10 +30,14 @@ def session_shape(view: SessionView) -> SessionShape:
         cli_session=view.cli_session,
         mode=view.mode or chosen_mode(view.spec),
         model=view.model or view.spec.model,
+        effort=view.effort or view.spec.effort,
+        thinking=view.thinking or view.spec.thinking,
         turns=view.turns,
         cost_usd=view.cost_usd,
         estimated_usd=view.account.estimated_usd,
         tokens=view.account.tokens,
+        run_usd=view.account.run_usd,
+        run_tokens=view.account.run_tokens,
         budgets=tuple(view.account.budgets.values()),
         alarms=tuple(
             AlarmShape(alarm=name, text=alarm.text, action=alarm.action, at=alarm.at)
@@ -41,4 +45,14 @@ def session_shape(view: SessionView) -> SessionShape:
         ),
         queued=len(view.queued),
         asks=len(view.asks),
+        holds=HoldsShape(
+            todos=view.holds.todos,
+            tasks=view.holds.tasks,
+            tools=view.holds.tools,
+            mcp=view.holds.mcp,
+            context=view.holds.context,
+            limits=tuple(view.account.limits.values()),
+            cut=view.holds.cut,
+        ),
+        offers=view.holds.offers if offers else None,
     )

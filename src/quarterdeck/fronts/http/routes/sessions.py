@@ -50,7 +50,7 @@ async def list_sessions(
 @get("/sessions/{session_id:str}", opt=documented(READ_ERRORS))
 async def get_session(session_id: SessionId, hub: Hub) -> SessionShape:
     """One session."""
-    return session_shape(await hub.session(session_id))
+    return session_shape(await hub.session(session_id), offers=True)
 
 
 @patch("/sessions/{session_id:str}", opt=documented(COMMAND_ERRORS, takes=SessionChanges))
@@ -65,7 +65,7 @@ async def change_session(session_id: SessionId, request: Asking, hub: Hub) -> Se
         raise UsageError("body: nothing to change")
     for command in commands:
         await do(hub, request.user, command)
-    return session_shape(await hub.session(session_id))
+    return session_shape(await hub.session(session_id), offers=True)
 
 
 # --- prompts -------------------------------------------------------------------------------------
