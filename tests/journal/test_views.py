@@ -25,13 +25,17 @@ from quarterdeck.protocol.events import (
     BudgetFreed,
     BudgetReached,
     CliSession,
+    ContextChanged,
     Decided,
     Event,
+    LeftToCli,
     LinkFound,
     LinkLost,
+    McpChanged,
     Metered,
     ModelTokens,
     Noted,
+    OffersChanged,
     PromptCancelled,
     PromptChanged,
     PromptQueued,
@@ -54,10 +58,25 @@ from quarterdeck.protocol.events import (
     StartAfresh,
     StateChanged,
     Switched,
+    TaskChanged,
+    TaskEnded,
+    TodosChanged,
+    ToolEnded,
+    ToolStarted,
     TurnEnded,
     WorktreeSettled,
 )
-from quarterdeck.protocol.sessions import SessionSpec, SessionState
+from quarterdeck.protocol.holds import (
+    ContextUse,
+    Holds,
+    McpServer,
+    OfferedCommand,
+    Offers,
+    RunningTool,
+    Task,
+    Todo,
+)
+from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 from support.examples import examples
 
 runs = st.sampled_from(["r1", "r2"])
@@ -117,7 +136,31 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     LinkLost: st.builds(LinkLost, run=runs, reason=words),
     LinkFound: st.builds(LinkFound, run=runs),
     StateChanged: st.builds(StateChanged, state=st.sampled_from(SessionState), detail=words),
-    Switched: st.builds(Switched, mode=st.none() | words, model=st.none() | words, by=people),
+    Switched: st.builds(
+        Switched,
+        mode=st.none() | words,
+        model=st.none() | words,
+        effort=st.none() | words,
+        thinking=st.none() | words,
+        by=people,
+    ),
+    OffersChanged: st.builds(
+        OffersChanged, commands=st.none() | st.just((OfferedCommand(name="c"),))
+    ),
+    TodosChanged: st.builds(
+        TodosChanged, todos=st.sampled_from([(), (Todo(todo="1", text="t"),)]), cut=st.just(1)
+    ),
+    TaskChanged: st.builds(
+        TaskChanged,
+        task=st.builds(Task, task=words, call=st.none() | words, background=st.booleans()),
+    ),
+    TaskEnded: st.builds(TaskEnded, task=words),
+    ToolStarted: st.builds(ToolStarted, call=words, tool=words, agent=st.none() | words),
+    ToolEnded: st.builds(ToolEnded, call=words),
+    McpChanged: st.builds(McpChanged, servers=st.sampled_from([(), (McpServer(name="m"),)])),
+    ContextChanged: st.builds(
+        ContextChanged, tokens=st.none() | numbers, window=st.none() | numbers
+    ),
     CliSession: st.builds(CliSession, cli_session=words),
     Said: st.builds(Said, run=runs, number=numbers, line=raw),
     SaidBroken: st.builds(SaidBroken, run=runs, number=numbers, text=words, error=words),
@@ -145,6 +188,7 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     Alarmed: st.builds(Alarmed, alarm=words, text=words),
     AlarmEnded: st.builds(AlarmEnded, alarm=words),
     Decided: st.builds(Decided, tool=words, title=words, verdict=words, by=people),
+    LeftToCli: st.builds(LeftToCli, tool_use_id=words, branch=st.none() | words),
     WorktreeSettled: st.builds(WorktreeSettled, action=words, branch=words, by=people),
     Noted: st.builds(Noted, level=words, text=words),
 }
@@ -412,3 +456,69 @@ def test_the_mode_and_the_model_hold_until_they_are_switched_or_another_run_star
     assert (view.mode, view.model) == ("default", "haiku")
     again = RunStarting(run="r2", machine="here", mode="acceptEdits")
     assert viewed(*STARTED, *modes, again).mode == "acceptEdits"
+
+
+def test_effort_and_thinking_hold_likewise() -> None:
+    switched = (Switched(effort="high"), Switched(thinking="off", by="ann"))
+    view = viewed(*STARTED, *switched)
+    assert (view.effort, view.thinking) == ("high", "off")
+    view = viewed(*STARTED, *switched, RunStarting(run="r2", machine="here"))
+    assert (view.effort, view.thinking) == (None, None), "as the spec says"
+
+
+HELD = (
+    OffersChanged(commands=(OfferedCommand(name="compact"),), cut={"commands": 3}),
+    TodosChanged(todos=(Todo(todo="1", text="one"),), cut=2),
+    TaskChanged(task=Task(task="t1", call="c1", background=True)),
+    ToolStarted(call="c2", tool="Bash", title="ls"),
+    ToolStarted(call="c3", tool="Read", agent="c1"),
+    McpChanged(servers=(McpServer(name="db", status="connected"),), cut=1),
+    ContextChanged(tokens=500, window=1000),
+)
+
+
+def test_what_holds_is_in_the_view_with_the_times_of_the_journal() -> None:
+    assert viewed(*STARTED, *HELD).holds == Holds(
+        offers=Offers(commands=(OfferedCommand(name="compact"),)),
+        todos=(Todo(todo="1", text="one"),),
+        tasks=(Task(task="t1", call="c1", background=True, since=1005),),
+        tools=(
+            RunningTool(call="c2", tool="Bash", title="ls", since=1006),
+            RunningTool(call="c3", tool="Read", agent="c1", since=1007),
+        ),
+        mcp=(McpServer(name="db", status="connected"),),
+        context=ContextUse(tokens=500, window=1000),
+        cut={"commands": 3, "todos": 2, "mcp": 1},
+    )
+
+
+def test_a_turn_ends_its_tools_and_a_run_all_that_belonged_to_the_process() -> None:
+    turn = TurnEnded(prompts=(), failed=False, outcome="success", cost_usd=0)
+    after_turn = viewed(*STARTED, *HELD, turn).holds
+    assert [tool.call for tool in after_turn.tools] == ["c3"], "its subagent works on"
+    assert after_turn.tasks
+    ended = viewed(*STARTED, *HELD, RunEnded(run="r1", reason="x")).holds
+    assert (ended.tools, ended.tasks, ended.mcp) == ((), (), ())
+    assert ended.todos
+    assert ended.context.tokens == 500
+    assert ended.offers.commands
+    assert ended.cut == {"commands": 3, "todos": 2}
+    other = viewed(*STARTED, *HELD, RunEnded(run="r0", reason="an old one")).holds
+    assert other == viewed(*STARTED, *HELD).holds
+
+
+@pytest.mark.parametrize(("cli_session", "todos"), [("c1", 1), (None, 0)])
+def test_todos_and_context_belong_to_the_conversation(cli_session: str | None, todos: int) -> None:
+    again = RunStarting(run="r2", machine="here", origin=Origin(cli_session=cli_session))
+    holds = viewed(*STARTED, *HELD, RunEnded(run="r1", reason="x"), again).holds
+    assert (len(holds.todos), holds.context.tokens) == (todos, 500 * todos)
+    assert holds.offers.commands
+
+
+def test_a_task_keeps_its_time_when_the_cli_tells_its_id() -> None:
+    first = TaskChanged(task=Task(task="c1", call="c1", title="look"))
+    second = TaskChanged(task=Task(task="a1", call="c1", title="look", background=True))
+    (task,) = viewed(*STARTED, first, second).holds.tasks
+    assert (task.task, task.since) == ("a1", 1003)
+    assert viewed(*STARTED, first, second, TaskEnded(task="c1")).holds.tasks == (task,)
+    assert viewed(*STARTED, first, second, TaskEnded(task="a1")).holds.tasks == ()

@@ -27,6 +27,7 @@ from quarterdeck.protocol.events import (
     CliSession,
     Decided,
     Event,
+    LeftToCli,
     LinkFound,
     LinkLost,
     Noted,
@@ -193,7 +194,7 @@ def only_counts(event: Event) -> bool:
 
     Nearly all events are such, and an engine need not write the rest of the view again for them.
     """
-    return isinstance(event, Said | SaidBroken | Recalled | Sent | Decided | Noted)
+    return isinstance(event, Said | SaidBroken | Recalled | Sent | LeftToCli | Decided | Noted)
 
 
 def telling(stored: Iterable[Stored]) -> Iterator[Stored]:
