@@ -1,9 +1,8 @@
 """The library: drive one agent directly.
 
-The names are loaded when they are first used: a runner reads transcripts with `transcripts`, and
-need not wait for all else. Two parts are loaded by nothing but their own names, because what they
-stand on takes longest: tools of one's own (`quarterdeck.agent.mcp`) and CLIs that dial
-(`quarterdeck.agent.listen`).
+Names are imported when they are first used. Two parts are not re-exported here, because their
+dependencies take longest to import: tools as Python functions (`quarterdeck.agent.mcp`) and CLIs
+that dial (`quarterdeck.agent.listen`).
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """`Agent`: drive one CLI from Python.
 
 Owns one link and one `wire.Peer`, and moves bytes between them: a task that reads, a task that
-writes, and a task for each question that the CLI asks, all in one task group. What can be asked of
-the CLI by name is in `controls`; what it may ask of us is answered by `service`.
+writes, and a task for each request of the CLI, all in one task group. `controls` has the methods
+that send control requests; `service` answers the CLI's requests.
 
 Leaving the context ends the agent: the running turn is interrupted, so that its tools end too, the
-CLI is asked to go, and then made to.
+CLI is asked to exit, and is then stopped.
 """
 
 from __future__ import annotations
@@ -73,19 +73,19 @@ log = logging.getLogger(__name__)
 R = TypeVar("R")
 
 REQUEST_SECONDS = 60.0
-"""How long we wait for an answer. 2.1.37 never answers what it does not know."""
+"""How long we wait for an answer. 2.1.37 never answers a request that it does not know."""
 START_SECONDS = 60.0
 """How long a CLI may take until it has answered `initialize`; the slowest real one takes 2 s."""
 LEAVE_SECONDS = 3.0
 """How long the CLI gets for each polite way to end before the next one is tried."""
 EASE_SECONDS = 1.0
-"""How long a reader of messages may stand still while the link waits for it."""
+"""How long the link waits for a reader of messages that does not read."""
 
 _CONTROL_MESSAGES = (ControlRequest, ControlResponse, ControlCancel, KeepAlive)
 
 
 class _Pending(Struct):
-    """A request of ours that somebody waits for."""
+    """A request of ours with a caller that waits for its answer."""
 
     done: anyio.Event
     ending: Ending | None = None
@@ -100,12 +100,11 @@ class Agent(Controls):
             async for message in agent.query("What is in this folder?"):
                 print(message)
 
-    `decide` answers permission requests; without one, all are denied. `hooks` are Python functions
-    that the CLI calls, `tools` are MCP servers that live in this process, `elicit` answers what
-    other MCP servers want to know. `link` replaces the process: any pipe to a CLI that somebody
-    else started. With its `version`, if that is known, the agent need not wait for the CLI to tell
-    before it sends what only some versions take. `stderr` gets each line that a process of ours
-    writes there.
+    `decide` answers permission requests; without it, all are denied. `hooks` are Python functions
+    that the CLI calls, `tools` are MCP servers in this process, `elicit` answers the questions of
+    other MCP servers. `link` replaces the process: a pipe to a CLI that was started elsewhere. If
+    its `version` is given, the agent can use version-dependent requests before the CLI reports its
+    version. `stderr` gets each line of the process's stderr.
     """
 
     def __init__(
@@ -133,7 +132,7 @@ class Agent(Controls):
         self._stderr = stderr
         self._start_timeout = start_timeout
         self._queries: dict[str, Query] = {}
-        # Weak, so that whoever drops its messages need not say so.
+        # Weak references: a caller may drop its messages without notice.
         self._readers: WeakSet[Messages] = WeakSet()
         self._pending: dict[str, _Pending] = {}
         self._closed: LinkClosed | None = None
@@ -202,7 +201,7 @@ class Agent(Controls):
         try:
             self.info = await self.request(command, timeout=self._start_timeout)
         except RequestRefused as refused:
-            # A CLI that dialled us may have been initialised by somebody before us.
+            # A CLI that dialled us may have been initialised before.
             if "Already initialized" not in refused.error:
                 raise
 
@@ -218,7 +217,7 @@ class Agent(Controls):
             self._end(LinkClosed("The agent has been left."), None)
 
     async def _request_end(self) -> None:
-        """Ask the CLI to stop what it does and to go. Whatever it does not do, the link will."""
+        """Ask the CLI to stop its turn and to exit. If it does not, the link stops it."""
         try:
             if self._peer.turns.in_turn or self._peer.state is State.WAITING:
                 await self.request(Interrupt(), timeout=LEAVE_SECONDS)
@@ -230,16 +229,16 @@ class Agent(Controls):
         with CancelScope(shield=True):
             await link.close()
 
-    # --- what it is -----------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------
 
     @property
     def state(self) -> State:
-        """What the CLI is doing; `State.NEW` before the start, `State.CLOSED` after the end."""
+        """The CLI's state; `State.NEW` before the start, `State.CLOSED` after the end."""
         return self._peer.state
 
     @property
     def version(self) -> Version | None:
-        """The CLI's version, as soon as it is known."""
+        """The CLI's version, once it is known."""
         return self._peer.version
 
     @property
@@ -249,7 +248,7 @@ class Agent(Controls):
 
     @property
     def init(self) -> Init | None:
-        """What the CLI said at the start of the last turn: tools, model, mode and more."""
+        """The CLI's `init` message of the last turn: tools, model, mode and more."""
         return self._peer.init
 
     @property
@@ -264,7 +263,7 @@ class Agent(Controls):
     # --- prompts and messages -------------------------------------------------------------
 
     def query(self, prompt: str | Prompt) -> Query:
-        """Send a prompt as soon as somebody iterates; gives the messages until its turn ends."""
+        """A prompt that is sent on the first iteration; yields the messages until its turn ends."""
         return Query(as_prompt(prompt), self._submit)
 
     async def prompt(self, prompt: str | Prompt) -> Query:
@@ -274,11 +273,11 @@ class Agent(Controls):
         return query
 
     def messages(self) -> Messages:
-        """All that the CLI says from now on, control messages too, until it ends.
+        """Every message of the CLI from now on, control messages too, until it ends.
 
-        What comes is kept from this call on, for as long as somebody holds what it returns: iterate
-        over it at once or later, drop it, or leave it as an async context manager. It may be called
-        before the agent is started, so that not even its first word is missed.
+        Messages are kept from this call on, as long as the returned object exists: iterate over it
+        at once or later, drop it, or use it as an async context manager. It may be called before
+        the agent is started, so that the first message is not missed.
         """
         messages = Messages()
         if self._closed is None:
@@ -339,7 +338,7 @@ class Agent(Controls):
             raise self._closed
 
     async def cancel_prompt(self, uuid: str) -> bool:
-        """Take a queued prompt back. False if it was not in the queue any more. (2.1.92)"""
+        """Take a queued prompt back. False if it was no longer in the queue. (2.1.92)"""
         cancelled = await super().cancel_prompt(uuid)
         if cancelled:
             self._handle(self._peer.prompt_cancelled(uuid))
@@ -353,7 +352,7 @@ class Agent(Controls):
         await anyio.lowlevel.checkpoint()
 
     async def _send_mcp(self, server_name: str, message: Raw) -> None:
-        """A tool server of ours has something to tell the CLI."""
+        """Send a message of one of our tool servers to the CLI."""
         await self.request(SendMcpMessage(server_name=server_name, message=message))
 
     # --- the tasks ------------------------------------------------------------------------
@@ -383,14 +382,16 @@ class Agent(Controls):
                 await inbox.ease(EASE_SECONDS)
 
     def _end(self, closed: LinkClosed, failure: LinkClosed | None) -> None:
-        """All that was open ends with the link. `failure` is for those who only listen."""
+        """End everything that is open with the link. `failure` is raised for readers of
+        messages.
+        """
         self._closed, self._failure = closed, failure
         self._handle(self._peer.link_closed(closed.reason))
         for messages in self._readers:
             messages.end(failure)
 
     def _flush(self) -> None:
-        """Have the writer send what the peer has to say."""
+        """Wake the writer to send the peer's data."""
         self._wake.set()
 
     async def _write(self) -> None:
@@ -401,7 +402,7 @@ class Agent(Controls):
                 if data := self._peer.data_to_send():
                     await self._link.send(data)
         except LinkClosed:
-            pass  # The reader hears of it too, and says so to everybody.
+            pass  # The reader sees it too, and ends everything.
 
     def _explain(self, closed: LinkClosed) -> LinkClosed:
         """Some start-up errors come as a result and not on stderr."""

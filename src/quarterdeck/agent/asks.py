@@ -1,11 +1,11 @@
-"""What an agent asks a person, as typed values, and what can be answered.
+"""The questions of an agent to a person, as typed values, and their answers.
 
-An `Ask` is a permission request in our words: most are about a tool call (`ToolAsk`); two are no
-permission at all but a question to people (`QuestionsAsk`) and a plan to review (`PlanAsk`). Each
-makes the answers that fit it; `to_result` turns an answer into what the CLI takes.
+An `Ask` is a permission request. Most are about a tool call (`ToolAsk`); the other two are
+questions to people (`QuestionsAsk`) and a plan to review (`PlanAsk`). Each has methods for the
+answers that fit it; `to_result` converts an answer to the CLI's form.
 
-An answer always goes back with the tool's whole input, byte for byte as it came unless it was
-changed on purpose: old versions refuse the rest.
+An answer always carries the tool's whole input, byte for byte unless it was changed on purpose: old
+versions refuse anything else.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ SKIPPED = "The user did not want to answer."
 class Allow(Struct, frozen=True, kw_only=True):
     """Let the tool run.
 
-    `input` replaces what the model asked for: any mapping that JSON can say, and all of the input;
-    None runs it as it is. `updates` changes the
-    session's permissions as well, so that the next such call is not asked about.
+    `input` replaces the whole input of the call: any mapping that can be encoded as JSON; None
+    keeps the original. `updates` also changes the session's permissions, so that the next such call
+    is not asked about.
     """
 
     input: object = None
@@ -59,7 +59,7 @@ Decision = Allow | Deny
 
 
 class Ask(Struct, frozen=True):
-    """What every question has: who asks, for which tool, with which input."""
+    """The common part of all questions: the request, the tool and its input."""
 
     request_id: str
     request: CanUseTool
@@ -71,17 +71,17 @@ class Ask(Struct, frozen=True):
 
     @property
     def input(self) -> Raw:
-        """The tool's input, as it came: JSON, byte for byte."""
+        """The tool's input as JSON, byte for byte."""
         return self.request.input
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The tool's input as plain values, to look into; empty if it is no JSON object."""
+        """The tool's input as plain values; empty if it is not a JSON object."""
         return plain_object(self.request.input)
 
     @property
     def action(self) -> Action:
-        """What it is about, in a few words, safe to show."""
+        """A short description, safe to show."""
         return describe(self.request.tool_name, self.request.input)
 
     def deny(self, message: str = Deny().message, *, interrupt: bool = False) -> Deny:
@@ -98,15 +98,15 @@ class ToolAsk(Ask, frozen=True):
         return self.request.suggestions
 
     def allow(self, changed: object = None) -> Allow:
-        """Let it run this once, as it is or with a changed input."""
+        """Let it run this once, unchanged or with a changed input."""
         return Allow(input=changed)
 
     def always(self, *updates: PermissionUpdate) -> Allow:
-        """Let it run, and do not ask again: by these rules, or else by those the CLI proposes.
+        """Let it run, and do not ask again: by these rules, or else by those the CLI suggests.
 
-        What the CLI proposes may be wider than this call (for a Write it is the mode
-        `acceptEdits`) or outlive the session. Where it proposes nothing, every call of this tool is
-        allowed until the session ends.
+        The CLI's suggestions may be wider than this call (for a Write it is the mode `acceptEdits`)
+        or outlive the session. Without a suggestion, every call of this tool is allowed until the
+        session ends.
         """
         return Allow(updates=updates or self.suggestions or (_any_call(self.tool_name),))
 
@@ -130,7 +130,7 @@ class QuestionsAsk(Ask, frozen=True):
         *,
         notes: Mapping[str, str] | None = None,
     ) -> Allow:
-        """Answer by question text: a label, several labels, or any text of one's own."""
+        """Answer by question text: a label, several labels, or any other text."""
         return Allow(input=self.questions.with_answers(answers, notes=notes))
 
     def skip(self, message: str = SKIPPED) -> Deny:
@@ -180,7 +180,7 @@ def to_ask(request_id: str, request: CanUseTool) -> AnyAsk:
 def to_result(
     ask: Ask, decision: Decision, *, version: Version | None, bypass_allowed: bool
 ) -> PermissionResult:
-    """What the CLI of this version takes for a decision. Raises `UsageError` for what it cannot."""
+    """The decision as the CLI of this version accepts it. Raises `UsageError` if it cannot."""
     match decision:
         case Deny():
             return deny(decision.message or Deny().message, interrupt=decision.interrupt)

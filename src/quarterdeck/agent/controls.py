@@ -1,8 +1,8 @@
-"""What can be asked of a running CLI, by name.
+"""Control requests to a running CLI, as methods.
 
-`Controls` is the part of `Agent` that turns method calls into control requests. It holds no state:
-each method makes one command and waits for its answer. Commands without a method of their own are
-sent with `Agent.request`; `quarterdeck.wire.commands` has them all.
+`Controls` is the part of `Agent` that turns method calls into control requests. It has no state:
+each method sends one command and waits for its answer. Commands without a method are sent with
+`Agent.request`; `quarterdeck.wire.commands` has them all.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class Controls:
         return await self.request(Interrupt(cancel_queued=cancel_queued or None))
 
     async def cancel_prompt(self, uuid: str) -> bool:
-        """Take a queued prompt back. False if it was not in the queue any more. (2.1.92)"""
+        """Take a queued prompt back. False if it was no longer in the queue. (2.1.92)"""
         return (await self.request(CancelAsyncMessage(message_uuid=uuid))).cancelled
 
     async def ask_aside(self, question: str) -> str | None:
-        """Ask the model something that stays out of the conversation. (2.1.92)"""
+        """Ask the model a question that is not added to the conversation. (2.1.92)"""
         answer = await self.request(SideQuestion(question=question), timeout=MODEL_SECONDS)
         return answer.response
 
@@ -89,7 +89,7 @@ class Controls:
         await self.request(SetPermissionMode(mode=PermissionMode(mode)))
 
     async def set_thinking(self, max_tokens: int | None) -> None:
-        """Change how much the model thinks: None is the default, 0 is not at all."""
+        """Change the thinking budget: None is the default, 0 turns thinking off."""
         await self.request(SetMaxThinkingTokens(max_thinking_tokens=max_tokens))
 
     async def apply_settings(self, settings: Mapping[str, object]) -> None:
@@ -128,25 +128,25 @@ class Controls:
         await self.request(McpReconnect(server_name=name))
 
     async def mcp_set_servers(self, servers: Mapping[str, McpServer]) -> McpSetServersAnswer:
-        """Put these servers in the place of all that were added while the session ran."""
+        """Replace all servers that were added while the session ran."""
         return await self.request(McpSetServers(servers=dict(servers)))
 
     async def reload_plugins(self) -> None:
-        """Read plugins, commands and agents anew. (2.1.92)"""
+        """Reload plugins, commands and agents. (2.1.92)"""
         await self.request(ReloadPlugins())
 
     # --- files and tasks ------------------------------------------------------------------
 
     async def rewind_files(self, prompt_uuid: str, *, dry_run: bool = False) -> RewindResult:
-        """Put files back to what they were before a prompt, or say what that would change.
+        """Restore files to their state before a prompt, or report what that would change.
 
-        Needs `Options(file_checkpointing=True)`. Without it, or for a prompt that is not known, a
-        dry run says so in its result, and a real one raises `RequestRefused`.
+        Needs `Options(file_checkpointing=True)`. Without it, or for an unknown prompt, a dry run
+        reports that in its result, and a real one raises `RequestRefused`.
         """
         return await self.request(RewindFiles(user_message_id=prompt_uuid, dry_run=dry_run or None))
 
     async def suggest_files(self, query: str) -> tuple[str, ...]:
-        """Paths that fit what somebody has begun to type. (2.1.150)"""
+        """Paths that complete what a user has typed. (2.1.150)"""
         answer = await self.request(FileSuggestions(query=query))
         return tuple(suggestion.path for suggestion in answer.suggestions)
 
@@ -155,7 +155,7 @@ class Controls:
         await self.request(StopTask(task_id=task_id))
 
     async def background_tasks(self, tool_use_id: str | None = None) -> None:
-        """Send what runs in the foreground to the background. (2.1.150)"""
+        """Move running foreground tasks to the background. (2.1.150)"""
         await self.request(BackgroundTasks(tool_use_id=tool_use_id))
 
     async def task_output(self, task_id: str) -> TaskOutput:

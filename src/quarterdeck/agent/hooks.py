@@ -1,12 +1,12 @@
 """Hooks as Python functions.
 
-A `Hook` says for which event, for which tools, and what to run. The CLI calls it by an id that
-`initialize` announced; `HookTable` gives out those ids, finds the function again, and runs it. The
-answers that most hooks give are made by a function each (`deny_call`, `add_context` and so on); the
-structs behind them, and all others, are in `wire.hook_outputs`.
+A `Hook` has an event, a tool matcher and a function. The CLI calls it by an id that `initialize`
+announced; `HookTable` assigns the ids and runs the functions. Common answers have a function each
+(`deny_call`, `add_context` and so on); the structs behind them, and all others, are in
+`wire.hook_outputs`.
 
-A hook that fails must not open a door: where an event decides something, a failure decides against
-it. Everywhere else it is reported to the CLI as an error, which carries on without the hook.
+A hook that fails must not allow anything: where an event makes a decision, a failure denies. For
+other events it is reported to the CLI as an error, and the CLI continues without the hook.
 """
 
 from __future__ import annotations
@@ -155,12 +155,12 @@ class HookTable:
         return {event: tuple(matchers) for event, matchers in found.items()}
 
     async def call(self, request: HookCallback) -> Part:
-        """Run the hook that the CLI calls. Raises `HookFailed` if the CLI must be told so."""
+        """Run the hook that the CLI calls. Raises `HookFailed` if the CLI must get an error."""
         hook = self._hooks.get(request.callback_id)
         if hook is None:
             raise HookFailed(f"there is no hook with the id {request.callback_id!r}")
         try:
-            # Whatever its type says, it is somebody's function: it may return anything.
+            # A user's function may return anything, whatever its annotations say.
             output: object = hook.function(request.hook_input)
             if inspect.isawaitable(output):
                 output = await output

@@ -1,9 +1,8 @@
-"""Queues between the one reader of a link and those who iterate over messages.
+"""Queues between the one reader of a link and the iterators over messages.
 
-Owns the balance between three wishes: nothing is lost, memory is bounded, and a slow reader never
-stops the agent for good. An inbox that fills up first slows the link down (`crowded`, `eased`). If
-its reader does not move at all, it gives up token deltas, which the full messages supersede, and
-never anything else.
+Balances three goals: no loss, bounded memory, and a slow iterator that never blocks the agent for
+good. A full inbox first slows the link down (`crowded`, `ease`). If its iterator does not move at
+all, token deltas are dropped, because complete messages replace them. Nothing else is dropped.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from quarterdeck.wire.messages import StreamEvent
 CROWDED = 20_000
 """Messages in an inbox above which the link is slowed down. A busy turn has a few thousand."""
 EASED = 5_000
-"""… and below which it goes on at full speed."""
+"""The number below which the link runs at full speed again."""
 
 
 class Inbox:
-    """Messages on their way to one reader, who iterates over it."""
+    """Messages for one iterator."""
 
     def __init__(self) -> None:
         self.dropped_deltas = 0
@@ -42,7 +41,7 @@ class Inbox:
 
     @property
     def crowded(self) -> bool:
-        """Whether more has piled up than should, for a reader who has begun to read."""
+        """Whether too many messages wait for an iterator that has begun to read."""
         return len(self._items) > CROWDED and self._read > 0 and not self._closed
 
     def put(self, messages: Sequence[Message]) -> None:
@@ -55,22 +54,24 @@ class Inbox:
             self._drop_deltas()
 
     def hold(self) -> None:
-        """Keep what comes from the reader, until it is clear whether it is for them."""
+        """Hold messages back until it is known whether they belong to this iterator."""
         self._held = True
 
     def release(self) -> None:
-        """It was for them: let them read what was held, and what follows."""
+        """They belong to it: release held messages, and pass on what follows."""
         if self._held:
             self._held = False
             self._notice()
 
     def discard(self) -> None:
-        """It was not for them: forget what was held, and hold what follows."""
+        """They do not belong to it: drop held messages, and hold what follows."""
         if self._held:
             self._items.clear()
 
     def end(self, error: Exception | None = None) -> None:
-        """No more will come. What is there can still be read; then comes `error`, if any."""
+        """No more messages follow. Messages in the queue can still be read; then `error` is
+        raised.
+        """
         if self._closed:
             return
         self._closed = True
@@ -81,7 +82,7 @@ class Inbox:
             self._eased.set()
 
     async def ease(self, seconds: float) -> None:
-        """Wait until the reader has caught up, as long as it moves at all."""
+        """Wait until the iterator has caught up, as long as it reads at all."""
         while self.crowded:
             before = self._read
             self._eased = anyio.Event()
@@ -127,10 +128,10 @@ class Inbox:
 
 
 class Messages(Inbox):
-    """All that a CLI says, from the moment this was made. `Agent.messages` makes it.
+    """Every message of a CLI from the creation of this object on. `Agent.messages` makes it.
 
-    It fills as long as somebody holds on to it. To be rid of it at a known moment, use it as an
-    async context manager: what is left unread then is gone.
+    It fills as long as it is referenced. As an async context manager it drops unread messages at
+    the end of the block.
     """
 
     async def __aenter__(self) -> Self:

@@ -1,8 +1,8 @@
-"""Wait for a CLI that dials: the other way to get a link.
+"""Links to CLIs that dial us.
 
-A `Listener` is a WebSocket server for one CLI after the other, up to 2.1.120 (newer ones refuse to
-dial). Somebody starts the CLI elsewhere with `command`, or `launch` starts it here. Either way the
-link is given to an `Agent`::
+A `Listener` is a WebSocket server for one CLI after another, up to 2.1.120 (newer ones refuse to
+dial). The CLI is started elsewhere with `command`, or here with `launch`. The link is given to an
+`Agent`::
 
     async with listen() as listener:
         print(shlex.join(listener.command()))
@@ -38,8 +38,8 @@ ACCEPT_SECONDS = 60.0
 """How long a CLI that was started may take to dial; the slowest real one takes 2 s."""
 
 _INPUT_SECONDS = 0.5
-"""A CLI that dials does not read its stdin: it has been told on the socket, and 2.1.37, which
-would rather dial again, is not waited for."""
+"""A CLI that dials does not read its stdin. It was told on the socket, and 2.1.37, which would dial
+again, is not waited for."""
 
 _STDOUT_TAIL = 4096
 
@@ -47,7 +47,7 @@ TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - the variable
 
 
 class Listener:
-    """A place that CLIs dial. Each gets a path and a token of its own."""
+    """A server that CLIs dial. Each CLI has its own path and token."""
 
     def __init__(self, base: str, doors: dict[str, Door], tasks: TaskGroup) -> None:
         self._base = base
@@ -58,19 +58,19 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """What the next CLI dials: its `--sdk-url`."""
+        """The `--sdk-url` of the next CLI."""
         return self._base + self._current
 
     @property
     def token(self) -> str:
-        """What the next CLI must bring, in `CLAUDE_CODE_SESSION_ACCESS_TOKEN`."""
+        """The token of the next CLI, for `CLAUDE_CODE_SESSION_ACCESS_TOKEN`."""
         return self._doors[self._current].token
 
     def command(self, options: Launch | None = None) -> list[str]:
         """The command line that makes a CLI dial here. The token goes in its environment.
 
-        Raises `UsageError` for options that no flag can say: those of the process (`cwd`, `env`)
-        are chosen by whoever runs the command, the others are given to the `Agent`.
+        Raises `UsageError` for options that are not flags: set those of the process (`cwd`, `env`)
+        where the command is run, and give the others to the `Agent`.
         """
         if isinstance(options, Options):
             if beyond := options.beyond_flags():
@@ -125,7 +125,7 @@ class Listener:
         return link
 
     async def _accept_launched(self, link: _LaunchedLink, timeout: float) -> None:
-        """Wait for a CLI of ours to dial, but no longer than it runs."""
+        """Wait for our CLI to dial, but no longer than it runs."""
         accepted = False
         with anyio.CancelScope() as scope:
             link.when_ended(scope.cancel)
@@ -178,10 +178,10 @@ class _LaunchedLink:
         self._files.close()
 
     async def watch(self) -> None:
-        """Wait for the process to end, and say so on the link.
+        """Wait for the process to end, and end the link with it.
 
-        What it writes to stdout is read as well: errors of its start come there, as a result, and
-        never on the socket.
+        Its stdout is read as well: start-up errors are written there as a result, and never to the
+        socket.
         """
         said = b""
         try:
@@ -202,7 +202,7 @@ class _LaunchedLink:
 
 
 def _stdout_text(said: bytes) -> str:
-    """What a CLI that dials wrote to stdout: as a rule a result with errors, else as it is."""
+    """The stdout of a CLI that dials: the errors of a result, or the text itself."""
     last = said.strip().rpartition(b"\n")[2]
     message = codec.from_cli(last) if last else None
     if isinstance(message, Result) and message.errors:

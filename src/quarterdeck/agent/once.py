@@ -17,7 +17,7 @@ from quarterdeck.wire.outbound import Prompt
 
 
 class Reply(Struct, frozen=True):
-    """What came of one prompt. `session_id` resumes the conversation: `Options(resume=…)`."""
+    """The result of one prompt. `session_id` resumes the conversation: `Options(resume=…)`."""
 
     text: str
     result: Result
@@ -28,10 +28,10 @@ class Reply(Struct, frozen=True):
 def ask(
     prompt: str | Prompt, options: Options | None = None, *, decide: Decide | None = None
 ) -> Reply:
-    """Start an agent, send it one prompt, wait for its turn to end, and return what it said.
+    """Start an agent, send it one prompt, wait for its turn to end, and return the reply.
 
-    Raises `TurnFailed` if the turn went wrong. Permission requests are answered by `decide`, and
-    denied without it. Blocks; in async code use `Agent`.
+    Raises `TurnFailed` if the turn failed. `decide` answers permission requests; without it they
+    are denied. Blocks; in async code use `Agent`.
     """
     try:
         asyncio.get_running_loop()

@@ -1,8 +1,8 @@
-"""What an agent is started with.
+"""The options of an agent.
 
-`Options` is everything that the CLI takes as a flag (`claude.launch.Launch`) and what goes another
-way: the folder and environment of its process, and what travels in `initialize`. It is plain data;
-functions (decisions, hooks, tools) are given to the `Agent` itself.
+`Options` has everything that the CLI takes as a flag (`claude.launch.Launch`), the folder and
+environment of its process, and the parts of `initialize`. It is plain data; functions (decisions,
+hooks, tools) are given to the `Agent` itself.
 """
 
 from __future__ import annotations
@@ -26,19 +26,18 @@ McpServer: TypeAlias = McpStdioServer | McpSseServer | McpHttpServer
 
 
 class Options(Launch, frozen=True, kw_only=True):
-    """How to start an agent. What is left out is left to the CLI and its settings.
+    """How to start an agent. Options that are not set use the CLI's settings and defaults.
 
-    See `Launch` for what the CLI takes as flags: model, mode, tools, resume and the rest.
+    See `Launch` for the flags: model, mode, tools, resume and the rest.
 
-    Some come in pairs, because the CLI takes the same in two ways: `mcp_servers` are typed and
-    `mcp_config` is JSON or files, `subagents` are typed and `agents` is JSON. Both of a pair may be
-    given, and add up. `title` is the session's title; `name` is that too, where no title is given,
-    and also what its leading agent is called (2.1.120).
+    Some options come in pairs, one typed and one as JSON: `mcp_servers` and `mcp_config` (JSON or
+    files), `subagents` and `agents`. Both of a pair may be given, and are combined. `title` is the
+    session's title; `name` is used if there is no title, and also names its main agent (2.1.120).
     """
 
     # The process.
     claude: AnyPath | tuple[str, ...] | None = None
-    """The CLI: a path, or a command with its first arguments. Found by itself if left out."""
+    """The CLI: a path, or a command with its first arguments. By default it is searched for."""
     cwd: AnyPath | None = None
     env: Mapping[str, str] = {}
     """Variables for the CLI, above the few that it inherits."""
@@ -49,7 +48,7 @@ class Options(Launch, frozen=True, kw_only=True):
     file_checkpointing: bool = False
     """Keep what `rewind_files` needs."""
 
-    # What becomes a flag.
+    # Passed as a flag.
     mcp_servers: Mapping[str, McpServer] = {}
     """MCP servers that the CLI starts or connects to, beside those of `mcp_config`. Those that
     live in this process are given to the `Agent` as `tools`."""
@@ -58,14 +57,14 @@ class Options(Launch, frozen=True, kw_only=True):
     subagents: Mapping[str, AgentDefinition] = {}
     """Subagents by name, beside those of `agents`."""
     output_type: type | None = None
-    """A type for the final answer: a struct, a dataclass, a `TypedDict`, or whatever else msgspec
-    describes as a JSON object. For a number or a list, make a struct with one field."""
+    """A type for the final answer: a struct, a dataclass, a `TypedDict`, or any other type that
+    msgspec describes as a JSON object. For a number or a list, make a struct with one field."""
     title: str | None = None
     skills: tuple[str, ...] | None = None
     agent_progress_summaries: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be right before a process is started for it."""
+        """Check the options before a process is started."""
         super().__post_init__()
         if self.output_type is not None and self.json_schema is not None:
             raise UsageError("output_type and json_schema exclude each other")
@@ -77,7 +76,7 @@ class Options(Launch, frozen=True, kw_only=True):
             )
 
     def as_flags(self) -> Self:
-        """The same, with all that can become a flag where `Launch` has it."""
+        """The same options, with `mcp_servers` converted to the flag that `Launch` has."""
         if not self.mcp_servers:
             return self
         config = msgspec.json.encode({"mcpServers": self.mcp_servers}).decode()

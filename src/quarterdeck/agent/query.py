@@ -1,7 +1,7 @@
-"""One prompt and what comes of it.
+"""One prompt and its turn.
 
-A `Query` is iterated for the messages of the turn that took its prompt in, until that turn ends.
-What turn that is, `wire.turns` finds out; the `Agent` tells the query.
+A `Query` is iterated for the messages of the turn that took its prompt, until that turn ends.
+`wire.turns` finds out which turn that is; the `Agent` passes it on.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ T = TypeVar("T")
 
 
 class Query(Inbox):
-    """A prompt on its way, and the messages of its turn.
+    """A prompt and the messages of its turn.
 
     ::
 
         async for message in agent.query("Fix the tests"):
             ...
 
-    After the last message, `turn` and `result` say how it went. A prompt that never ran has
-    neither; `cancelled` says whether it was taken back while it was queued. Deltas that were given
-    up for a reader too slow are counted in `dropped_deltas`.
+    After the last message, `turn` and `result` are set. A prompt that never ran has neither;
+    `cancelled` tells whether it was taken back from the queue. `dropped_deltas` counts deltas that
+    were dropped for a slow reader.
     """
 
     def __init__(self, prompt: Prompt, submit: Callable[[Query], Awaitable[None]]) -> None:
@@ -115,7 +115,7 @@ class Query(Inbox):
         self._dropped = state
         self.cancelled = lost is None and state == "cancelled"
         if lost is None:
-            self.discard()  # what was said so far is of the turn before
+            self.discard()  # held messages belong to the turn before
         self.end(lost)
 
 

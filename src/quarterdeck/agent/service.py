@@ -1,8 +1,8 @@
-"""Answers to what the CLI asks: permissions, hooks, MCP messages, elicitations.
+"""Answers to the CLI's requests: permissions, hooks, MCP messages, elicitations.
 
 Owns one task for each open request, and the one place where an exception of the user's code becomes
-an answer. Every request is answered, whatever happens: a CLI waits for ever. What goes wrong goes
-against the tool call, never for it.
+an answer. Every request is answered, because a CLI waits without limit. A failure denies the tool
+call, never allows it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NO_ELICITATION = "the elicit callback must return an ElicitationAnswer, and retu
 
 
 class Service:
-    """Answers the requests of one CLI, each in a task of its own."""
+    """Answers the requests of one CLI, each in its own task."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Service:
         self._tasks.start_soon(self._answer, message, scope)
 
     def withdraw(self, request_id: str) -> None:
-        """The answer is no longer wanted: stop whoever works on it."""
+        """The request was withdrawn: cancel its task."""
         if (scope := self._running.get(request_id)) is not None:
             scope.cancel()
 
@@ -117,7 +117,7 @@ class Service:
     async def _ask_callback(self, ask: AnyAsk) -> Decision:
         if self._decide is None:
             return Deny(NOBODY)
-        # Whatever its type says, it is somebody's function: it may have forgotten to return.
+        # A user's function may return anything, whatever its annotations say.
         decision: object = self._decide(ask)
         if inspect.isawaitable(decision):
             decision = await decision
@@ -133,7 +133,7 @@ class Service:
 
     async def _elicitation(self, request: Elicitation) -> ElicitationAnswer:
         if self._elicit is None:
-            # Nobody saw it, so nobody declined it.
+            # The form was not shown, so it was not declined.
             return ElicitationAnswer(action=ElicitationAction.CANCEL)
         answer: object = self._elicit(request)
         if inspect.isawaitable(answer):
@@ -145,4 +145,4 @@ class Service:
 
 
 class _CannotAnswer(Exception):
-    """There is no answer but an error. The text goes to the CLI."""
+    """The request can only be answered with an error. The text goes to the CLI."""

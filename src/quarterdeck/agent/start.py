@@ -1,4 +1,4 @@
-"""How an agent comes to life: find the CLI, check what is asked of it, start it, greet it."""
+"""The start of an agent: find the CLI, check the options, start it, initialise it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from quarterdeck.wire.versions import Version
 async def start_link(
     options: Options, files: ArgumentFiles, stderr: Callable[[str], None] | None
 ) -> tuple[Version | None, SubprocessLink]:
-    """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if it cannot be.
+    """Start the CLI as a process. Raises `LaunchError` or `UnsupportedError` if that fails.
 
-    `files` holds what is too long for an argument; it must outlive the process.
+    `files` holds values that are too long for an argument; it must outlive the process.
     """
     command = find_command(options)
     version = await to_thread.run_sync(cli_version, command)
@@ -54,7 +54,7 @@ async def start_link(
 
 @runtime_checkable
 class Versioned(Protocol):
-    """A link that knows which CLI is at its other end, because whoever made it started that CLI."""
+    """A link that knows the CLI's version, because its creator started that CLI."""
 
     @property
     def version(self) -> Version | None:
@@ -83,7 +83,7 @@ def check_servers(options: Options, servers: Iterable[str]) -> None:
 def initialize_command(
     options: Options, hooks: Mapping[str, tuple[HookMatcher, ...]], servers: Iterable[str]
 ) -> Initialize:
-    """The greeting: what cannot be said with flags."""
+    """The `initialize` request: the options that are not flags."""
     names = tuple(servers)
     schema = options.schema()
     return Initialize(

@@ -1,11 +1,9 @@
-"""The environment that a CLI process gets: built from an allow list, and explainable.
+"""The environment of a CLI process: built from an allow list, with a reason for each variable.
 
-Owns which variables of ours reach the child and why. Above it stands whoever starts a process
-(`SubprocessLink`'s caller); below it is nothing but a mapping. It refuses to know what a value
-means: it never reads, prints or checks one.
+Owns which of our variables reach the child, and why. It never reads, prints or checks a value.
 
-A variable that is on no list is not passed. Secrets of other programs that happen to be in the
-environment of the hub therefore never reach an agent that can run `env`.
+A variable that is on no list is not passed. So secrets of other programs in the hub's environment
+never reach an agent that can run `env`.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import msgspec
 
 from quarterdeck.domain.errors import UsageError
 
-# Why a variable is passed → which. A name that ends in `*` stands for every name it begins.
+# Reason → variables. A name that ends in `*` is a prefix.
 PASSED: Mapping[str, tuple[str, ...]] = {
     "the machine and the user": (
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "TERM", "COLORTERM", "XDG_*",
@@ -53,8 +51,8 @@ API_BILLING: tuple[str, ...] = (
 # It says "you run inside Claude Code": a CLI that sees it behaves as a nested one, or refuses.
 NEVER = frozenset({"CLAUDECODE"})
 
-# The name that the CLI itself takes when nobody is at its terminal; an unknown name changes what
-# some versions do.
+# The name that the CLI uses itself without a terminal. Some versions behave differently for an
+# unknown name.
 ENTRYPOINT = "sdk-cli"
 
 
@@ -77,10 +75,10 @@ def child_environment(
 ) -> dict[str, str]:
     """Build the environment for a CLI process.
 
-    `env` is the caller's own and wins over all but `NEVER`. `api_billing` passes the API key, if
-    there is one; without it the CLI uses the login it finds. `access_token` is the bearer token
-    with which a CLI dials (`--sdk-url`), and `post_events` makes that CLI send its messages by
-    POST. `parent` is what to choose from, by default the environment of this process.
+    `env` is the caller's own and overrides everything but `NEVER`. `api_billing` passes the API
+    key, if there is one; without it the CLI uses its login. `access_token` is the bearer token of a
+    CLI that dials (`--sdk-url`), and `post_events` makes that CLI send its messages by POST.
+    `parent` is the environment to choose from, by default that of this process.
     """
     plan = _plan(
         os.environ if parent is None else parent,
@@ -114,7 +112,7 @@ def explain_environment(
 def _ours(
     file_checkpointing: bool, access_token: str | None, post_events: bool, entrypoint: str
 ) -> dict[str, str]:
-    """What we set ourselves, whatever the parent's environment holds."""
+    """The variables that Quarterdeck sets itself."""
     ours = {
         "CLAUDE_CODE_ENTRYPOINT": entrypoint,
         "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1",
@@ -158,7 +156,7 @@ def _is_listed(name: str, names: tuple[str, ...]) -> bool:
 
 
 def _check(name: str, value: str) -> None:
-    """Refuse here what the operating system would refuse with a much darker message."""
+    """Refuse invalid names and values here; the operating system's message would be less clear."""
     if not name or "=" in name or "\0" in name:
         raise UsageError(f"env: {name!r} is not a name that a variable can have")
     if "\0" in value:

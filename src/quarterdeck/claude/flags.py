@@ -103,14 +103,14 @@ FLAGS: tuple[Flag, ...] = (
     Flag("session_mirror", "--session-mirror", Kind.SWITCH, since="2.1.120"),
     Flag("json_schema", "--json-schema", Kind.VALUE, json="only"),
     Flag("debug_file", "--debug-file", Kind.VALUE),
-    # From 2.1.121 on the CLI refuses to dial a host of one's own.
+    # From 2.1.121 on the CLI refuses to dial a host other than its maker's.
     Flag("sdk_url", "--sdk-url", Kind.VALUE, until="2.1.120"),
 )  # fmt: skip
 
 SINCE: dict[str, str] = {flag.option: flag.since for flag in FLAGS if flag.since}
 UNTIL: dict[str, str] = {flag.option: flag.until for flag in FLAGS if flag.until}
 
-# What the link itself depends on; nobody else may set them.
+# Flags that the link itself sets; options cannot change them.
 SWITCHED_BY_US = frozenset(
     {"--output-format", "--input-format", "--verbose", "--permission-prompt-tool", "--print"}
 )

@@ -1,12 +1,11 @@
-"""How a CLI is launched: every option that the CLI takes as a flag, and the argv made of it.
+"""The launch options of a CLI, and the argv made of them.
 
-Owns the table of options and flags, and what about them cannot be right. Above it stands the
-`Agent`, which chooses; below it is only text. It does not start anything, and knows the CLI's
-messages as little as the other links do: what travels in `initialize` is not here.
+Owns the options and their checks. It starts nothing. Options that travel in `initialize` are not
+here, but in `agent.options`.
 
-Every value is written as `--flag=value`, in one argument. So no value is taken for a flag, however
-it begins, and a flag that takes several values does not swallow what follows it. All versions
-from 2.1.37 on accept that form, also with nothing after the `=`.
+Every value is written as `--flag=value`, in one argument. So no value is taken for a flag, whatever
+it begins with, and a flag with several values does not swallow the arguments after it. All versions
+from 2.1.37 on accept that form, also with an empty value.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ _FLAG_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The options of one CLI process. What is left out is left to the CLI and its settings.
+    """The options of one CLI process. Options that are not set use the CLI's settings and defaults.
 
-    Texts that hold JSON (`settings`, `mcp_config`, `agents`, `json_schema`) are passed as they
-    are; `settings` and `mcp_config` may also be paths. `flags.SINCE` says which option needs which
-    version, and `require_support` refuses those that a version does not know.
+    Texts that hold JSON (`settings`, `mcp_config`, `agents`, `json_schema`) are passed unchanged;
+    `settings` and `mcp_config` may also be paths. `flags.SINCE` lists the versions that options
+    need, and `require_support` refuses options that a version does not support.
     """
 
     # The session.
@@ -72,7 +71,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     exclude_dynamic_system_prompt_sections: bool = False
     plan_mode_instructions: str | None = None
 
-    # Tools and permissions. `tools=()` means none at all, None means the usual ones.
+    # Tools and permissions. `tools=()` means no tools, None means the default ones.
     tools: tuple[str, ...] | None = None
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
@@ -81,7 +80,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     dangerously_skip_permissions: bool = False
     allow_dangerously_skip_permissions: bool = False
 
-    # What is loaded. `setting_sources=()` means no settings files at all.
+    # Settings and extensions. `setting_sources=()` means no settings files at all.
     settings: AnyPath | None = None
     setting_sources: tuple[str, ...] | None = None
     add_dirs: tuple[AnyPath, ...] = ()
@@ -95,7 +94,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     safe_mode: bool = False
     restricted: bool = False
 
-    # What comes out.
+    # Output.
     include_partial_messages: bool = True
     replay_user_messages: bool = True
     include_hook_events: bool = False
@@ -105,14 +104,14 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     json_schema: str | None = None
     debug_file: AnyPath | None = None
 
-    # Where it goes: None is stdin and stdout, else the WebSocket that the CLI dials.
+    # Transport: None is stdin and stdout, else the WebSocket that the CLI dials.
     sdk_url: str | None = None
 
     # Flags that have no option here: name without dashes → value, or None for a switch.
     extra_args: dict[str, str | None] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be right before a process is started for it."""
+        """Check the options before a process is started."""
         _check_values(self)
         _check_session(self)
         _check_pairs(self)
@@ -120,7 +119,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ArgumentFiles:
-    """A private folder for values that are too long for an argument; gone when it is closed.
+    """A private folder for values that are too long for an argument; deleted on `close`.
 
     The CLI reads such a file while it starts: close it when the process has ended.
     """
@@ -159,8 +158,8 @@ class ArgumentFiles:
 def to_argv(launch: Launch, files: ArgumentFiles | None = None) -> list[str]:
     """The CLI's arguments for `launch`, without the command itself.
 
-    A value too long for one argument goes to a file of `files`, where the CLI can read it from a
-    file. Without `files`, or without such a way, it is a `UsageError`.
+    A value that is too long for one argument is written to a file of `files`, if the CLI can read
+    that option from a file. Raises `UsageError` if it cannot, or if `files` is missing.
     """
     argv = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
     if launch.permission_prompts and launch.sdk_url is None:
@@ -175,8 +174,8 @@ def to_argv(launch: Launch, files: ArgumentFiles | None = None) -> list[str]:
 def require_support(launch: Launch, version: str) -> None:
     """Raise `UnsupportedError` for an option that `version` is known not to have.
 
-    We know four versions by heart. A version between two of them is refused only what the newer
-    of the two lacks as well: the CLI itself says the rest.
+    Four versions are fully known. For a version between two of them, only options that the newer
+    one lacks too are refused; the CLI itself refuses the rest.
     """
     have = version_numbers(version)
     for option in _chosen_options(launch):
@@ -196,7 +195,7 @@ def require_support(launch: Launch, version: str) -> None:
 def _arguments(flag: Flag, value: object, files: ArgumentFiles | None) -> list[str]:
     match flag.kind, value:
         case _, None | ():
-            # An empty tuple means «none of them» where that can be said, else «nothing asked».
+            # An empty tuple means «none» where the flag can say so, else the option is not set.
             return [f"{flag.name}="] if value == () and flag.kind is Kind.COMMAS_OR_NONE else []
         case Kind.SWITCH, bool():
             return [flag.name] if value else []
@@ -229,7 +228,7 @@ def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
 
 
 def _chosen_options(launch: Launch) -> list[str]:
-    """The options that somebody chose; what is on by default works on every version."""
+    """The options that differ from the defaults; the defaults work on every version."""
     plain = Launch()
     return [
         flag.option for flag in FLAGS if getattr(launch, flag.option) != getattr(plain, flag.option)

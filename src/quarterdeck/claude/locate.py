@@ -1,7 +1,7 @@
-"""Where the `claude` command is on this machine, and which version it is.
+"""Find the `claude` command on this machine, and its version.
 
-Owns the search and its order. Above it stands whoever wants to start a CLI; below it are the file
-system and, at most, one run of `claude --version`. It installs nothing and starts no session.
+Owns the search and its order. It reads the file system and, at most, runs `claude --version` once.
+It installs nothing and starts no session.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def find_claude(
     """The command that starts the CLI, to be followed by its flags.
 
     Looks at `explicit`, else at the variable QUARTERDECK_CLAUDE, else on the PATH and in the
-    folders where its installers put it. A `cli.js` is run by Node. What was named and is not there
-    is a `LaunchError`, never a reason to take another.
+    folders of its installers. A `cli.js` is run by Node. A given path that does not exist is a
+    `LaunchError`; no other CLI is taken instead.
     """
     environ = os.environ if environ is None else environ
     search = environ.get("PATH", os.defpath)
@@ -70,11 +70,11 @@ def find_claude(
 
 
 def cli_version(command: Sequence[str]) -> str | None:
-    """The version that `command` starts, or None when it does not say.
+    """The version that `command` starts, or None if unknown.
 
-    Reads the package.json beside the program where there is one, without running anything; else
-    runs `--version` once, and remembers it as long as the file does not change. Blocks for some
-    seconds at worst: call it from a thread.
+    Reads the package.json beside the program if there is one, without running anything. Otherwise
+    runs `--version` once, and caches the result until the file changes. May block for some seconds:
+    call it from a thread.
     """
     program = _program(command)
     if program is None:
@@ -98,7 +98,7 @@ def _manifest_version(program: Path) -> str | None:
         )
     except (OSError, msgspec.DecodeError):
         return None
-    # Another package's manifest may lie beside a program that somebody moved.
+    # A program that was moved may lie beside another package's manifest.
     return manifest.version or None if manifest.name.startswith(_PACKAGE) else None
 
 
@@ -119,7 +119,7 @@ def _ask_version(command: tuple[str, ...]) -> str | None:
 
 
 def _program(command: Sequence[str]) -> Path | None:
-    """The file that makes the version: the script where Node runs one, else the program."""
+    """The file that determines the version: the script where Node runs one, else the program."""
     for part in command[1:2]:
         if Path(part).suffix in _SCRIPTS:
             return Path(part).resolve()
@@ -128,7 +128,7 @@ def _program(command: Sequence[str]) -> Path | None:
 
 
 def _resolve_command(name: str, search: str, by: str) -> tuple[str, ...]:
-    """The command for what somebody named: a path, or a word to look up."""
+    """The command for a given path, or for a name on the PATH."""
     path = Path(name).expanduser()
     if path.parent == Path() and not path.is_file():
         found = shutil.which(name, path=search)

@@ -1,8 +1,8 @@
-"""The configuration: one file, checked as a whole, with a reason and a line for all that is wrong.
+"""The configuration: one file, checked as a whole, with a reason and a line for every problem.
 
-Owns what can be set (`settings`), how a file, the environment and flags become that (`read`), what
-is different between two versions of it (`changes`), and how it is written down again (`show`). All
-of it is pure: text in, settings or problems out. Whoever reads files and applies settings is above.
+Owns the settings (`settings`), how a file, the environment and flags become settings (`read`), the
+differences between two versions (`changes`), and how settings are printed (`show`). All of it is
+pure: text in, settings or problems out. The service reads files and applies settings.
 """
 
 from quarterdeck.config.changes import Change, changes_between

@@ -1,7 +1,6 @@
-"""What is different between two configurations, in words that may be logged.
+"""The differences between two configurations, as text that may be logged.
 
-Pure. Whoever reloads the file stands above it, and applies what can be applied. A secret is named
-and never shown.
+Pure. The service reloads the file and applies the changes. A secret is named and never shown.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def changes_between(before: Settings, after: Settings) -> list[Change]:
         assert isinstance(setting, Setting)
         texts = [_format(setting, each[1]) if each else "not there" for each in (was, now)]
         if was is None or now is None:
-            # A table that came or went: what it leaves at its default is not worth a line.
+            # A table was added or removed: settings at their default are not listed.
             there = now or was
             if there is not None and there[1] == setting.default and not setting.required:
                 continue

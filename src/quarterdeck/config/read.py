@@ -1,8 +1,8 @@
-"""From a file, the environment and flags to settings, or to all that is wrong with them.
+"""From a file, the environment and flags to settings, or to a list of problems.
 
 Owns precedence (flags, then variables, then the file, then defaults) and every message about a
-value. It collects problems instead of stopping at the first, and names the file's line and the
-nearest right name. What it does not know it never repeats: a wrong value may be a secret.
+value. It collects all problems, and names the line in the file and the nearest valid name. It never
+repeats a value that it does not know: it may be a secret.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from quarterdeck.domain.toml_lines import Path, key_lines
 
 PREFIX = "QUARTERDECK_"
 LARGEST = 1024 * 1024
-"""More is no configuration."""
+"""Characters of a configuration file."""
 
 _AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -87,7 +87,7 @@ def parse(
 
 
 class _Reader:
-    """One reading: what was found, and what is wrong with it."""
+    """The state of one run: values, sources and problems."""
 
     def __init__(self, name: str, folder: str, home: str) -> None:
         self.problems: list[str] = []
@@ -99,7 +99,7 @@ class _Reader:
     # --- where values come from ---
 
     def toml(self, text: str) -> dict[str, Any]:
-        """The file's values. What is no TOML ends the reading at once."""
+        """The file's values. Raises `ConfigError` at once if the file is not valid TOML."""
         try:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -115,7 +115,7 @@ class _Reader:
         return values
 
     def variables(self, values: dict[str, Any], environ: Mapping[str, str]) -> None:
-        """What the environment overrides, and what in it is misspelt."""
+        """Apply the environment's overrides, and report misspelt variables."""
         known = {setting.variable: setting for setting in all_settings() if setting.variable}
         sections = {f"{PREFIX}{setting.path[0].upper()}_" for setting in known.values()}
         for variable, text in sorted(environ.items()):
@@ -131,17 +131,17 @@ class _Reader:
     def override(
         self, values: dict[str, Any], path: tuple[str, str], source: str, value: object
     ) -> None:
-        """Put a value in the place of the file's."""
+        """Override a value of the file."""
         section = values.setdefault(path[0], {})
-        if isinstance(section, dict):  # else the file's own problem is told
+        if isinstance(section, dict):  # otherwise the file's own problem is reported
             section[path[1]] = value
             self._elsewhere[path] = source
             self.sources[_dotted_name(path)] = source
 
-    # --- what they may be ---
+    # --- types ---
 
     def table(self, struct: type[_S], values: object, at: Path) -> _S | None:
-        """One table as its struct; None, and a problem told, if it cannot be."""
+        """One table as its struct; None, with a problem reported, if it does not fit."""
         if not isinstance(values, dict):
             self._report(at, "a table is wanted")
             return None
@@ -172,7 +172,7 @@ class _Reader:
             return None
 
     def check(self, section: str, check: Callable[[Settings], object], settings: Settings) -> None:
-        """Let a part say what it cannot go by."""
+        """Run the check of a part that uses the settings."""
         try:
             check(settings)
         except UsageError as error:
@@ -220,7 +220,7 @@ class _Reader:
             given = self._home + given[1:]
         return os.path.normpath(given if given.startswith("/") else f"{self._folder}/{given}")
 
-    # --- how a problem is told ---
+    # --- problems ---
 
     def _report(self, at: Path, text: str) -> None:
         if len(at) == 2 and (source := self._elsewhere.get(at)):
@@ -233,7 +233,7 @@ class _Reader:
         self.problems.append(f"{where}: {_dotted_name(at)}: {text}" if at else f"{where}: {text}")
 
     def _report_error(self, error: UsageError, at: Path, names: set[str]) -> None:
-        """An error whose text begins with the name of a setting is about that setting."""
+        """An error whose text starts with the name of a setting is reported for that setting."""
         key, colon, rest = str(error).partition(": ")
         if colon and key in names:
             self._report((*at, key), rest)
@@ -262,7 +262,7 @@ def _from_text(setting: Setting, text: str) -> object:
         if kind is float:
             return float(text)
     except (KeyError, ValueError):
-        return text  # which is then told to be wrong
+        return text  # the type check reports it
     if str(kind).startswith("tuple"):
         return [part.strip() for part in text.split(",") if part.strip()]
     return text
@@ -288,7 +288,7 @@ _NAMES: dict[type, str] = {
 
 
 def _given_instead(kind: Any, value: object) -> str:
-    """What was given instead: its kind; the value only where it is one of our own words."""
+    """A description of the given value: its type; the value itself only for numbers and choices."""
     if (words := choices(kind)) and isinstance(value, str):
         return f"and not {value!r}{_nearest(value, list(words))}"
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,8 +1,8 @@
-"""What can be set: one struct a section, with its defaults.
+"""The settings: one struct for each section, with defaults.
 
-The page `configuration` of the reference says what each means; a test keeps both alike. A setting
-that is read only when the hub or its runner starts is marked `AT_START`; all others are taken over
-while the hub runs. `SECRET` ones are never shown whole.
+The page `configuration` of the reference describes each; a test keeps both alike. A setting that is
+read only when the hub or its runner starts is marked `AT_START`; all others are applied while the
+hub runs. Settings marked `SECRET` are never shown in full.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SECRET = {"secret": True}
 
 Text = Annotated[str, Meta(min_length=1)]
 Seconds = Annotated[float, Meta(gt=0, extra={"endless": True})]
-"""It may be `inf`: then there is no end to the patience."""
+"""Seconds. `inf` means no limit."""
 
 
 class Section(Value, forbid_unknown_fields=True):
@@ -28,7 +28,7 @@ class Section(Value, forbid_unknown_fields=True):
 
 
 class ServerSettings(Section):
-    """Where the hub is reached, and by which names."""
+    """The address of the hub, and the names by which it may be reached."""
 
     host: Annotated[str, Meta(min_length=1, extra=AT_START)] = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, extra=AT_START)] = 8765
@@ -45,7 +45,7 @@ class ServerSettings(Section):
 
 
 class LogSettings(Section):
-    """What the hub writes down about itself, and where."""
+    """The log of the hub."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
     format: Literal["text", "json"] = "text"
@@ -53,7 +53,7 @@ class LogSettings(Section):
 
 
 class BudgetSettings(Section):
-    """What may be spent: in a run, in a session, and by all together in a day."""
+    """Budgets: for a run, for a session, and for all sessions in a day."""
 
     run_usd: Amount | None = None
     run_tokens: Count | None = None
@@ -88,7 +88,7 @@ class PolicySettings(Section):
 
 
 class WebhookSettings(Section):
-    """Somebody who is told of what happens."""
+    """A receiver of notifications."""
 
     url: Annotated[str, Meta(pattern="^https?://", extra=SECRET)]
     name: Text | None = None
@@ -111,7 +111,7 @@ class TelemetrySettings(Section):
 
 
 class RunnerSettings(Section):
-    """What the runner of this machine takes on."""
+    """Limits of the runner on this machine."""
 
     max_agents: Annotated[int, Meta(ge=1, extra=AT_START)] = 32
     memory_floor_mb: Annotated[int, Meta(ge=0, extra=AT_START)] = 512

@@ -1,7 +1,7 @@
-"""The shape of the settings, read off the structs: which there are, and what each may be.
+"""The list of settings, read from the structs, and the type of each in words.
 
-Owns the way from a type to words. `read` checks values by it, the reference page is checked against
-it. It knows no file and no value.
+`read` checks values with it, and a test checks the reference page. It does not know any file or
+value.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Setting(Value):
 
     @property
     def variable(self) -> str | None:
-        """The environment variable that overrides it; None for what has no fixed name."""
+        """The environment variable that overrides it; None for settings in named tables and
+        lists.
+        """
         if len(self.path) != 2 or ANY_NAME in self.path or self.path[0] in _LISTS:
             return None
         return "QUARTERDECK_" + "_".join(self.path).upper()
@@ -99,7 +101,7 @@ def bare(kind: Any) -> Any:
 
 
 def has_mark(kind: Any, mark: str) -> bool:
-    """Whether a type, or what is in it, carries a mark."""
+    """Whether a type, or a type inside it, has a mark."""
     if get_origin(kind) is Annotated:
         metas = [meta for meta in get_args(kind)[1:] if isinstance(meta, Meta)]
         if any((meta.extra or {}).get(mark) for meta in metas):
@@ -109,14 +111,14 @@ def has_mark(kind: Any, mark: str) -> bool:
 
 
 def describe_type(kind: Any) -> str:
-    """What a value must be, in words: `a whole number from 0 to 65535`."""
+    """The type of a value in words: `a whole number from 0 to 65535`."""
     if words := choices(kind):
         return "one of " + ", ".join(words)
     return _describe(inspect.type_info(kind))
 
 
 def choices(kind: Any) -> tuple[str, ...]:
-    """The words that a setting takes, if it takes words of ours only."""
+    """The values that a setting accepts, if it is an enumeration."""
     kind = bare(kind)
     return get_args(kind) if get_origin(kind) is Literal else ()
 

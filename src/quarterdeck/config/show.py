@@ -1,4 +1,4 @@
-"""Settings as TOML again, with where each comes from. What is secret is left out by a mark.
+"""Settings as TOML, with the source of each. Secrets are masked.
 
 Pure; `quarterdeck config show` prints it.
 """

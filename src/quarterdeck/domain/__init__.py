@@ -1,1 +1,3 @@
-"""Our own words: what every other package may speak of. Imports nothing of ours."""
+"""Types that every other package may use: errors, ids, structs, text helpers. Imports no other
+package of ours.
+"""

@@ -3,22 +3,22 @@
 Each says whose fault it is and what to do about it, and carries its facts as fields::
 
     QuarterdeckError
-    ├── UsageError               the caller's: a call that cannot be right
+    ├── UsageError               the caller's: an invalid call
     │   ├── UnsupportedError     … for the version of the CLI at the other end
     │   └── ConfigError          … in the configuration, with all its problems
     ├── LaunchError              the machine's: the CLI could not be found or started
-    ├── LinkError                the pipe's: no more bytes will come, or go
+    ├── LinkError                the link's: no more bytes can be received or sent
     │   ├── LinkClosed           … it ended, and this says how
     │   └── LinkRefused          … it never began: address, token, or handshake
     ├── RequestError             a request of ours ended without its answer
     │   ├── RequestRefused       … the CLI answered with an error
     │   ├── RequestTimeout       … the CLI did not answer in time
     │   └── RequestCancelled     … it was withdrawn, by us or by the CLI
-    ├── TurnFailed               the turn ended, and not well (only raised when asked for)
-    ├── RecordingError           a recording that cannot be read, or does not fit the replay
-    ├── NotFound                 there is no such session, question, prompt or machine
-    ├── Conflict                 it cannot be done (any more): somebody or something was first
-    ├── Forbidden                whoever asks may not do this
+    ├── TurnFailed               the turn failed (raised only on request)
+    ├── RecordingError           a recording that cannot be read or replayed
+    ├── NotFound                 the session, question, prompt or machine does not exist
+    ├── Conflict                 the present state does not allow it
+    ├── Forbidden                the caller may not do this
     ├── WorkLimit                it would take more time or memory than one call may have
     └── JournalError             the journal cannot be read or written
 
@@ -38,7 +38,7 @@ class UsageError(QuarterdeckError, ValueError):
 
 
 class UnsupportedError(UsageError):
-    """The CLI at the other end does not know what was asked for; nothing was sent."""
+    """The CLI's version does not support the request; nothing was sent."""
 
     def __init__(self, what: str, *, version: str | None = None, since: str | None = None) -> None:
         self.what = what
@@ -110,16 +110,16 @@ class LinkClosed(LinkError):
 
     @property
     def clean(self) -> bool:
-        """Whether the other end left of its own accord and without complaint."""
+        """Whether the other end closed the link by itself and without an error."""
         return self.exit_code == 0 or self.close_code in {1000, 1001}
 
 
 class LinkRefused(LinkError):
-    """The pipe could not be opened: nobody there, a wrong token, or no WebSocket."""
+    """The link could not be opened: no answer, a wrong token, or no WebSocket."""
 
 
 class RequestError(QuarterdeckError):
-    """A control request of ours ended without the answer that it asked for."""
+    """A control request of ours ended without its answer."""
 
     def __init__(self, subtype: str, text: str) -> None:
         self.subtype = subtype
@@ -136,7 +136,9 @@ class RequestRefused(RequestError):
 
 
 class RequestTimeout(RequestError, TimeoutError):
-    """The CLI did not answer in time; versions up to 2.1.37 never answer what they do not know."""
+    """The CLI did not answer in time. Versions up to 2.1.37 never answer a request they do not
+    know.
+    """
 
     def __init__(self, subtype: str, seconds: float) -> None:
         self.seconds = seconds
@@ -148,7 +150,7 @@ class RequestCancelled(RequestError):
 
 
 class TurnFailed(QuarterdeckError):
-    """A turn ended in an error. `subtype` is the result's, `errors` what the CLI said of it."""
+    """A turn failed. `subtype` is the result's; `errors` are the messages of the CLI."""
 
     def __init__(self, text: str, *, subtype: str, errors: tuple[str, ...] = ()) -> None:
         self.subtype = subtype
@@ -157,11 +159,11 @@ class TurnFailed(QuarterdeckError):
 
 
 class RecordingError(QuarterdeckError):
-    """A recording cannot be read, or what is asked of its replay is not in it."""
+    """A recording cannot be read, or the replay asks for something that is not in it."""
 
 
 class NotFound(QuarterdeckError):
-    """There is no such thing. `what` says what kind of thing, `id` which."""
+    """The object does not exist. `what` is its kind, `id` its id."""
 
     def __init__(self, what: str, id_: str) -> None:
         self.what = what
@@ -170,7 +172,7 @@ class NotFound(QuarterdeckError):
 
 
 class Conflict(QuarterdeckError):
-    """It cannot be done in the present state. `code` is a word that programs can rely on."""
+    """The present state does not allow it. `code` is stable, for programs."""
 
     def __init__(self, code: str, text: str) -> None:
         self.code = code
@@ -178,7 +180,7 @@ class Conflict(QuarterdeckError):
 
 
 class Forbidden(QuarterdeckError):
-    """Whoever asks may not do this."""
+    """The caller may not do this."""
 
 
 class WorkLimit(QuarterdeckError):
@@ -195,8 +197,8 @@ class WorkLimit(QuarterdeckError):
 class JournalError(QuarterdeckError):
     """The journal cannot be read or written; the text says what to do about it.
 
-    `code` is a word that programs can rely on: `full` (the disk), `damaged`, `foreign` (no journal
-    of ours), `newer` (than this program), `busy` (another process has it), `closed`, or `failed`.
+    `code` is stable, for programs: `full` (the disk), `damaged`, `foreign` (not a journal of ours),
+    `newer` (than this program), `busy` (another process has it), `closed`, or `failed`.
     """
 
     def __init__(self, text: str, *, code: str = "failed") -> None:

@@ -1,8 +1,8 @@
-"""Characters that a person does not see, or that change how others are drawn, as visible marks.
+"""Invisible characters, and characters that change how others are drawn, as visible marks.
 
-Owns which characters those are, and how a text with them is shown: `⟨U+202E⟩` for one character,
+Owns the table of these characters and how a text with them is shown: `⟨U+202E⟩` for one character,
 `· 400 blanks ·` for a run that would push the rest out of sight. The texts come from an agent, and
-a person decides by them. `web/src/ui/marks.ts` has the same table and rules for the browser;
+people decide by them. `web/src/ui/marks.ts` has the same table and rules for the browser;
 `tests/fixtures/marks.json` holds both to one behaviour.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 LONGEST_INDENT = 80
 """Blanks at the beginning of a line that are shown as they are: code is indented so."""
 LONGEST_RUN = 20
-"""… and anywhere else."""
+"""The same anywhere else."""
 MOST_EMPTY_LINES = 3
 MOST_REPEATS = 3
 """The same mark so many times in a row is written out; more are counted."""
@@ -58,7 +58,8 @@ MARKED: tuple[tuple[int, int], ...] = (
     (0xE0000, 0xE0FFF),  # tag characters, more variation selectors
     (0xF0000, 0x10FFFF),  # private use
 )
-"""First and last code point of what is never shown as it is, unless it is in place."""
+"""First and last code point of each range that is marked, unless the character is in its usual
+place."""
 
 
 def _class(*ranges: tuple[int, int]) -> str:
@@ -77,20 +78,21 @@ _PICTURE = re.compile(
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u2300-\u23ff\u24c2\u25a0-\u27bf\u2900-\u297f"
     "\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
 )
-"""What an emoji's variation selector or joiner stands beside."""
+"""Characters beside which an emoji's variation selector or joiner is usual."""
 _JOINED = re.compile("[\u0620-\u08ff\u0900-\u0dff]")
 """Letters of scripts that are written with joiners: Arabic and its relatives, those of India."""
 
 
 def mark_invisible(text: str) -> str:
-    """The text with marks in the place of all that would not be seen. Newlines and tabs stay."""
+    """The text with a visible mark for each invisible character. Newlines and tabs stay."""
     return "".join(_pieces(text))
 
 
 def replace_invisible(text: str, mark: str, *, keep: str = "") -> str:
-    """The text with a short mark in the place of each such character, for where there is no room.
+    """The text with `mark` in place of each invisible character, where there is no room for its
+    code.
 
-    Blanks are left as they are, and so are the characters of `keep`.
+    Blanks and the characters of `keep` stay.
     """
 
     def one(match: re.Match[str]) -> str:
@@ -117,7 +119,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _blanks(run: str, *, first: bool, last: bool) -> Iterator[str]:
-    """Blanks and line ends: long runs would push what follows out of sight."""
+    """Blanks and line ends. A long run would push the text after it out of sight."""
     lines = run.split("\n")
     if len(lines) == 1:
         yield _line(run, LONGEST_INDENT if first and not last else LONGEST_RUN)
@@ -155,7 +157,9 @@ def _hidden(text: str, start: int, end: int) -> Iterator[str]:
 
 
 def _in_place(character: str, before: str, after: str) -> bool:
-    """Whether a selector or a joiner is where people write it: in an emoji, or in such a word."""
+    """Whether a selector or joiner is in its usual place: in an emoji, or in a word of such a
+    script.
+    """
     match character:
         case "\ufe0e" | "\ufe0f":
             return bool(_PICTURE.match(before)) or (

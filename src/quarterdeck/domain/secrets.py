@@ -1,10 +1,10 @@
-"""What never belongs into a log: tokens, keys, passwords, and the headers that carry them.
+"""Masks for tokens, keys, passwords, and the headers that carry them.
 
-One pure function, for every log of ours. It goes by what secrets look like, so it is the last
-fence and not the first: whoever logs should not hand one over at all.
+`redact` is for every log. It recognises secrets by their form, so it is the last line of defence:
+code should not log a secret in the first place.
 
-And one for all that readers get: tokens of our own form are masked in it. It changes nothing else,
-since what an agent says is kept as it was said.
+`mask_tokens` is for everything that readers get. It masks tokens of the hub only, and keeps the
+rest of an agent's output as it is.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LOOKS = (
 
 
 _OURS = re.compile(r"qd_([0-9a-f]{12})_[A-Za-z0-9_-]{8,}")
-"""Nothing is asked of what stands before it: in JSON that may be the letter of an escape."""
+"""The character before a token does not matter: in JSON it may be the letter of an escape."""
 _OURS_BYTES = re.compile(_OURS.pattern.encode())
 _START = re.compile(rb"qd_")
 _TRIES = 64

@@ -7,8 +7,8 @@ from typing import Any, dataclass_transform
 from msgspec import Raw, Struct, StructMeta, field
 
 ABSENT = Raw()
-"""JSON that is not there. It is false, and left out when its struct is encoded. (An optional
-`Raw | None` would not do: msgspec then takes null only.)"""
+"""Absent JSON. It is falsy, and left out when its struct is encoded. (`Raw | None` does not work:
+msgspec then accepts only null.)"""
 
 
 def name_set(text: str) -> frozenset[str]:
@@ -17,7 +17,9 @@ def name_set(text: str) -> frozenset[str]:
 
 
 class NamedFields(StructMeta):
-    """Makes every field of every subclass keyword-only, so that order is never a contract."""
+    """Makes the fields of every subclass keyword-only, so that their order is not part of the
+    contract.
+    """
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any
@@ -28,4 +30,4 @@ class NamedFields(StructMeta):
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Value(Struct, frozen=True, omit_defaults=True, metaclass=NamedFields):
-    """A frozen struct whose fields are keyword-only; defaults are left out when it is encoded."""
+    """A frozen struct with keyword-only fields. Fields equal to their default are not encoded."""

@@ -1,10 +1,10 @@
 """Byte pipes to a CLI: subprocess, WebSocket (accept and dial), memory, recording.
 
-Above the links stand `agent` and, later, the runner and the hub; below them only `domain`. A link
-knows bytes, processes and sockets, and never a message. `base` says what all of them can do.
+`agent`, the runner and the hub use links. A link knows bytes, processes and sockets, never a
+message. `base` defines the interface.
 
-The names of the WebSocket links are loaded when they are first used: a program that talks to its
-CLI over pipes need not wait for two libraries that it does not use.
+The WebSocket links are imported when they are first used: a program that uses pipes does not load
+their two libraries.
 """
 
 from __future__ import annotations

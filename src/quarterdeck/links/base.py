@@ -1,12 +1,12 @@
-"""What a link is: a pipe for bytes between us and one CLI, whatever it is made of.
+"""The interface of a link: a pipe for bytes between us and one CLI.
 
 A link carries NDJSON but does not look into it: it knows bytes, process exits and close codes,
-never a message. Above it stands the `Agent` (or the hub), which feeds the bytes to `wire`.
+never a message. The `Agent` or the hub feeds the bytes to `wire`.
 
-A link is used by one reader and any number of writers. `receive` gives chunks as they come, cut
-anywhere. A link that can lose its connection and find it again (a CLI that dials a WebSocket)
-says so with `Dropped` and `Resumed`, so that whoever is above knows that nobody listens just now,
-and can then ask again for what may have been lost.
+A link has one reader and any number of writers. `receive` returns chunks as they arrive, split
+anywhere. A link that can reconnect (a CLI that dials a WebSocket) reports `Dropped` and `Resumed`,
+so that its owner knows when the CLI cannot be reached, and can ask again for messages that may have
+been lost.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from quarterdeck.domain.errors import UsageError
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """The connection is lost and may come back: `Resumed` or `LinkClosed` will say.
+    """The connection is lost and may come back: `Resumed` or `LinkClosed` follows.
 
-    It comes once for each loss, after all bytes that had arrived. Until the next of the two only a
-    CLI that posts its messages is heard. `reason` is a sentence for a person.
+    It comes once for each loss, after all bytes that had arrived. Until the connection is back,
+    only messages that a CLI posts can arrive. `reason` is a sentence for people.
     """
 
     reason: str
@@ -67,32 +67,34 @@ class Link(Protocol):
 
     @property
     def resumable(self) -> bool:
-        """Whether `receive` may ever return `Resumed`, so that what came must be remembered.
+        """Whether `receive` may return `Resumed`, so that received messages must be remembered.
 
-        A link that is not resumable returns no `Dropped` either: it ends.
+        A link that is not resumable does not return `Dropped` either: it ends.
         """
 
     async def receive(self) -> bytes | Dropped | Resumed:
-        """Wait for the next bytes. Raises `LinkClosed` when no more will come, ever again."""
+        """Wait for the next bytes. Raises `LinkClosed` when no more can arrive."""
 
     async def send(self, data: bytes) -> None:
         """Write whole lines, in order; waits while the other end is slow.
 
-        Raises `LinkClosed` when the link has ended. On a resumable link that is down just now,
-        the data is kept and sent after the reconnect. To send nothing does nothing.
+        Raises `LinkClosed` when the link has ended. While a resumable link is down, the data is
+        kept and sent after the reconnect. Empty data is ignored.
         """
 
     async def end_input(self) -> None:
-        """Tell the CLI that no more will be sent (its stdin ends). Safe to call twice."""
+        """Tell the CLI that no more input follows (its stdin ends). Safe to call twice."""
 
     async def close(self) -> None:
-        """End the link and all that it owns, in bounded time. Never raises; safe to call twice."""
+        """End the link and everything it owns, in bounded time. Never raises; safe to call
+        twice.
+        """
 
 
 def check_whole_lines(data: bytes) -> None:
-    """Raise `UsageError` unless `data` is whole lines, none of them empty; or nothing at all.
+    """Raise `UsageError` unless `data` is empty or consists of whole, non-empty lines.
 
-    The CLI does not handle a line before its newline, and 2.1.37 ends on an empty one.
+    The CLI does not handle a line before its newline, and 2.1.37 exits on an empty line.
     """
     if data and not data.endswith(b"\n"):
         raise UsageError("a link sends whole lines, and the last one has no newline")
@@ -101,7 +103,7 @@ def check_whole_lines(data: bytes) -> None:
 
 
 def check_text_lines(data: bytes) -> None:
-    """As `check_whole_lines`, for a link whose frames are text: the lines must be UTF-8 as well."""
+    """Like `check_whole_lines`, for links with text frames: the lines must also be UTF-8."""
     check_whole_lines(data)
     try:
         data.decode()

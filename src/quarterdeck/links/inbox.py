@@ -1,7 +1,7 @@
-"""Bytes that have come and that nobody has taken yet: one reader, no lost wake-up.
+"""Received bytes that wait for their reader: one reader, no lost wake-up.
 
-`SubprocessLink` and `WebSocketLink` fill it and read from it. It knows neither pipes nor lines;
-whoever fills it looks at `full` and stops the source.
+`SubprocessLink` and `WebSocketLink` fill and read it. It does not know pipes or lines. The source
+checks `full` and stops.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from quarterdeck.links.base import Dropped, Resumed
 class Inbox:
     """A queue of chunks with a high-water mark.
 
-    The mark is a promise of the filler, not a wall: what was read from a source is kept even when
-    it goes over, since it is nowhere else any more.
+    The source observes the mark; the queue does not enforce it. Bytes that were read from the
+    source are kept even above the mark, because no other copy exists.
     """
 
     def __init__(self, high_water: int) -> None:
@@ -39,7 +39,7 @@ class Inbox:
         return not self._items
 
     def put(self, item: bytes | Dropped | Resumed) -> None:
-        """Add what came; an empty chunk is nothing."""
+        """Add an item; an empty chunk is ignored."""
         if item == b"":
             return
         self._items.append(item)
@@ -79,7 +79,7 @@ class Inbox:
         self._something.clear()
 
     def release(self) -> None:
-        """Let no source wait any more: nobody will take what it has."""
+        """Let sources continue for good: the reader is gone."""
         self._released = True
         self._room.set()
 

@@ -1,8 +1,8 @@
-"""A link with no machine behind it: both ends are in the hands of one program.
+"""A link without a process: both ends belong to one program.
 
-Owns nothing but two bounded queues. Tests stand above it, and programs that speak the protocol
-themselves. It behaves as the other links do, reconnects included, and it gives the far end control
-over what is usually chance: where the bytes are cut, and when the connection is lost.
+Two bounded queues, for tests and for programs that speak the protocol themselves. It behaves like
+the other links, reconnects included, and lets the far end control what is otherwise chance: where
+the bytes are split, and when the connection is lost.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LIMIT = 1024 * 1024
 
 
 def memory_pair(*, limit: int = LIMIT, resumable: bool = True) -> tuple[MemoryLink, MemoryPeer]:
-    """A link and its far end. `limit` is how many bytes may lie unread, each way."""
+    """A link and its far end. `limit` is the number of bytes that may wait unread, each way."""
     wire = _Wire(limit)
     return MemoryLink(wire, resumable=resumable), MemoryPeer(wire)
 
@@ -47,7 +47,7 @@ class MemoryLink:
         return item
 
     async def send(self, data: bytes) -> None:
-        """Hand whole lines to the far end; waits while too much lies unread there."""
+        """Send whole lines to the far end; waits while too many bytes are unread there."""
         check_whole_lines(data)
         if not data:
             return
@@ -62,17 +62,17 @@ class MemoryLink:
             wire.notify()
 
     async def end_input(self) -> None:
-        """Let the far end's `receive` end when it has taken what was sent."""
+        """End the far end's `receive` after it has taken everything that was sent."""
         self._wire.input_ended = True
         self._wire.notify()
 
     async def close(self) -> None:
-        """End both directions; what the far end sent before can still be received."""
+        """End both directions; bytes that the far end sent before can still be received."""
         self._wire.close(LinkClosed("The link was closed."))
 
 
 class MemoryPeer:
-    """The far end: what would be the CLI."""
+    """The far end, in the role of the CLI."""
 
     def __init__(self, wire: _Wire) -> None:
         self._wire = wire
@@ -112,9 +112,10 @@ class MemoryPeer:
         raise LinkClosed("The input was ended.")
 
     def drop(self, *, lose: bool = False) -> None:
-        """Lose the connection: the link receives `Dropped`. What it sends now is kept for `resume`.
+        """Lose the connection: the link receives `Dropped`. Lines that it sends now wait for
+        `resume`.
 
-        With `lose`, also the bytes that lie unread in either direction are gone.
+        With `lose`, unread bytes in both directions are lost too.
         """
         wire = self._wire
         if lose:
@@ -126,9 +127,9 @@ class MemoryPeer:
         wire.notify()
 
     def resume(self, last_request_id: str | None = None) -> None:
-        """Find the connection again: the link receives `Resumed`, and then what is sent next.
+        """Restore the connection: the link receives `Resumed`, and then the next bytes.
 
-        One that was not dropped before is so now, as with a CLI that is back at once.
+        A connection that was not dropped is dropped first, as with a CLI that reconnects at once.
         """
         self.drop()
         self._wire.dropped = False
@@ -136,7 +137,7 @@ class MemoryPeer:
         self._wire.notify()
 
     def close(self, reason: str = "The far end has gone.", *, exit_code: int | None = 0) -> None:
-        """End the link as a CLI does that exits; what was sent before can still be received."""
+        """End the link as a CLI that exits; bytes that were sent before can still be received."""
         self._wire.close(LinkClosed(reason, exit_code=exit_code))
 
 
@@ -162,7 +163,7 @@ class _Queue:
         return item
 
     def lose(self) -> None:
-        """Forget the bytes; what was told of the connection stays told."""
+        """Drop the bytes; keep the reports about the connection."""
         self.items = deque(item for item in self.items if not isinstance(item, bytes))
         self._size = 0
 
@@ -184,7 +185,9 @@ class _Wire:
 
     @property
     def has_input(self) -> bool:
-        """Whether something lies at the far end; nothing arrives while the connection is lost."""
+        """Whether the far end can receive something; nothing arrives while the connection is
+        lost.
+        """
         return bool(self.to_peer.items) and not self.dropped
 
     def notify(self) -> None:

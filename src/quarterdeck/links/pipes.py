@@ -1,8 +1,7 @@
-"""The three pipes of a process and its exit, as asyncio's callbacks tell of them.
+"""The three pipes of a process, its stderr tail and its exit, from asyncio's callbacks.
 
-Owns the state of the pipes: what came, whether it may be written, what has ended. `SubprocessLink`
-stands above it and decides; below it is asyncio's subprocess transport. It knows no signals and
-stops nothing.
+Owns the state of the pipes: received bytes, whether writing is possible, what has ended.
+`SubprocessLink` makes the decisions. This module sends no signals.
 """
 
 from __future__ import annotations
@@ -44,13 +43,15 @@ class Exit(msgspec.Struct, frozen=True):
 
     @property
     def signal(self) -> int | None:
-        """The signal that ended it, also when it caught it and says so with 128 + its number."""
+        """The signal that ended it, also when it caught the signal and exited with 128 + its
+        number.
+        """
         number = -self.code if self.code < 0 else self.code - 128
         return number if number in _NUMBERS else None
 
     @property
     def description(self) -> str:
-        """One clause for a person: what happened, with the code."""
+        """One clause for people: what happened, with the code."""
         if self.signal is None:
             said = _CODES.get(self.code, "it gave up with an error")
             return f"{said} (exit code {self.code})"
@@ -67,7 +68,7 @@ LONGEST_LINE = 4096  # bytes; a minified stack trace can be megabytes in one lin
 
 
 class StderrTail:
-    """Cuts bytes into lines, keeps the last ones, and tells each to `on_line`."""
+    """Splits bytes into lines, keeps the last ones, and passes each to `on_line`."""
 
     def __init__(self, on_line: Callable[[str], object] | None = None) -> None:
         self._on_line = on_line
@@ -82,7 +83,7 @@ class StderrTail:
         return (*self._lines, *rest)[-KEPT_LINES:]
 
     def feed(self, data: bytes) -> None:
-        """Take what was read."""
+        """Add bytes that were read."""
         *whole, rest = data.split(b"\n")
         for line in whole:
             self._add(line)
@@ -115,7 +116,7 @@ class StderrTail:
 
 PIPE_BYTES = 1024 * 1024  # what Linux allows without privileges; the usual 64 KiB halve the speed
 
-# How often to look, after the exit, whether the pipe is silent; a chatty child gets no more.
+# How many times the pipe is checked for silence after the exit.
 _DRAIN_ROUNDS = 4
 
 
@@ -208,7 +209,7 @@ class ProcessPipes(asyncio.SubprocessProtocol):
         self.writable.set()
 
     def discard(self) -> None:
-        """Go on reading, whoever takes it: a process that cannot write cannot end."""
+        """Keep reading without a reader: a process that cannot write cannot exit."""
         self._discarding = True
         if self._paused:
             self._paused = False
@@ -224,7 +225,7 @@ class ProcessPipes(asyncio.SubprocessProtocol):
             await self._errors_ended.wait()
 
     async def release(self) -> None:
-        """Let go of the pipes; what was read before can still be taken."""
+        """Close the pipes; bytes that were read before can still be taken."""
         self._transport.close()
         await self.errors_end_within(self._drain)
         self.output_ended = True
@@ -238,10 +239,11 @@ class ProcessPipes(asyncio.SubprocessProtocol):
         return stdout
 
     def _close_held_pipes(self) -> None:
-        """After the exit: end a pipe that a child of the process holds open.
+        """After the exit: close a pipe that a child of the process holds open.
 
-        What the process itself wrote is in the kernel's buffer and is read in no time, unless the
-        reader makes us pause; what comes later is a child's, and not of the protocol.
+        The kernel's buffer has everything that the process itself wrote, and it is read at once,
+        unless the reader makes us pause. Later bytes come from a child and are not part of the
+        protocol.
         """
         if self.output_ended and self._errors_ended.is_set():
             return
@@ -256,16 +258,16 @@ class ProcessPipes(asyncio.SubprocessProtocol):
 def tail_for(
     loop: asyncio.AbstractEventLoop, on_line: Callable[[str], object] | None
 ) -> StderrTail:
-    """A tail that tells each line to `on_line`, if there is one."""
+    """A tail that passes each line to `on_line`, if given."""
     if on_line is None:
         return StderrTail()
-    # By way of the loop: an error in the caller's function is the loop's to report, and does not
-    # end the pipe in whose callback it happened.
+    # Called by the event loop: the loop reports an error in the caller's function, and the pipe's
+    # callback does not fail with it.
     return StderrTail(lambda line: loop.call_soon(on_line, line))
 
 
 def _widen(pipe: asyncio.BaseTransport | None) -> None:
-    """Make the kernel's buffer larger where that is allowed; slower is no reason to fail."""
+    """Enlarge the kernel's buffer where that is allowed; a small one only costs speed."""
     if sys.platform == "linux" and pipe is not None:
         with suppress(OSError, ValueError):  # closed already: the process has ended
             fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)

@@ -1,9 +1,9 @@
-"""Record what passes a link, as NDJSON that a person can read.
+"""Record the traffic of a link as readable NDJSON.
 
-Owns the format of a recording. Above it stands whoever uses the link that is recorded; below it
-is that link. `replay` reads the same format back. It cuts bytes at newlines and looks no further.
+Owns the format of a recording; `replay` reads it back. It splits bytes at newlines and does not
+look into lines.
 
-One object a line, in the order of events, `t` in milliseconds since the start::
+One object per line, in the order of events, `t` in milliseconds since the start::
 
     {"dir":"in","t":12,"line":"…"}       one line towards the CLI, without its newline
     {"dir":"out","t":57,"line":"…"}      one line from the CLI
@@ -48,10 +48,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RecordingLink(Closing):
-    """A link that writes down all that passes it, and else is the link inside it.
+    """A link that records its traffic, and otherwise behaves like the link inside it.
 
-    `file` is a path, which is made anew, or a file open for writing bytes, which stays open. Each
-    line is handed to the operating system at once: what a crash leaves is whole up to there.
+    `file` is a path, which is overwritten, or a file open for writing bytes, which stays open. Each
+    line is handed to the operating system at once, so a crash leaves complete lines.
     """
 
     def __init__(self, inner: Link, file: str | Path | BinaryIO) -> None:
@@ -70,7 +70,7 @@ class RecordingLink(Closing):
         return self._inner.resumable
 
     async def receive(self) -> bytes | Dropped | Resumed:
-        """As the link inside; what comes is written down before it is given."""
+        """Like the link inside; data is recorded before it is returned."""
         try:
             item = await self._inner.receive()
         except LinkClosed as closed:
@@ -88,7 +88,7 @@ class RecordingLink(Closing):
         return item
 
     async def send(self, data: bytes) -> None:
-        """As the link inside; written down first, so that no answer stands before its question."""
+        """Like the link inside; data is recorded first, so that no answer precedes its question."""
         check_whole_lines(data)
         if not data:
             return

@@ -1,15 +1,14 @@
-"""Play a recording back as a link: the CLI's side of it, to whoever plays our side anew.
+"""Play a recording back as a link: the CLI's side of it.
 
-Owns the order and the pace of a replay. Above it stands an `Agent`, a test or `quarterdeck
-replay`; below it is a file that `recording` wrote. It reads of a sent line only what a replay
-cannot do without: whether it is a request or a prompt, and its id.
+Owns the order and the pace of a replay, for an `Agent`, a test or `quarterdeck replay`. Of a sent
+line it reads only what a replay needs: whether it is a request or a prompt, and its id.
 
-The rule: what the CLI said after it had been sent n lines is given once n lines have been sent.
-So the answer never comes before the question, and the same program gets the same replay each time.
+The rule: output that the CLI wrote after it had received n lines is given once n lines have been
+sent. So an answer never precedes its question, and the same program gets the same replay each time.
 
-Ids are made anew in each run. The k-th request that is sent stands for the k-th request of the
-recording, and the k-th prompt with a uuid for the k-th of those; wherever the recorded id stands
-in what the CLI said, the new one is put, as text between quotes.
+Ids are new in each run. The k-th request that is sent corresponds to the k-th request of the
+recording, and the k-th prompt with a uuid to the k-th such prompt. Recorded ids in the CLI's output
+are replaced by the new ones, as text between quotes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ Kind = Literal["control_request", "user"]
 
 
 class _Sent(msgspec.Struct, frozen=True):
-    """The fields of a sent line by which a replay finds its like in the recording."""
+    """The fields of a sent line that identify it in the recording."""
 
     type: str = ""
     request_id: str = ""
@@ -42,9 +41,9 @@ class _Sent(msgspec.Struct, frozen=True):
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One thing that the link gives: bytes, what happened to it, or its end.
+    """One item of the link: bytes, a report about the connection, or the end.
 
-    `after` counts what was sent.
+    `after` is the number of lines that must have been sent before.
     """
 
     what: bytes | Dropped | Resumed | LinkClosed
@@ -53,10 +52,10 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class ReplayLink:
-    """A link that gives what a recorded one gave. Open it with `ReplayLink.open`.
+    """A link that repeats a recorded one. Open it with `ReplayLink.open`.
 
-    `speed` None gives everything as soon as its turn has come; 1.0 keeps the recorded pauses, 2.0
-    halves them.
+    `speed` None gives every item as soon as it is due; 1.0 keeps the recorded pauses, 2.0 halves
+    them.
     """
 
     def __init__(self, records: Iterable[Record], *, speed: float | None = None) -> None:
@@ -73,7 +72,7 @@ class ReplayLink:
 
     @classmethod
     async def open(cls, path: str | Path, *, speed: float | None = None) -> Self:
-        """Read a recording. Raises `RecordingError`, with the line's number, if it is none."""
+        """Read a recording. Raises `RecordingError`, with the line number, if it is not valid."""
         try:
             text = await anyio.Path(path).read_bytes()
         except OSError as error:
@@ -134,7 +133,7 @@ class ReplayLink:
         self._changed.set()
 
     def _plan(self, records: Iterable[Record]) -> Iterable[_Step]:
-        """What is to be given, each with the number of lines that must have been sent before."""
+        """The items to give, each with the number of lines that must have been sent before."""
         after, last = 0, 0
         for record in records:
             gap, last = max(record.t - last, 0) / 1000, record.t
@@ -152,7 +151,7 @@ class ReplayLink:
                 case Record(event="resumed"):
                     yield _Step(Resumed(record.last_request_id), after, gap)
                 case Record(event="end_input"):
-                    after += 1  # what came after it waits for `end_input`, which opens all gates
+                    after += 1  # later items wait for `end_input`
                 case Record(event="closed"):
                     closed = LinkClosed(
                         record.reason or "The recorded link has ended.",

@@ -1,12 +1,11 @@
-"""The CLI as a process of ours: bytes over its stdin and stdout.
+"""The CLI as a child process: bytes over its stdin and stdout.
 
-Owns the process from start to reaping, and everything that descends from it. Above it stands the
-`Agent` or the runner; below it are asyncio's subprocess transport and `processes`. It knows bytes,
-exits and signals, and never looks into a line.
+Owns the process from start to reaping, and all its descendants. The `Agent` and the runner use it.
+It knows bytes, exits and signals, and never looks into a line.
 
-Pipes, never a terminal: a terminal cuts long lines and echoes. stdout and stderr are read as soon
-as there is something, whoever waits, so that the CLI never blocks on us before `high_water` bytes
-lie unread; from there on it does, which is what back-pressure means.
+It uses pipes, never a terminal: a terminal cuts long lines and echoes. stdout and stderr are read
+at once, whether or not a reader waits, until `high_water` bytes are unread; then the CLI blocks
+(back-pressure).
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ class StopSteps(msgspec.Struct, frozen=True, kw_only=True):
     kill: float = 5.0  # from SIGKILL; only a process stuck in the kernel takes longer
     orphans: float = 1.0  # for processes that the CLI left behind, from SIGTERM to SIGKILL
     silent: float = 5.0  # from the end of its output until it counts as ended though it runs
-    drain: float = 0.5  # from its exit, when a process of its own still holds the pipe open
+    drain: float = 0.5  # from its exit, while one of its children still holds the pipe open
 
 
 class SubprocessLink(Closing):
     """A CLI process and the pipes to it. Start it with `start`, end it with `close`.
 
-    As an async context manager it closes itself. Whatever way it ends, no process that it started
-    is left, however deep: those that the CLI gave a session of their own too.
+    It is an async context manager. However it ends, no descendant is left, including processes that
+    the CLI started in new sessions.
     """
 
     def __init__(self, pipes: ProcessPipes, mark: str, steps: StopSteps) -> None:
@@ -79,14 +78,14 @@ class SubprocessLink(Closing):
     ) -> Self:
         """Start `command` with `argv`, in `cwd` and with exactly the environment `env`.
 
-        Without `env` it gets the one that `child_environment` makes, not all of ours.
-        `on_stderr` gets each line of stderr as it comes, from the event loop. Raises `LaunchError`
-        when the process cannot be started.
+        Without `env` it gets the environment of `child_environment`, not all of ours. `on_stderr`
+        gets each line of stderr as it arrives, from the event loop. Raises `LaunchError` when the
+        process cannot be started.
         """
         steps = steps or StopSteps()
         if cwd is not None and not await anyio.Path(cwd).is_dir():
             raise LaunchError(f"the working directory {os.fspath(cwd)!r} is not there")
-        # Each link has a variable of its own, so that a link inside a link keeps the outer mark.
+        # Each link uses its own variable, so that a link inside a link keeps the outer mark.
         mark = f"QUARTERDECK_LINK_{uuid.uuid4().hex}"
         child_env = {**(child_environment() if env is None else env), mark: "1"}
         loop = asyncio.get_running_loop()
@@ -127,10 +126,10 @@ class SubprocessLink(Closing):
         return self._pipes.tail.lines
 
     async def receive(self) -> bytes:
-        """All bytes that have come since the last call; waits while there are none.
+        """All bytes since the last call; waits while there are none.
 
-        Raises `LinkClosed`, with the exit explained, when the last byte has been given. A CLI that
-        closes its output and lives on is stopped.
+        Raises `LinkClosed`, with the exit explained, after the last byte. A CLI that closes its
+        output and keeps running is stopped.
         """
         while True:
             if (data := self._pipes.take()) is not None:
@@ -154,12 +153,12 @@ class SubprocessLink(Closing):
             self._pipes.write(data)
 
     async def end_input(self) -> None:
-        """End the CLI's stdin, after all that was sent: it finishes its turn and exits."""
+        """End the CLI's stdin after everything that was sent: it finishes its turn and exits."""
         async with self._send_order:
             self._pipes.end_input("its input was ended")
 
     async def close(self) -> None:
-        """End the process in steps, and all that it started; bounded by the steps' times."""
+        """End the process and its descendants in steps; bounded by the times of the steps."""
         with anyio.CancelScope(shield=True):
             async with self._close_order:
                 if not self._closed:
@@ -192,18 +191,18 @@ class SubprocessLink(Closing):
                 found |= processes.descendants(self.pid)
             return frozenset(each for each in found if each.pid != self.pid)
 
-        # A limiter of its own: the program's other threads must not hold up the end of a process.
+        # A separate limiter: the program's other threads must not delay the end of a process.
         return await anyio.to_thread.run_sync(look, limiter=anyio.CapacityLimiter(1))
 
     def _signal_group(self, number: signal.Signals) -> None:
-        # Only while the process is not reaped is the group's number surely still its own.
+        # The group's number is certainly its own only until the process is reaped.
         if self._pipes.exit is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     async def _end_orphans(self, family: frozenset[ProcessId]) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
-            # Look anew each time: a shell may have started another in between.
+            # Look again each time: a shell may have started another one.
             family |= await self._family()
             for process in processes.still_alive(family):
                 processes.send_signal(process, number)
@@ -222,7 +221,7 @@ class SubprocessLink(Closing):
     async def _input_ended(self) -> LinkClosed:
         if self._pipes.input_ended_by:
             return LinkClosed(f"Nothing more can be sent: {self._pipes.input_ended_by}.")
-        # The pipe broke. Mostly because the process ended, and then that is what to tell.
+        # The pipe broke, mostly because the process ended. Then the exit is the explanation.
         await self._pipes.exits_within(self._steps.drain)
         await self._pipes.errors_end_within(self._steps.drain)
         return self._explain()
@@ -246,7 +245,7 @@ def _launch_error(command: Sequence[str], error: OSError | ValueError) -> Launch
     program = command[0] if command else "(no command)"
     match getattr(error, "errno", None):
         case errno.ENOENT:
-            # A script whose interpreter is missing is «not found» too.
+            # A script with a missing interpreter is reported as «not found» too.
             there = Path(program).exists()
             return LaunchError(
                 f"{program} could not be started: "

@@ -1,1 +1,3 @@
-"""What every process of ours needs: tasks, locks, files, child processes, a web server, logs."""
+"""The building blocks of our processes: tasks, files and locks, child processes, a web server,
+logs.
+"""

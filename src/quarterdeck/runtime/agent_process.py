@@ -1,11 +1,11 @@
-"""Agents at the command line: which commands refuse to run in an agent's process.
+"""Commands that refuse to run in an agent's process.
 
-Every process that a CLI starts has a mark in its environment, put there by whoever started the CLI
-(`runner.launch`, `links.subprocess`). A command that speaks for a person refuses where it finds
-one: otherwise an agent could answer its own questions with the person's token.
+Every process that a CLI starts has a mark in its environment, set when the CLI was started
+(`runner.launch`, `links.subprocess`). A command that acts for a person refuses when it finds a
+mark. Otherwise an agent could answer its own questions with the person's token.
 
-It is no wall: a program can take variables out of its environment. It stands behind the built-in
-rules of policy, for the calls which those cannot read.
+This is not a security boundary: a program can remove variables from its environment. It backs up
+the built-in rules of policy, for calls that those cannot read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""The data folder: where it is, and that nobody else looks into it.
+"""The data folder: its location, and its permissions.
 
-The one function that knows the place. The journal, the tokens and the spool are put into it by
-whoever composes the service.
+Owns the location only. The service puts the journal, the tokens and the spool into it.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ PRIVATE_FOLDER = 0o700
 
 
 def data_home(create: bool = True) -> Path:
-    """The data folder: QUARTERDECK_HOME, or the platform's usual place; private to its user.
+    """The data folder: QUARTERDECK_HOME, or the platform's default; private to its user.
 
-    Raises `UsageError` when the folder belongs to somebody else, or cannot be made.
+    Raises `UsageError` when the folder belongs to another user or cannot be made.
     """
     chosen = os.environ.get("QUARTERDECK_HOME", "")
     if chosen and not Path(chosen).expanduser().is_absolute():
@@ -45,7 +44,7 @@ def make_private(folder: Path) -> None:
 
 
 def _keep_out_of_git(folder: Path) -> None:
-    """Have git pass over the folder: it may lie in somebody's repository, with secrets in it."""
+    """Make git ignore the folder: it may be inside a repository, and it holds secrets."""
     file = folder / ".gitignore"
     try:
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

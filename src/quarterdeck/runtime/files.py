@@ -12,7 +12,7 @@ PRIVATE = 0o600
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replace the contents of a file, or create it, readable by its user alone.
+    """Replace the contents of a file, or create it, readable by its owner only.
 
     Readers see the old contents or the new ones, never a part. On an error the old file stays and
     `OSError` is raised. `durable`: the new contents survive a power failure once this returns.
@@ -44,11 +44,13 @@ def _sync_folder(folder: Path) -> None:
 
 
 LOCK_SECONDS = 2.0
-"""Whoever only looks whether a lock is held has it for an instant: longer than that is waited."""
+"""A process that only checks whether a lock is held has it for an instant; this wait is longer."""
 
 
 def lock_file(file: int, kind: int, *, seconds: float = LOCK_SECONDS) -> bool:
-    """Lock an open file, `LOCK_EX` or `LOCK_SH`; says whether it could be had in time."""
+    """Lock an open file with `LOCK_EX` or `LOCK_SH`. Returns False if that was not possible in
+    time.
+    """
     deadline = time.monotonic() + seconds
     while True:
         try:

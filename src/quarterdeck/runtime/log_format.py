@@ -1,7 +1,6 @@
-"""How a line of a log is written: for people, or as JSON for machines; never with a secret in it.
+"""The format of log lines: text for people, or JSON for machines, with secrets redacted.
 
-Below every program of ours that keeps a log: the runner, and the hub's command. What is logged and
-where is theirs.
+The runner and the hub use it; they decide what is logged, and where.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The processes that descend from one of ours, so that none outlives it.
+"""The descendants of a process, so that none outlives it.
 
-Owns finding and ending them. Above it stands `SubprocessLink`; below it is the kernel's process
-table. It refuses to know why a process should end.
+Owns finding and signalling them. `SubprocessLink` and the runner use it. It does not know why a
+process should end.
 
-The CLI gives each shell that it starts a session of its own, so a signal to the CLI's process
-group does not reach them, and they live on when the CLI dies. Two ways find them: by descent,
-while their parents are alive, and by a mark in the environment, which they inherit and keep when
-their parent is gone (Linux only). A process is known by its number and its time of birth: the
-number alone may long be somebody else's.
+The CLI starts each shell in a new session, so a signal to the CLI's process group does not reach
+it, and it survives the CLI. Two ways find such processes: by descent, while their parents are
+alive, and by a variable in the environment, which they inherit and keep when the parent is gone
+(Linux only). A process is identified by its number and its start time, because numbers are reused.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def descendants(root: int) -> frozenset[ProcessId]:
 
 
 def with_variable(mark: str) -> frozenset[ProcessId]:
-    """Every living process whose environment has the variable `mark`, but for ourselves."""
+    """Every living process whose environment has the variable `mark`, except this one."""
     if sys.platform != "linux":
         return frozenset()
     needle = f"\0{mark}=".encode()
@@ -87,7 +86,7 @@ def send_signal(process: ProcessId, number: signal.Signals) -> None:
     """Send a signal to exactly that process; nothing happens when it is gone or not ours."""
     with suppress(ProcessLookupError, PermissionError):
         if sys.platform == "linux":
-            # The descriptor pins the process: what is checked is what gets the signal.
+            # The descriptor pins the process: the process that was checked gets the signal.
             handle = os.pidfd_open(process.pid)
             try:
                 if still_alive([process]):
@@ -120,7 +119,7 @@ def _row(pid: int) -> _Row | None:
 
 
 def _ps() -> Iterator[_Row]:
-    """The table as macOS and the BSDs tell it."""
+    """The process table on macOS and the BSDs."""
     try:
         done = subprocess.run(
             ["ps", "-axo", "pid=,ppid=,stat=,lstart="],

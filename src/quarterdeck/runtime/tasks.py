@@ -1,7 +1,7 @@
-"""Tasks that run beside a block, and end with it.
+"""Background tasks that end with a block.
 
-A task group gives what its block raises in a group of exceptions, which nobody above expects. Here
-it comes out as it is. Whoever serves, keeps or follows something while a block runs builds on this.
+A plain task group wraps an exception of its block in an exception group. Here the exception is
+raised unwrapped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from anyio.abc import TaskGroup
 
 @asynccontextmanager
 async def background_tasks() -> AsyncIterator[TaskGroup]:
-    """A task group that is cancelled when the block ends; the block's error comes out as it is."""
+    """A task group that is cancelled when the block ends. The block's exception is raised
+    unwrapped.
+    """
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         try:

@@ -1,8 +1,8 @@
-"""A web server inside somebody's program.
+"""A web server embedded in a program.
 
-Owns the settings that our servers share: limits for lines of tens of megabytes, no log of paths, no
-signals, an end that is bounded. Above are the hub's front and the endpoint for CLIs that dial an
-`Agent`; below is uvicorn.
+Owns the settings that our servers share: limits for lines of tens of megabytes, no access log, no
+signal handlers, a bounded shutdown. The hub's HTTP front and the endpoint for CLIs that dial an
+`Agent` use it; below it is uvicorn.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def server_config(
         log_config=None,
         log_level="warning",  # its «info» is every path, and a path may name a session
         access_log=False,
-        proxy_headers=False,  # whoever is above knows which proxies are to be believed
+        proxy_headers=False,  # the front decides which proxies to trust
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
@@ -95,7 +95,7 @@ def server_config(
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket at this address. Raises `LinkRefused` when it cannot be had."""
+    """A socket bound to this address. Raises `LinkRefused` when that fails."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
@@ -115,7 +115,7 @@ def bind(host: str, port: int) -> socket.socket:
 async def run_server(config: uvicorn.Config, listener: socket.socket) -> AsyncIterator[None]:
     """Serve while the block runs. At the end requests have three seconds to finish."""
     server = _EmbeddedServer(config)
-    listener.listen(BACKLOG)  # from here on nobody is refused
+    listener.listen(BACKLOG)  # from here on connections are accepted by the kernel
     async with background_tasks() as tasks:
         tasks.start_soon(_run, server, listener)
         try:
@@ -125,14 +125,14 @@ async def run_server(config: uvicorn.Config, listener: socket.socket) -> AsyncIt
 
 
 class _EmbeddedServer(uvicorn.Server):
-    """A server whose program's signals are not its to take. It ends when it is told to."""
+    """A server that leaves the program's signal handlers alone, and ends when `leave` is called."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._exit_requested = anyio.Event()
 
     def leave(self) -> None:
-        """End: take nothing new, give what is under way its time."""
+        """Stop accepting; requests in progress may finish."""
         self.should_exit = True
         self._exit_requested.set()
 
@@ -149,7 +149,7 @@ class _EmbeddedServer(uvicorn.Server):
 
 
 async def _run(server: uvicorn.Server, listener: socket.socket) -> None:
-    # Shielded: a cancelled server would leave its connections and their tasks behind. It ends by
-    # itself when it is told to, within the time of its shutdown.
+    # Shielded: a cancelled server would leave its connections and their tasks behind. It ends after
+    # `leave`, within the time of its shutdown.
     with anyio.CancelScope(shield=True):
         await server.serve(sockets=[listener])

@@ -1,9 +1,9 @@
-"""A transport for the official `claude-agent-sdk`: its programs over any link of ours.
+"""A transport for the official `claude-agent-sdk`, over any link of Quarterdeck's.
 
-A program written for the SDK passes one more argument, and its bytes travel over a link of
-Quarterdeck's: a process that leaves no orphans, a CLI that dials a WebSocket, a recording.
-`transport` is the transport, `launch` turns the SDK's options into a command line, `recall` is
-what a lost connection makes necessary. The control protocol stays the SDK's own business.
+A program written for the SDK passes one more argument, and its bytes travel over a link: a process
+that leaves no orphans, a CLI that dials a WebSocket, a recording. `transport` is the transport,
+`launch` converts the SDK's options to a command line, `reconnect` restores the state after a lost
+connection. The SDK handles the control protocol.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The SDK's options as a launch of ours: flags, environment, command.
+"""The SDK's options as a launch: flags, environment, command.
 
-Owns the translation and nothing else; it starts no process. A transport that is handed to the SDK
-gets none of the options that the SDK itself would turn into flags, so they must come from here.
-What travels in `initialize` (hooks, agents, skills …) the SDK sends itself.
+Owns the translation; it starts no process. The SDK does not pass its options to a transport that it
+was given, so the flags must be built here. The SDK itself sends the options that travel in
+`initialize` (hooks, agents, skills …).
 
-Where the SDK has a habit of its own, it is kept: a program must not notice the difference.
+Where the SDK has its own defaults, they are kept: a program must not notice the difference.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from quarterdeck.claude.locate import find_claude
 from quarterdeck.domain.errors import UsageError
 
 _STATES = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
-"""With it the CLI says when a run is over, and marks that as not meant for the program."""
+"""With it the CLI reports the end of a run, marked as not for the program."""
 
 
 def command_for(options: ClaudeAgentOptions, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The CLI to start: the one that is named, else the SDK's own, else what is installed."""
+    """The CLI to start: the given path, else the SDK's own, else the installed one."""
     if options.cli_path is not None:
         return find_claude(options.cli_path, environ=environ)
     bundled = Path(claude_agent_sdk.__file__).parent / "_bundled" / "claude"
@@ -42,7 +42,7 @@ def argv_for(options: ClaudeAgentOptions, files: ArgumentFiles) -> list[str]:
 
 
 def environment_for(options: ClaudeAgentOptions, parent: Mapping[str, str]) -> dict[str, str]:
-    """The CLI's environment: all of `parent`, and what the SDK adds to it."""
+    """The CLI's environment: all of `parent`, and the variables that the SDK adds."""
     env = {
         **parent,
         "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
@@ -114,7 +114,7 @@ def _asks(options: ClaudeAgentOptions) -> bool:
 
 def _with_system_prompt(options: ClaudeAgentOptions, launch: Launch) -> Launch:
     match options.system_prompt:
-        case None:  # the SDK's habit: no prompt at all, not Claude Code's own
+        case None:  # as the SDK does: an empty system prompt, not Claude Code's own
             return msgspec.structs.replace(launch, system_prompt="")
         case str(text):
             return msgspec.structs.replace(launch, system_prompt=text)
@@ -164,7 +164,7 @@ def _allowed_tools(options: ClaudeAgentOptions) -> tuple[str, ...]:
 
 
 def _skill(name: str) -> str:
-    # The CLI cuts the list at commas and blanks outside of brackets, and knows no quoting.
+    # The CLI splits the list at commas and blanks outside of brackets, and has no quoting.
     if not name.strip() or name != name.strip() or any(odd in name for odd in "(),*\\\n"):
         raise UsageError(f"skills: {name!r} is not a name that a rule can hold")
     return name

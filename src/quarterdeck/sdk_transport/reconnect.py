@@ -1,9 +1,8 @@
-"""What must be remembered of a link that can lose its connection and find it again.
+"""The state that a resumable link needs for the SDK, which cannot reconnect.
 
-The SDK knows no reconnect. So the transport does for it what a controller has to do: drop what the
-CLI sends twice, ask again for answers that were lost, and ask for permission requests that were
-made while nobody listened. The link itself sends again what may not have arrived. Pure: lines in,
-lines out; `transport` sends them.
+The transport drops messages that the CLI sends twice, repeats requests whose answers were lost, and
+asks for permission requests that came while the connection was down. The link itself resends lines
+that may not have arrived. Pure: lines in, lines out; `transport` sends them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,9 @@ class ReconnectState:
         return "".join(self._note(line) for line in data.split("\n") if line.strip())
 
     def incoming(self, message: Message) -> list[Message]:
-        """What the program shall see of this message: itself, nothing, or what it brought back."""
+        """The messages for the program: the message itself, nothing, or the requests that it
+        lists.
+        """
         match message:
             case {"type": "control_response", "response": {"request_id": str(request_id)}}:
                 return self._take_answer(request_id, message)
@@ -44,9 +45,9 @@ class ReconnectState:
                 return [message]
 
     def lines_to_resend(self) -> str:
-        """The lines to send when the connection is back: what still has no answer, and a question.
+        """The lines to send after a reconnect: open requests, and a recovery request.
 
-        An interrupt is not repeated, since it would stop what came after.
+        An interrupt is not repeated: it would stop a later turn.
         """
         request_id = f"quarterdeck-recovery-{uuid4()}"
         self._recoveries.add(request_id)

@@ -1,8 +1,7 @@
-"""The transport itself: the SDK's six methods over a `Link`.
+"""The transport: the SDK's six methods over a `Link`.
 
-Owns the way between the SDK's strings and dicts and the link's bytes, and what the end of a link
-means for a program: it raises the SDK's own errors, so that a program's handlers still fit. Above
-it is the SDK, below it any link. It answers no request and changes no message.
+Converts between the SDK's strings and dicts and the link's bytes, and raises the SDK's own errors,
+so that a program's handlers still work. It answers no request and changes no message.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from quarterdeck.sdk_transport.reconnect import ReconnectState
 from quarterdeck.wire.line_reader import DEFAULT_MAX_LINE, Line, LineReader, OversizedLine
 
 CLOSE_SECONDS = 30.0
-"""The SDK shields the close from cancellation, so it must end by itself. A link's own steps take
-about 17 s at worst."""
+"""The SDK shields the close from cancellation, so it must be bounded. A link's own steps take about
+17 s at worst."""
 
 QUIET_SECONDS = 1.0
 """On a link without an end of input: how long after a result no turn may begin for the run to be
@@ -48,12 +47,11 @@ class QuarterdeckTransport(Transport):
     def __init__(
         self, link: Link | Callable[[], Awaitable[Link]], *, max_line: int = DEFAULT_MAX_LINE
     ) -> None:
-        """Use a link that is connected, or a function that connects one when the SDK does.
+        """Use a connected link, or a function that connects one when the SDK connects.
 
-        The transport closes the link when the SDK is done. The options that are flags have no
-        effect on a CLI that runs already: whoever started it chose them. `can_use_tool` needs
-        `--permission-prompt-tool stdio` there (stdio only), and in-process MCP servers an `sdk`
-        entry in its `--mcp-config`.
+        The transport closes the link when the SDK is done. Options that are flags have no effect on
+        a CLI that runs already. `can_use_tool` needs `--permission-prompt-tool stdio` there (stdio
+        only), and in-process MCP servers need an `sdk` entry in its `--mcp-config`.
         """
         self._source = link
         self._max_line = max_line
@@ -77,7 +75,7 @@ class QuarterdeckTransport(Transport):
         The CLI inherits `parent_env`, by default all of this process's environment, because with
         the SDK's own transport it does. Raises `UsageError` for options that a link cannot keep.
         """
-        launch_for(options)  # what cannot be right is said here, not when the SDK connects
+        launch_for(options)  # report invalid options here, not when the SDK connects
         env = environment_for(options, os.environ if parent_env is None else parent_env)
         files = ArgumentFiles()
         start = partial(_start, options, env, steps, files)
@@ -112,14 +110,14 @@ class QuarterdeckTransport(Transport):
             raise CLIConnectionError(str(closed)) from closed
 
     async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
-        """Every message, in order, until the CLI has ended as it was asked to.
+        """Every message, in order, until the CLI has ended as requested.
 
-        Any other end raises, so that whatever still waits for the CLI fails at once: with
-        `ProcessError` when the CLI ended badly, else with `CLIConnectionError`.
+        Any other end raises, so that callers that wait for the CLI fail at once: `ProcessError`
+        when the CLI failed, else `CLIConnectionError`.
 
-        A line that is not a JSON object is logged and left out. The SDK's own transport raises
-        for some of them; but no CLI we know writes a broken message, while other programs do
-        write to a CLI's output, and a session should not die of that.
+        A line that is not a JSON object is logged and skipped. The SDK's own transport raises for
+        some of them. But no known CLI writes a broken message, while other programs do write to a
+        CLI's output, and that should not end a session.
         """
         link = self._connected()
         lines = LineReader(self._max_line)
@@ -136,9 +134,9 @@ class QuarterdeckTransport(Transport):
             if received is None:
                 return
             if isinstance(received, Dropped):
-                continue  # what the program writes now is kept by the link
+                continue  # the link keeps what the program writes now
             if isinstance(received, Resumed):
-                # The half line of before has no other half now.
+                # The unfinished line of the old connection is void.
                 lines = LineReader(self._max_line)
                 await self._resume(link)
                 continue
@@ -152,7 +150,7 @@ class QuarterdeckTransport(Transport):
             self._input_ended = True
             if not self._link.resumable:
                 await self._link.end_input()
-            # Else the CLI would not see it, and the link could not ask for what a drop has lost.
+            # The CLI would not see it, and the link could not ask for what a drop has lost.
 
     async def close(self) -> None:
         """End the link, in bounded time."""
@@ -172,9 +170,9 @@ class QuarterdeckTransport(Transport):
         return self._link
 
     async def _receive(self, link: Link) -> bytes | Dropped | Resumed | None:
-        """The link's next; None when the run is over on a link that will not end by itself.
+        """The link's next item; None when the run is over on a link that does not end by itself.
 
-        A CLI that dialled does not see the end of its input, so it would never leave.
+        A CLI that dialled does not see the end of its input, so it would never exit.
         """
         if not (link.resumable and self._input_ended and self._turn_over):
             return await link.receive()
@@ -186,7 +184,7 @@ class QuarterdeckTransport(Transport):
         message = _decode(line)
         if message is None:
             return []
-        # What came twice is dropped first: the result of an old turn does not end this one.
+        # Duplicates are dropped first: the result of an old turn does not end this one.
         messages = self._reconnect.incoming(message) if self._reconnect else [message]
         for each in messages:
             match each.get("type"):
@@ -237,7 +235,7 @@ def _decode(line: Line) -> dict[str, Any] | None:
         _log.warning("a line of %d bytes was left out: it begins %r", line.size, line.head[:80])
         return None
     try:
-        # Not msgspec: what is odd but was let through so far (lone surrogates) must stay so.
+        # Not msgspec: the SDK accepts odd JSON (lone surrogates), and so must this.
         message = json.loads(line)
     except (ValueError, RecursionError):
         message = None

@@ -1,12 +1,12 @@
 """For tests of programs that drive Claude Code: a scripted model, a fake CLI, the real ones.
 
-- `ScriptedModel` serves the Messages API on loopback and says what the test wants; `play`,
-  `reply` and the steps (`Text`, `ToolUse`, `ApiError`, …) are what it is told.
+- `ScriptedModel` serves the Messages API on loopback with scripted replies; `play`, `reply` and the
+  steps (`Text`, `ToolUse`, `ApiError`, …) define them.
 - `fake_cli_command` starts a program that plays a script of the steps in `fake`, faults included.
-- `installed_clis` and `isolated_env` start the real CLIs, wholly offline.
+- `installed_clis` and `isolated_env` start the real CLIs offline.
 
-The names are loaded when they are first used: the fake CLI runs from this package and must start
-fast, without the libraries that the others need.
+Names are imported when they are first used: the fake CLI runs from this package and must start
+fast, without the libraries of the others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The real CLIs on this machine, and an environment in which they meet nobody's settings.
+"""The real CLIs on this machine, and an isolated environment for them.
 
-Owns where the installed versions lie and how each is started. Above it stand tests and scripts;
-below it is only the file system. It does not install anything and knows nothing of the protocol:
-`make clis` installs, the links start processes.
+Owns where the installed versions are and how each is started. It installs nothing and does not know
+the protocol: `make clis` installs, the links start processes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class RealCli(msgspec.Struct, frozen=True):
 
     @property
     def dials(self) -> bool:
-        """Whether it accepts `--sdk-url` to a host of one's own; 2.1.120 was the last."""
+        """Whether it accepts a `--sdk-url` to any host; 2.1.120 was the last."""
         return version_key(self.version) <= (2, 1, 120)
 
 
@@ -57,11 +56,11 @@ def installed_clis(cache: Path | None = None) -> dict[str, RealCli]:
 
 
 def isolated_env(home: Path, base_url: str, **extra: str) -> dict[str, str]:
-    """An environment built from nothing, in which the CLI talks to `base_url` and to no one else.
+    """A new environment in which the CLI talks to `base_url` only.
 
-    `home` becomes HOME and the place of temporary files; `extra` is added last and wins. Of this
-    process's own variables only those are passed on that tune the engine under a CLI:
-    `NODE_COMPILE_CACHE`, for CLIs that are scripts, and `BUN_JSC_…`, for those that are binaries.
+    `home` becomes HOME and the folder of temporary files; `extra` is added last and overrides. Of
+    this process's variables only those that tune the engine under a CLI are passed:
+    `NODE_COMPILE_CACHE` for CLIs that are scripts, and `BUN_JSC_…` for those that are binaries.
     """
     temporary = home / "tmp"
     temporary.mkdir(parents=True, exist_ok=True)
@@ -112,7 +111,7 @@ def _node() -> str | None:
 
 
 def _search_path() -> str:
-    """Folders of the programs that the CLI's tools call, and the standard ones; nothing else."""
+    """Folders of the programs that the CLI's tools call, and the standard ones."""
     needed = [_node(), *(shutil.which(name) for name in ("bash", "git", "env"))]
     folders = [str(Path(program).parent) for program in needed if program]
     return os.pathsep.join(dict.fromkeys([*folders, "/usr/local/bin", "/usr/bin", "/bin"]))

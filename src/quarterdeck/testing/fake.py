@@ -1,15 +1,15 @@
-"""Scripts for the fake CLI: what it expects, what it says, and every way in which it can fail.
+"""Scripts for the fake CLI: what it expects, what it writes, and how it fails.
 
-The fake CLI does what a real one cannot be made to do: it hangs, lies, cuts a line in two, leaves
-a child behind. A script is a list of the steps below; `fake_cli_command` writes it to a file and
-gives the command that plays it, to be followed by whatever flags a CLI is started with.
+The fake CLI does what a real one cannot be made to do: it hangs, writes wrong messages, splits a
+line, leaves a child behind. A script is a list of the steps below; `fake_cli_command` writes it to
+a file and returns the command that plays it, to be followed by the flags of a CLI.
 
     script = [fake.Initialize(), fake.Expect("user"), fake.Say(fake.assistant("hi")), fake.Hang()]
     command = fake_cli_command(script)
 
-In the lines that it says, these words stand for what is only known then: `$uuid` (a new one each
-time, always the same row), `$session_id`, and, of the line that was expected last, `$request_id`
-and `$text`. `fake_cli` is the program; this module only writes what it plays.
+These placeholders are filled in its lines: `$uuid` (a new one each time, the same sequence in every
+run), `$session_id`, and, from the last expected line, `$request_id` and `$text`. `fake_cli` is the
+program; this module writes its scripts.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ NEWEST = "2.1.325"
 
 
 class Step(msgspec.Struct, frozen=True, tag_field="do", tag=str.lower):
-    """What every step is."""
+    """The base of all steps."""
 
 
 class Expect(Step, frozen=True):
-    """Read on to a line of this type, and subtype if one is given; passes over all others.
+    """Read up to a line of this type, and subtype if given; skips all others.
 
-    Ends the process with code 97, and says why on stderr, when no such line comes in time.
-    With `polite`, control requests that come before it are answered, and the end of the input, or
-    `end_session`, ends the process with code 0.
+    Ends the process with code 97 and a reason on stderr if no such line comes in time. With
+    `polite`, earlier control requests are answered, and the end of the input, or `end_session`,
+    ends the process with code 0.
     """
 
     type: str
@@ -81,7 +81,7 @@ class Raw(Step, frozen=True):
 
 
 class BigLine(Step, frozen=True):
-    """Write one assistant message whose text has so many characters."""
+    """Write one assistant message with a text of this many characters."""
 
     size: int = 10_000_000
 
@@ -107,15 +107,15 @@ class Wait(Step, frozen=True):
 
 
 class Hang(Step, frozen=True):
-    """Do nothing any more: read nothing, write nothing, and stay until killed."""
+    """Read and write nothing more, and stay until killed."""
 
 
 class CloseOutput(Step, frozen=True):
-    """Close stdout, and live on."""
+    """Close stdout and keep running."""
 
 
 class CloseInput(Step, frozen=True):
-    """Close stdin, and live on: who writes there gets a broken pipe."""
+    """Close stdin and keep running: writing to it fails with a broken pipe."""
 
 
 class IgnoreTerm(Step, frozen=True):
@@ -123,7 +123,7 @@ class IgnoreTerm(Step, frozen=True):
 
 
 class SpawnChild(Step, frozen=True):
-    """Start a child in a session of its own that outlives the CLI; its id goes into `pid_file`.
+    """Start a child in a new session that outlives the CLI; its id is written to `pid_file`.
 
     With `holds_pipes` it keeps stdout and stderr open, so that they do not end with the CLI.
     """
@@ -134,7 +134,7 @@ class SpawnChild(Step, frozen=True):
 
 
 class Exit(Step, frozen=True):
-    """End the process with this code, after these last words on stderr."""
+    """End the process with this code, after writing this text to stderr."""
 
     code: int = 0
     stderr: str = ""
@@ -155,18 +155,19 @@ def fake_cli_command(
     record: Path | None = None,
     lifetime: float = 120.0,
 ) -> tuple[str, ...]:
-    """Write the script to a file and give the command that plays it.
+    """Write the script to a file and return the command that plays it.
 
-    The file is made in `folder`, or else in a temporary one that goes when this program ends.
-    `record` is a file that gets the flags, and then every line that the fake CLI reads. Whatever
-    happens, the process ends itself after `lifetime` seconds.
+    The file is made in `folder`, by default a temporary one that is removed when this program ends.
+    `record` is a file that gets the flags, and then every line that the fake CLI reads. The process
+    always ends after `lifetime` seconds.
     """
     place = folder or _temporary()
     descriptor, name = tempfile.mkstemp(prefix="script-", suffix=".json", dir=place)
     whole = _Script(version, lifetime, str(record or ""), tuple(script))
     os.close(descriptor)
     Path(name).write_bytes(msgspec.json.encode(whole))
-    # By its path and isolated: it starts in a few hundredths of a second, with no library of ours.
+    # Run by its path and isolated: it starts in a few hundredths of a second, without our
+    # libraries.
     return (sys.executable, "-I", str(Path(__file__).with_name("fake_cli.py")), name)
 
 
@@ -186,7 +187,7 @@ def say(*lines: Line, times: int = 1) -> Say:
 
 
 def assistant(*content: str | Line, parent: str | None = None) -> Line:
-    """An assistant message; a string stands for a text block."""
+    """An assistant message; a string is a text block."""
     blocks = [{"type": "text", "text": c} if isinstance(c, str) else c for c in content]
     message: Line = {
         "id": "msg_fake",
@@ -202,7 +203,7 @@ def assistant(*content: str | Line, parent: str | None = None) -> Line:
 
 
 def tool_use(name: str, given: Line, tool_id: str = "toolu_fake") -> Line:
-    """A tool call, to stand in an assistant message."""
+    """A tool call, as a block of an assistant message."""
     return {"type": "tool_use", "id": tool_id, "name": name, "input": given}
 
 

@@ -1,8 +1,8 @@
-"""The fake CLI: a program that plays a script of `fake` on stdin and stdout, and nothing more.
+"""The fake CLI: a program that plays a script of `fake` on stdin and stdout.
 
-It is run by its path and imports the standard library only: it must start fast, and it must not
-share a line of code with what it is there to test. `python -m quarterdeck.testing.fake_cli` works
-too. The script comes first among the arguments; the flags of a CLI follow and are taken as such.
+It is run by its path and imports the standard library only: it must start fast, and it must share
+no code with what it tests. `python -m quarterdeck.testing.fake_cli` works too. The first argument
+is the script; the flags of a CLI follow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ UNMET = 97
 
 
 class FakeCli:
-    """One run: the script, what was read, and what the placeholders mean by now."""
+    """One run: the script, the input, and the values of the placeholders."""
 
     def __init__(self, script: Fields, flags: list[str]) -> None:
         self.version = str(script["version"])
@@ -87,7 +87,7 @@ class FakeCli:
         return str(inner.get("subtype", "")) if isinstance(inner, dict) else ""
 
     def remember(self, line: Fields) -> None:
-        """Take from a line what the placeholders stand for."""
+        """Take the values of the placeholders from a line."""
         self.last = line
         message = line.get("message")
         if isinstance(message, dict):
@@ -96,7 +96,7 @@ class FakeCli:
             self.text = "".join(str(block.get("text", "")) for block in blocks)
 
     def keep(self, raw: bytes) -> None:
-        """Write down what was read, for the test to look at."""
+        """Record what was read, for the test."""
         if self.record:
             with Path(self.record).open("ab") as file:
                 file.write(raw + b"\n")
@@ -298,7 +298,7 @@ def _answer(response: Fields) -> Fields:
 
 
 def _initialize_response(version: str) -> Fields:
-    """The response to `initialize`; each newer version adds to what the older ones send."""
+    """The response to `initialize`; newer versions send more members."""
     response: Fields = {
         "commands": [{"name": "compact", "description": "Compact", "argumentHint": ""}],
         "output_style": "default",
@@ -368,7 +368,7 @@ def main(arguments: list[str]) -> int:
     if "--version" in flags:
         write(f"{script['version']} (Claude Code)\n".encode())
         return 0
-    # As the real one: 143 and 0, at once. The alarm ends what a failed test left behind.
+    # As the real one: 143 and 0, at once. The alarm ends processes that a failed test left behind.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(143))
     signal.signal(signal.SIGINT, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, float(script["lifetime"]))

@@ -1,6 +1,6 @@
-"""HTTP on loopback, inside the caller's event loop: uvicorn without signals, and raw ASGI helpers.
+"""HTTP on loopback, inside the caller's event loop: uvicorn without signals, and ASGI helpers.
 
-Below `model`, above uvicorn. It knows nothing of scripts and chooses no answer.
+`model` uses it. It does not know scripts and chooses no answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ BODY_LIMIT = 64 * 1024 * 1024  # twenty times the largest prompt that a CLI was 
 
 
 class LoopServer(uvicorn.Server):
-    """A uvicorn that leaves the signals to the program in whose loop it runs, and says when."""
+    """A uvicorn that leaves the program's signal handlers alone, and reports its state."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -71,7 +71,7 @@ class LoopServer(uvicorn.Server):
 
 
 async def read_body(receive: Receive) -> bytes | None:
-    """The whole body, or None when it is too large to be meant."""
+    """The whole body, or None when it is too large."""
     parts: list[bytes] = []
     size = 0
     while True:
@@ -110,7 +110,7 @@ async def answer(
 async def refuse(
     send: Send, status: int, kind: str, message: str, headers: dict[str, str] | None = None
 ) -> None:
-    """Send an error as the API words it."""
+    """Send an error in the form of the API."""
     await answer(send, status, sse.error_body(kind, message), headers)
 
 

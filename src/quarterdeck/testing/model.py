@@ -1,18 +1,17 @@
-"""The scripted model: the Messages API on loopback, whose answers a test chooses.
+"""The scripted model: the Messages API on loopback, with answers chosen by a test.
 
 `ScriptedModel` serves `POST /v1/messages` and `POST /v1/messages/count_tokens` and answers 404
 to everything else. It keeps every request, and it chooses each reply in this order:
 
-1. what the CLI asks on its own behalf (titles, quota checks, summaries) gets a fixed answer and
-   uses up nothing;
-2. the `respond` callable, when there is one and it returns something;
+1. a fixed answer for the CLI's side requests (titles, quota checks, summaries), which consume no
+   scripted reply;
+2. the result of the `respond` callable, if there is one and it returns something;
 3. the script that the prompt itself carries (`PLAY […]`, see `play`);
-4. the queue for conversations that open with a certain text, then the queue for all;
-5. `echo: <what was said last>`.
+4. the queue for conversations that start with a certain text, then the queue for all;
+5. `echo: <the last text>`.
 
-Above it stand tests, `doctor` and the benchmarks; below it `script`, `request`, `sse`, uvicorn.
-It knows no control protocol and starts no CLI. `python -m quarterdeck.testing.model` serves it as
-a process of its own.
+Tests, `doctor` and the benchmarks use it. It does not know the control protocol and starts no CLI.
+`python -m quarterdeck.testing.model` serves it as a separate process.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ Responder = Callable[[ModelRequest], Said | None]
 
 START_SECONDS = 10.0
 STOP_SECONDS = 5.0
-GATE_SECONDS = 120.0  # a gate that a failed test never opened must not hold the CLI for ever
+GATE_SECONDS = 120.0  # a gate that a failed test never opened must not block the CLI
 _PATHS = frozenset({"/v1/messages", "/v1/messages/count_tokens"})
 
 
@@ -124,23 +123,23 @@ class ScriptedModel:
             await server.ended.wait()
         tasks.cancel_scope.cancel()
 
-    # --- what a test says ------------------------------------------------------------------
+    # --- control by a test ----------------------------------------------------------------
 
     def enqueue(self, *replies: Said, when: str | None = None) -> None:
-        """Add replies, one for each request to come.
+        """Add replies, one for each future request.
 
-        With `when`, they are only for conversations whose first prompt contains that text, so
-        that subagents and several CLIs at once each get their own.
+        With `when`, they are only for conversations whose first prompt contains that text, so that
+        subagents and several CLIs can have their own.
         """
         queue = self._queue if when is None else self._queues.setdefault(when, deque())
         queue.extend(as_reply(said) for said in replies)
 
     def release(self, gate: str = "gate") -> None:
-        """Open a gate: for the replies that wait there, and for all that come to it later."""
+        """Open a gate, for waiting replies and for later ones."""
         self._gate(gate).set()
 
     async def wait_at_gate(self, gate: str = "gate", timeout: float = 30.0) -> None:
-        """Wait until some reply has come to the gate, and so has sent all that is before it."""
+        """Wait until a reply has reached the gate, and so has sent everything before it."""
         with anyio.fail_after(timeout):
             await self._at_gate.setdefault(gate, anyio.Event()).wait()
 
@@ -195,12 +194,12 @@ class ScriptedModel:
             raise UsageError(f"respond raised {error!r}") from error
 
     def _after_errors(self, due: Reply, position: tuple[str, int]) -> Reply:
-        """The error of a scripted reply while it lasts, then what is behind it."""
+        """The error of a scripted reply as often as it says, then the steps after it."""
         if due.error is None:
             return due
         rest = due.after_error
         if rest.steps and self._errors_given[position] >= due.error.times:
-            del self._errors_given[position]  # the same prompt may come again, and begin anew
+            del self._errors_given[position]  # the same prompt may come again, and start over
             return rest
         self._errors_given[position] += 1
         return due
@@ -250,7 +249,8 @@ class ScriptedModel:
         else:
             message_id = f"msg_{next(self._message_numbers):04d}"
             async with anyio.create_task_group() as tasks:
-                # A CLI that is interrupted hangs up: then nobody waits at a gate any more.
+                # An interrupted CLI closes the connection: the reply must not wait at a gate any
+                # longer.
                 tasks.start_soon(until_hang_up, receive, tasks.cancel_scope)
                 if request.stream:
                     await self._stream(due, message_id, request.model, send)

@@ -1,7 +1,6 @@
-"""What the CLI asked of the model: one request, seen with types, and what it was asked for.
+"""One request of the CLI to the model, typed, with its purpose.
 
-Reads the body of `POST /v1/messages`. It answers nothing. Above it is `model`, which keeps every
-request and chooses the replies.
+Reads the body of `POST /v1/messages`. `model` keeps every request and chooses the replies.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ class Purpose(Enum):
     PREFIX = "prefix"  # how a command begins, for a rule about its like
     QUOTA = "quota"  # one token, to see whether the account works
     SUMMARY = "summary"  # compaction
-    PAGE = "page"  # what a fetched page says
+    PAGE = "page"  # the summary of a fetched page
     SIDE_QUESTION = "side question"
     COUNT = "count"  # count_tokens
 
 
 class Block(msgspec.Struct, frozen=True):
-    """A content block; what a type does not have stays empty."""
+    """A content block; members that its type does not have are empty."""
 
     type: str = "text"
     text: str = ""
@@ -69,7 +68,7 @@ class Message(msgspec.Struct, frozen=True):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What a person (or a Task call) said, without what the CLI wraps around it."""
+        """The texts of a person (or a Task call), without the parts that the CLI adds."""
         texts = [block.text.strip() for block in self.blocks if block.type == "text"]
         return tuple(text for text in texts if text and not text.startswith(_WRAPPERS))
 
@@ -82,7 +81,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ThinkingConfig(msgspec.Struct, frozen=True):
-    """What the CLI asks for in the way of thinking."""
+    """The thinking that the CLI asks for."""
 
     type: str = ""
     budget_tokens: int | None = None
@@ -108,7 +107,7 @@ class _Body(msgspec.Struct, frozen=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True):
-    """One request as it came. `body` has the bytes, for what the fields do not show."""
+    """One request. `body` has the bytes, for members without a field."""
 
     number: int
     path: str
@@ -126,7 +125,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
     @property
     def first_prompt(self) -> str:
-        """What opened the conversation; it tells a subagent from the one that called it."""
+        """The first prompt; it distinguishes a subagent from its caller."""
         texts = [text for message in self._of_user() for text in message.texts]
         return texts[0] if texts else ""
 
@@ -137,7 +136,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
     @property
     def last_text(self) -> str:
-        """What was said last to the model: a prompt, or the results of tools."""
+        """The last text for the model: a prompt, or the results of tools."""
         last = self.last_message
         if last.texts:
             return last.texts[-1]
@@ -145,10 +144,10 @@ class ModelRequest(msgspec.Struct, frozen=True):
 
     @property
     def script_position(self) -> tuple[str, int] | None:
-        """The script that governs this request, and the number of the reply that is due.
+        """The script for this request, and the number of the next reply.
 
-        The newest prompt governs. What the CLI itself says in between (reminders, reports of
-        background tasks, the word to go on after a cut answer) is no prompt.
+        It is the script of the newest prompt. Texts that the CLI adds itself (reminders, reports of
+        background tasks, the instruction to continue after a cut answer) are not prompts.
         """
         answers = 0
         newer = ""
@@ -163,7 +162,7 @@ class ModelRequest(msgspec.Struct, frozen=True):
                     if text.startswith(PLAY):
                         return text, answers
                     if text.startswith(_EMPTY_ANSWER):
-                        answers += 1  # the answer itself is left out of the history
+                        answers += 1  # the history does not contain that answer
                     elif not message.has_tool_result and not text.startswith(_CONTINUATIONS):
                         return None
         return None
@@ -205,14 +204,14 @@ def read_request(number: int, path: str, headers: dict[str, str], body: bytes) -
 
 
 def _session_id(user_id: str) -> str:
-    """The session's id; the CLI up to 2.1.62 writes it into a word, later ones into JSON."""
+    """The session's id; the CLI up to 2.1.62 puts it into a word, later ones into JSON."""
     if user_id.startswith("{"):
         return msgspec.json.decode(user_id, type=_UserId).session_id
     return user_id.rpartition("_session_")[2]
 
 
 def _purpose(seen: _Body, system: str) -> Purpose:
-    """Tell side requests by their words; what is not known as one is a turn."""
+    """Recognise side requests by their text; any other request is a turn."""
     last = next((m for m in reversed(seen.messages) if m.role == "user"), Message("user"))
     said = "\n".join(block.text for block in last.blocks)
     if seen.max_tokens == 1:
@@ -229,7 +228,7 @@ def _purpose(seen: _Body, system: str) -> Purpose:
     return Purpose.TURN
 
 
-# Side requests offer no tools, and each has a system prompt of its own.
+# Side requests offer no tools, and each kind has its own system prompt.
 _MARKS = {
     "sentence-case title": Purpose.TITLE,
     "You are naming a coding session": Purpose.TITLE,

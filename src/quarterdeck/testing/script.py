@@ -1,11 +1,10 @@
-"""What the scripted model says: steps, replies, and how both are written in JSON.
+"""Steps and replies of the scripted model, and their JSON.
 
-A reply answers one request of the CLI and is a row of steps: text, thinking, tool calls, a wait,
-a fault. In JSON a step is an object named by its first key (`{"tool": "Bash", "input": {…}}`), a
-bare string is a text, a reply is a list of steps or one step, and a script is a list of replies.
+A reply answers one request of the CLI and is a list of steps: text, thinking, tool calls, a wait, a
+fault. In JSON a step is an object named by its first key (`{"tool": "Bash", "input": {…}}`), a
+string is a text, a reply is a list of steps or one step, and a script is a list of replies.
 
-Pure data: the events on the wire are `sse`'s business, and which reply answers which request is
-`model`'s.
+Pure data: `sse` makes the events, and `model` chooses which reply answers which request.
 """
 
 from __future__ import annotations
@@ -66,10 +65,10 @@ class Gate(_Step, frozen=True):
 
 
 class ApiError(_Step, frozen=True):
-    """An HTTP error in place of an answer, `times` times; then the steps behind it are played.
+    """An HTTP error in place of an answer, `times` times; then the steps after it are played.
 
-    It must stand before all that is said. With nothing behind it in a script that a prompt
-    carries, it is repeated for ever.
+    It must be the first step. Without steps after it, in a script that a prompt carries, it is
+    repeated without end.
     """
 
     status: int
@@ -80,7 +79,7 @@ class ApiError(_Step, frozen=True):
 
     @property
     def error_type(self) -> str:
-        """The API's own word for the error: `kind`, or what the status usually means."""
+        """The API's name for the error: `kind`, or the usual one for the status."""
         return self.kind or _ERROR_TYPES.get(self.status, "api_error")
 
 
@@ -92,7 +91,7 @@ class MidStreamError(_Step, frozen=True):
 
 
 class CutConnection(_Step, frozen=True):
-    """The connection ends in mid-stream, with no word."""
+    """The connection is closed in mid-stream."""
 
     cut: bool = True
 
@@ -147,13 +146,13 @@ class Reply(msgspec.Struct, frozen=True):
 
     @property
     def error(self) -> ApiError | None:
-        """The HTTP error that comes before everything else, if there is one."""
+        """The HTTP error at the start of the reply, if there is one."""
         first = self.steps[0] if self.steps else None
         return first if isinstance(first, ApiError) else None
 
     @property
     def after_error(self) -> Reply:
-        """What is left to play once the error has been given often enough."""
+        """The steps after the error."""
         return Reply(self.steps[1:]) if self.error else self
 
     @property
@@ -172,11 +171,11 @@ class Reply(msgspec.Struct, frozen=True):
 
 
 Said = Reply | Step | str
-"""What may stand where a reply is wanted: a reply, one step, or a bare text."""
+"""A value that can be made a reply: a reply, one step, or a text."""
 
 
 def reply(*parts: Step | str) -> Reply:
-    """Make a reply of steps and texts. Raises `UsageError` for an error that stands too late."""
+    """Make a reply of steps and texts. Raises `UsageError` for an error that is not first."""
     steps = tuple(Text(part) if isinstance(part, str) else part for part in parts)
     if any(isinstance(step, ApiError) for step in steps[1:]):
         raise UsageError("an ApiError must be the first step of its reply: it replaces the answer")
@@ -184,7 +183,7 @@ def reply(*parts: Step | str) -> Reply:
 
 
 def as_reply(said: Said) -> Reply:
-    """Make a reply of whatever may stand for one."""
+    """Make a reply of any value that can be one."""
     return said if isinstance(said, Reply) else reply(said)
 
 
@@ -195,7 +194,7 @@ def play(*replies: Said) -> str:
 
 
 def parse_script(text: str) -> tuple[Reply, ...]:
-    """Read a script from JSON; what follows it in `text` is left alone. Raises `UsageError`."""
+    """Read a script from JSON; ignores text after it. Raises `UsageError`."""
     try:
         rows, _ = json.JSONDecoder().raw_decode(text.lstrip())
     except ValueError as error:

@@ -1,7 +1,7 @@
 """A reply as the Messages API sends it: server-sent events, or one JSON body.
 
-Pure functions from `script` to bytes. Waiting, cutting and sending are left to `model`: where a
-reply waits or breaks off, the step itself stands between the bytes.
+Pure functions from `script` to bytes. `model` waits, cuts and sends: where a reply waits or breaks
+off, the step itself is yielded between the bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from quarterdeck.testing.script import (
 Fields = dict[str, object]
 Interlude = Pause | Gate | CutConnection
 
-# Fixed numbers: what a test reads of usage and cost must not depend on the length of a prompt.
+# Fixed numbers: usage and cost in a test must not depend on the length of a prompt.
 _INPUT: Fields = {
     "input_tokens": 10,
     "cache_creation_input_tokens": 0,
@@ -58,7 +58,7 @@ def stream(
             case ToolUse(tool, input=given, id=tool_id):
                 block = {"type": "tool_use", "id": tool_id or new_tool_id(), "name": tool}
                 yield _start(index, block | {"input": {}})
-                # In pieces, as the API does it: who reads the stream must put them together.
+                # In pieces, as the API does: a reader of the stream must join them.
                 text = msgspec.json.encode(given).decode()
                 half = len(text) // 2
                 for piece in (text[:half], text[half:]):
@@ -83,7 +83,7 @@ def stream(
 
 
 def body(reply: Reply, message_id: str, model: str, new_tool_id: Callable[[], str]) -> bytes:
-    """The reply in one piece. It has no middle: the faults of a stream are left out of it."""
+    """The reply as one body, without the faults of a stream."""
     content: list[Fields] = []
     for step in reply.steps:
         match step:

@@ -1,10 +1,9 @@
-"""The sessions that the CLI keeps on disk: find, read, name, copy and delete them.
+"""The sessions that the CLI keeps on disk: find, read, rename, copy and delete them.
 
-No CLI needs to run for any of this. All functions are plain ones that block on the disk: from
-async code call them in a thread, ``await anyio.to_thread.run_sync(list_sessions, directory)``.
-Reading answers with None or an empty list where there is nothing; a change to a session that is
-not there, and an id that is no UUID, is a `UsageError`. An `OSError` from the disk is passed on by
-changes, and never raised by reading.
+No CLI needs to run. All functions block on the disk: from async code call them in a thread, ``await
+anyio.to_thread.run_sync(list_sessions, directory)``. Reading returns None or an empty list for a
+missing session. Changing a missing session, and an id that is not a UUID, is a `UsageError`.
+Changes pass an `OSError` of the disk on; reading never raises one.
 """
 
 from __future__ import annotations

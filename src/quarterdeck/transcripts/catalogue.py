@@ -1,8 +1,8 @@
-"""What sessions there are.
+"""The list of sessions.
 
 Owns `list_sessions` and `session_info`. Both are meant for folders with thousands of sessions of
 many megabytes: a file is stat'ed, its first and last 64 KiB are read, and only as many files are
-read as the page needs. A file that cannot be read or understood is left out, never raised.
+read as the page needs. Files that cannot be read or parsed are skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ class _Snapshot(msgspec.Struct):
 
 
 class _Line(msgspec.Struct, rename="camel"):
-    """The members that a listing needs. Of unknown kinds: one wrong one must spoil no other."""
+    """The members that a listing needs. Typed `object`, so that one wrong member does not affect
+    the others.
+    """
 
     type: object = None
     is_sidechain: object = None
@@ -85,7 +87,7 @@ def list_sessions(
     """List the sessions of the project in `directory`, or of all projects, newest first.
 
     With `include_worktrees` the sessions of all git worktrees of its repository are listed too.
-    Subagents' own files and files without a prompt or title are left out. Blocks on the disk.
+    Files of subagents, and files without a prompt or title, are skipped. Blocks on the disk.
     """
     check_page(limit, offset)
     places = layout.session_folders(
@@ -101,13 +103,13 @@ def session_info(
     directory: AnyPath | None = None,
     config_dir: AnyPath | None = None,
 ) -> SessionInfo | None:
-    """Look up one session; None if there is no such session, or nothing to say of it."""
+    """Look up one session; None if it does not exist, or has no prompt or title."""
     found = layout.find_session(session_id, directory, config_dir)
     return _info(found[0], found[1]) if found else None
 
 
 def title_of(path: Path) -> str | None:
-    """The title of a session, else its first prompt: what a copy of it is named after."""
+    """The title of a session, else its first prompt. A copy is named after it."""
     ends = _ends(path)
     return _title(ends) or _first_prompt(ends.head) if ends else None
 
@@ -144,7 +146,7 @@ def _newest_first(files: Iterable[_File]) -> list[_File]:
 
 
 def _readable(files: Iterable[_File]) -> Iterable[SessionInfo]:
-    """Each session once: a session that lies in two projects counts where it is newest."""
+    """Each session once: a session in two projects is taken from the newest file."""
     seen: set[str] = set()
     for file in files:
         if file.path.stem not in seen and (info := _info(file.path, file.project)):
@@ -210,7 +212,7 @@ def _title(ends: _Ends) -> str | None:
 
 
 def _read(line: bytes) -> _Line:
-    """What a line says. Of a cut or damaged one, the plain texts that can be seen in it."""
+    """A decoded line. For a cut or damaged line, the plain texts that can be found in it."""
     if read := decode(_LINE, line):
         if read.timestamp is None and bytes(read.snapshot):
             inner = decode(_SNAPSHOT, bytes(read.snapshot))
@@ -237,7 +239,7 @@ def _first(lines: list[_Line], name: str) -> str | None:
 
 
 def _first_prompt(lines: list[_Line]) -> str | None:
-    """The first thing that a person wrote, else the first command that was called."""
+    """The first text that a person typed, else the first command."""
     command: str | None = None
     for line in lines:
         if line.type != "user" or line.is_meta is True or line.is_compact_summary is True:

@@ -1,14 +1,13 @@
-"""From the lines of a session to the conversation.
+"""From the entries of a session file to the conversation.
 
-Owns the order of messages: which of a session's entries make up the conversation, and in which
-order. Pure: it sees entries' links, not their texts. Above it is history, which does
-the reading.
+Owns the selection and order of messages. Pure: it sees the links between entries, not their texts;
+`history` reads the file.
 
-A session file is a tree, not a list. Each entry names its parent, and a file holds branches that
-were given up (a prompt that was edited, a file rewound). The conversation is the way from the
-newest leaf to the root. The CLI writes one entry for each content block of a response, and hangs
-each tool's result under the entry of its own call; so a response with parallel calls branches as
-well, and the way back from the leaf passes by all results but one. Those are put back here.
+A session file is a tree, not a list. Each entry names its parent, and a file holds abandoned
+branches (an edited prompt, a rewind). The conversation is the path from the newest leaf to the
+root. The CLI writes one entry for each content block of a response, and attaches each tool result
+to the entry of its call. So a response with parallel calls branches too, and the path from the leaf
+misses all results but one. Those are added here.
 """
 
 from __future__ import annotations
@@ -65,7 +64,9 @@ def path_to(leaf: Entry, by_uuid: Mapping[str, Entry]) -> list[Entry]:
 
 
 def _newest_leaf(entries: Sequence[Entry], by_uuid: Mapping[str, Entry]) -> Entry | None:
-    """The message written last of those that end a branch; what is aside counts only if alone."""
+    """The last message of those that end a branch; hidden entries count only if there is no
+    other.
+    """
     place = {entry.uuid: number for number, entry in enumerate(entries)}
     parents = {entry.parent for entry in entries}
     leaves: list[Entry] = []
@@ -85,7 +86,7 @@ def _newest_leaf(entries: Sequence[Entry], by_uuid: Mapping[str, Entry]) -> Entr
 
 
 def _with_parallel_results(by_uuid: Mapping[str, Entry], way: list[Entry]) -> list[Entry]:
-    """Put back, behind each response on the way, what the way has passed by."""
+    """Add the missing entries after each response on the path."""
     last_of = {entry.response: entry.uuid for entry in way if entry.response}
     if not last_of:
         return way
@@ -120,7 +121,7 @@ class _Tools:
                     self._results.setdefault(owner, []).append(entry)
 
     def missing(self, response: str, done: set[str], answered: Iterable[str]) -> list[Entry]:
-        """What belongs to `response` and is not `done`: calls first, then their results."""
+        """The entries of `response` that are not `done`: calls first, then their results."""
         members = self._members[response]
         inside = {member.uuid for member in members}
         results = {
@@ -152,7 +153,7 @@ class _Tools:
         return wanted
 
     def _claim(self, call: str, entry: Entry) -> None:
-        """Note who made a call. A call that two responses claim belongs to neither."""
+        """Note which entry made a call. A call that two responses claim belongs to neither."""
         if call in self._caller:
             before = self._caller[call]
             alike = before is not None and before.response == entry.response
@@ -161,7 +162,7 @@ class _Tools:
             self._caller[call] = entry
 
     def _owners(self, result: Entry) -> Iterable[str]:
-        """The entries that a result may belong to: by its place, its own word, and its call."""
+        """The entries that a result may belong to: by its parent, its source, and its call."""
         assert result.parent is not None
         owners = {result.parent: None}
         callers = [self._by_uuid.get(result.source or "")]

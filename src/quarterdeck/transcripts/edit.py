@@ -60,10 +60,10 @@ def tag_session(
     directory: AnyPath | None = None,
     config_dir: AnyPath | None = None,
 ) -> None:
-    """Give a session a tag in place of the one it has; None takes it away. Blocks on the disk.
+    """Replace the tag of a session; None removes it. Blocks on the disk.
 
-    Compatible forms of characters are made one (NFKC) and invisible characters are removed, as
-    the CLI does, so that filtering by tag finds what it seems to say.
+    Compatible forms of characters are unified (NFKC) and invisible characters are removed, as the
+    CLI does, so that filtering by tag works as expected.
     """
     check_id(session_id)
     cleaned = "" if tag is None else _visible_only(whole_characters(tag)).strip()
@@ -97,10 +97,10 @@ def delete_session(
 
 
 def open_project(path: Path, projects: Path) -> int:
-    """Open the folder of a session's file, surely inside `projects`.
+    """Open the folder of a session's file, and make sure that it is inside `projects`.
 
-    What is then done relative to this handle stays there, even if somebody puts a link in the
-    folder's place meanwhile.
+    Operations relative to this handle stay there, even if the folder is replaced by a link
+    meanwhile.
     """
     try:
         return os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -146,7 +146,7 @@ def _refuse_link(name: str, folder: int, path: Path) -> None:
 
 
 def _visible_only(value: str) -> str:
-    """Normalise and strip until nothing changes: what is left when a mark goes may compose anew."""
+    """Normalise and strip until nothing changes: removing a mark may allow a new composition."""
     for _ in range(10):
         before = value
         value = unicodedata.normalize("NFKC", value)

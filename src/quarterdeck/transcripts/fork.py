@@ -1,8 +1,8 @@
-"""A copy of a session that goes its own way.
+"""Copy a session into a new one.
 
-Owns `fork_session`. Every entry gets a new uuid and remembers the one it had; its text is copied
-as it is. The new file is written under another name and then moved into place, so that nobody
-ever sees half of it. Subagents and the history of files are not copied, as with the CLI.
+Owns `fork_session`. Every entry gets a new uuid and records its old one; its text is copied
+unchanged. The new file is written under another name and then moved into place, so that no reader
+sees a part of it. Subagents and the history of files are not copied, as with the CLI.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEFT_BEHIND = ("teamName", "agentName", "slug", "sourceToolAssistantUUID")
 
 
 class _Replacements(msgspec.Struct, tag="content-replacement", rename="camel", kw_only=True):
-    """The CLI's note of texts that it has moved out of the session; the entries refer to it."""
+    """The CLI's record of texts that it has moved out of the session; entries refer to it."""
 
     session_id: str
     replacements: list[msgspec.Raw]

@@ -1,9 +1,9 @@
-"""What was said in a session.
+"""The messages of a session.
 
 Owns `session_messages`, `list_subagents` and `subagent_messages`. A file is read twice through one
-open handle: once for the links between its entries, and then only the lines of the page that was
-asked for. So memory follows the page and not the file, and a file that grows or is deleted
-meanwhile does no harm. Which entries make the conversation is decided in chain.
+open handle: once for the links between its entries, and then only the lines of the requested page.
+So memory depends on the page and not on the file, and a file that grows or is deleted meanwhile
+does no harm. `chain` selects the entries of the conversation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ ENTRY_TYPES = frozenset({"user", "assistant", "progress", "system", "attachment"
 
 
 class Line(msgspec.Struct, rename="camel"):
-    """The members that the tree needs. Of unknown kinds: one wrong one must spoil no other."""
+    """The members that the tree needs. Typed `object`, so that one wrong member does not affect the
+    others.
+    """
 
     type: object = None
     uuid: object = None
@@ -76,8 +78,8 @@ def session_messages(
 ) -> list[SessionMessage]:
     """Read the conversation of a session, oldest message first; empty if there is none.
 
-    It is the branch that was written last. Meta entries and those of subagents are left out,
-    the summary that took the place of a compacted conversation is kept. Blocks on the disk.
+    It is the branch that was written last. Meta entries and entries of subagents are skipped; the
+    summary of a compacted conversation is included. Blocks on the disk.
     """
     check_page(limit, offset)
     found = layout.find_session(session_id, directory, config_dir)
@@ -108,7 +110,7 @@ def subagent_messages(
 ) -> list[SessionMessage]:
     """Read the conversation of a subagent, oldest message first; empty if there is none.
 
-    `agent_id` is one that `list_subagents` names. Blocks on the disk.
+    `agent_id` is one of `list_subagents`. Blocks on the disk.
     """
     check_page(limit, offset)
     for agent in list_subagents(session_id, directory=directory, config_dir=config_dir):
@@ -189,7 +191,7 @@ def _read(
 def _message(stream: BinaryIO, entry: Entry, agent: SubagentInfo | None) -> SessionMessage | None:
     stream.seek(entry.start)
     line = decode(LINE, repair(stream.read(entry.size)))
-    if line is None:  # somebody has written over the file, which the CLI never does
+    if line is None:  # the file was overwritten, which the CLI never does
         return None
     return SessionMessage(
         type="user" if entry.kind == "user" else "assistant",
@@ -207,7 +209,7 @@ def _agent_files(folder: Path) -> list[Path]:
     """Every subagent's file below `folder`; links to other folders are not followed."""
     found: list[Path] = []
     for parent, folders, names in os.walk(folder):
-        folders.sort()  # in place: this is how os.walk is told the order
+        folders.sort()  # in place: os.walk uses this order
         agents = (name for name in names if name.startswith("agent-") and name.endswith(".jsonl"))
         found += [Path(parent) / name for name in sorted(agents)]
     return found

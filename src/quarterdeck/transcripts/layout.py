@@ -1,8 +1,8 @@
 """Where the CLI keeps its sessions.
 
-Owns the names: the projects folder, the folder of one project, the file of one session. Everything
-else in this package asks here for a path. It looks at names, never at what a session says, with
-one exception: of two folders with like names it asks which one mentions the project.
+Owns the paths: the projects folder, the folder of one project, the file of one session. It looks at
+names, not into sessions, with one exception: of two folders with similar names it searches for the
+one that mentions the project.
 
     <config dir>/projects/<project folder>/<session id>.jsonl
     <config dir>/projects/<project folder>/<session id>/subagents/**/agent-<agent id>.jsonl
@@ -24,7 +24,7 @@ from quarterdeck.domain.errors import UsageError
 from quarterdeck.transcripts.lines import CHUNK, open_regular
 
 AnyPath: TypeAlias = str | os.PathLike[str]
-"""What a caller may give for a folder."""
+"""A folder, as callers may give it."""
 
 LONGEST_NAME = 200
 """The CLI cuts a project folder's name here, so that a hash still fits into a file name."""
@@ -42,14 +42,14 @@ def is_session_id(text: str) -> bool:
 
 
 def check_id(text: str, what: str = "session id") -> str:
-    """Give back `text` if it is a UUID: nothing else may become a part of a path."""
+    """Return `text` if it is a UUID: nothing else may become part of a path."""
     if not is_session_id(text):
         raise UsageError(f"not a {what}: {text!r}; it must be a UUID")
     return text
 
 
 def projects_dir(config_dir: AnyPath | None = None) -> Path:
-    """The folder of all projects: under `config_dir`, else CLAUDE_CONFIG_DIR, else ~/.claude."""
+    """The folder of all projects: in `config_dir`, else CLAUDE_CONFIG_DIR, else ~/.claude."""
     chosen = (
         os.fspath(config_dir) if config_dir is not None else os.environ.get("CLAUDE_CONFIG_DIR")
     )
@@ -58,7 +58,7 @@ def projects_dir(config_dir: AnyPath | None = None) -> Path:
 
 
 def project_path(directory: AnyPath) -> str:
-    """The path by which the CLI knows `directory`: links resolved, letters composed (NFC)."""
+    """The CLI's path of `directory`: links resolved, characters composed (NFC)."""
     return unicodedata.normalize("NFC", os.path.realpath(directory))
 
 
@@ -95,7 +95,7 @@ def project_folders(path: str, projects: Path) -> list[Path]:
 
 
 def worktrees(path: str) -> list[str]:
-    """The paths of all git worktrees of the repository around `path`; none if there is none."""
+    """The paths of all git worktrees of the repository at `path`; empty outside of a repository."""
     try:
         done = subprocess.run(
             ["git", "worktree", "list", "--porcelain"],
@@ -117,9 +117,9 @@ def worktrees(path: str) -> list[str]:
 def session_folders(
     directory: AnyPath | None, *, include_worktrees: bool, config_dir: AnyPath | None
 ) -> Iterator[tuple[Path, str | None]]:
-    """The folders to look in, each once, with the path of its project where that is known.
+    """The folders to search, each once, with the path of its project if known.
 
-    Lazy on purpose: git is asked only by those who did not find what they wanted before.
+    Lazy on purpose: git runs only if the folders before did not have the session.
     """
     projects = projects_dir(config_dir)
     if directory is None:
@@ -196,7 +196,7 @@ def _may_hold(folder: Path, path: str) -> bool:
 
 
 def _units(text: str) -> Iterator[int]:
-    """The UTF-16 units of `text`; what is no character (a file name's stray byte) counts as one."""
+    """The UTF-16 units of `text`; a lone surrogate (a stray byte of a file name) counts as one."""
     data = text.encode("utf-16-le", errors="surrogatepass")
     return (low | high << 8 for low, high in zip(data[::2], data[1::2], strict=True))
 

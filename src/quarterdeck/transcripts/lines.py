@@ -1,8 +1,8 @@
-"""The lines of a session file, whatever state the file is in.
+"""The lines of a session file, also of a damaged one.
 
-Owns opening, cutting into lines, and mending. A session file grows while we read it; its last line
-may be cut, others may be garbage, and a name that looks like a session may belong to a pipe. Above
-it stand listing, history and editing; it knows nothing of what a line means.
+Owns opening, splitting into lines, and repair. A session file grows while it is read; its last line
+may be cut, others may be garbage, and a name that looks like a session may belong to a pipe. It
+does not know what a line means.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 CHUNK = 64 * 1024
-"""How much of a file's head and tail a listing reads: the CLI keeps what is needed in there."""
+"""How much of a file's head and tail a listing reads: the CLI keeps the needed entries in there."""
 
 LONGEST_LINE = 256 * 1024 * 1024
-"""Beyond this a line is no message but damage: it is passed over, so that memory stays bounded."""
+"""A longer line is damage and not a message: it is skipped, so that memory stays bounded."""
 
 _ESCAPE = re.compile(
     rb"\\(?:(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"  # a pair: one character
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
-    """Open a plain file for reading, and never wait: a named pipe would block for ever."""
+    """Open a regular file for reading without blocking: a named pipe would block forever."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     stream = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -43,7 +43,7 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
 
 
 def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Each line with the place where it begins; overlong ones are left out."""
+    """Each line with its offset; overlong lines are skipped."""
     start = 0
     while line := stream.readline(LONGEST_LINE):
         length = len(line)
@@ -58,11 +58,11 @@ def lines_of(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def decode(decoder: msgspec.json.Decoder[T], line: bytes) -> T | None:
-    """What `line` says, mended if need be; None if it is garbage."""
+    """The decoded line, repaired if necessary; None if it is garbage."""
     try:
         return decoder.decode(line)
     except (ValueError, RecursionError):
-        pass  # nearly always a line that was cut; mending is for the rare rest
+        pass  # mostly a cut line; few can be repaired
     try:
         return decoder.decode(repair(line))
     except (ValueError, RecursionError):

@@ -1,7 +1,6 @@
-"""What the sessions on disk look like to a caller.
+"""The values that this package returns.
 
-Owns the values that this package returns, and nothing that reads or writes. Message bodies stay as
-the bytes that the CLI wrote: what is inside them is the business of the wire's types.
+Message bodies stay undecoded; the types of `wire` decode them.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from quarterdeck.domain.errors import UsageError
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be said of a session from its file's size, age, first and last bytes.
+    """A session, as described by its file's size, age, first and last bytes.
 
-    `summary` is the text to show for it: the title, else the last prompt, else a summary that the
-    CLI wrote, else the first prompt. `custom_title` is the title a person gave, else the one that
-    the model made up. Times are milliseconds since 1970, as the CLI counts them.
+    `summary` is the text to show: the title, else the last prompt, else a summary by the CLI, else
+    the first prompt. `custom_title` is the title that a person gave, else the one by the model.
+    Times are milliseconds since 1970.
     """
 
     session_id: str
@@ -35,10 +34,10 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of a conversation, as it was written.
+    """One message of a conversation.
 
-    `message` is the API's message, undecoded; it is always one whole JSON value. The two parents
-    are set for messages of a subagent only: the call that started it, and the subagent that made
+    `message` is the API's message, undecoded; it is always one complete JSON value. The two parents
+    are set only for messages of a subagent: the call that started it, and the subagent that made
     that call, if it was not the session itself.
     """
 

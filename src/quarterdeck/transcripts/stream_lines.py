@@ -31,14 +31,14 @@ _BY_THE_CLI = (
     "<bash-stderr>",
     "<task-notification>",
 )
-"""How texts begin that the CLI puts in the user's place: nobody has typed them."""
+"""Prefixes of texts that the CLI writes as the user; no person typed them."""
 
 
 class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One message that was said. `line` is the whole line of the stream, as one JSON object.
+    """One message. `line` is the complete line of the stream, one JSON object.
 
-    A `prompt` is what a person typed; its line is the echo that `--replay-user-messages` asks for.
-    `user` is what tools gave, or a text that the CLI put in.
+    A `prompt` was typed by a person; its line is the echo that `--replay-user-messages` asks for.
+    `user` is the result of a tool, or a text by the CLI.
     """
 
     kind: Literal["prompt", "user", "assistant"]
@@ -48,7 +48,9 @@ class TranscriptLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(msgspec.Struct, rename="camel"):
-    """The members that are looked at. Of unknown kinds: one wrong one must spoil no other."""
+    """The members that are needed. Typed `object`, so that one wrong member does not affect the
+    others.
+    """
 
     type: object = None
     uuid: object = None
@@ -81,7 +83,7 @@ class _Common(Value, tag_field="type", omit_defaults=False):
 
 
 class _Optional(Value):
-    """What is there only now and then."""
+    """Members that are often absent."""
 
     timestamp: str | None = None
     error: str | None = None
@@ -104,12 +106,12 @@ _BODY = msgspec.json.Decoder(_Body)
 
 
 def to_stream_line(line: bytes, *, parent_tool_use_id: str | None = None) -> TranscriptLine | None:
-    """What an entry of a session file says, as the CLI would; None for what it would not say.
+    """The stream line of an entry of a session file; None for an entry that is not in the stream.
 
-    `parent_tool_use_id` is the call that started the subagent whose file the entry is from. Never
-    raises: a line that is cut or garbage says nothing.
+    `parent_tool_use_id` is the call that started the subagent of that file. Never raises: a cut or
+    damaged line gives None.
     """
-    entry = decode(_ENTRY, repair(line))  # a half of a character inside is nobody's text
+    entry = decode(_ENTRY, repair(line))  # lone surrogates are replaced
     if entry is None or not (uuid := text(entry.uuid)) or entry.is_meta:
         return None
     if bool(entry.is_sidechain) != (parent_tool_use_id is not None):
@@ -150,10 +152,10 @@ def to_stream_line(line: bytes, *, parent_tool_use_id: str | None = None) -> Tra
 def transcript_lines(
     session_id: str, *, directory: AnyPath | None = None, config_dir: AnyPath | None = None
 ) -> list[TranscriptLine]:
-    """All that was said in a session, in the order of its file; empty if there is none.
+    """All messages of a session, in the order of its file; empty if there is none.
 
-    What a subagent said stands before the result of the call that started it. Where nothing tells
-    which call that was, it is left out. Blocks on the disk; never raises for what is there.
+    Messages of a subagent come before the result of the call that started it. If that call is
+    unknown, they are omitted. Blocks on the disk; never raises for a damaged file.
     """
     found = layout.find_session(session_id, directory, config_dir)
     return transcript_lines_of(found[0]) if found else []

@@ -1,10 +1,10 @@
 """Tools for the agent as Python functions, served to the CLI inside this process.
 
 For MCP the CLI is the client and we are the server: it sends JSON-RPC in `mcp_message` control
-requests, and we answer. `tools` describes one function, `results` turns what it returned into
-what the model reads, `server` groups tools under a name, `session` runs a server, and `host`
-answers the CLI's messages. The protocol itself is the official `mcp` package's; nothing here
-parses a method or its params. The names are loaded when first used: see `host` for why.
+requests, and we answer. `tools` describes one function, `results` converts its return value for the
+model, `server` groups tools under a name, `session` runs a server, and `host` answers the CLI's
+messages. The official `mcp` package implements the protocol; nothing here parses a method or its
+params. Names are imported when they are first used: see `host`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The CLI's MCP messages, answered by the servers of this process.
 
-Owns the set of named servers and one running session for each, started by its first message.
-Above it stands whoever reads the control channel and hands over each `mcp_message`; below it is
-`session`. It never raises for what the CLI sent.
+Owns the named servers and one running session for each, started by its first message. The `Agent`
+passes each `mcp_message` to it. It never raises for a message of the CLI.
 
 Every agent has a host, most have no tools, and the `mcp` package takes a second to import. So
 nothing here imports it: it is loaded with the first tool.
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from quarterdeck.agent.mcp.session import Session
 
 Send = Callable[[str, msgspec.Raw], Awaitable[None]]
-"""Takes what a server says unasked (progress, list changes, its own requests) to the CLI."""
+"""Sends a server's own messages (progress, list changes, requests) to the CLI."""
 
 ACKNOWLEDGED = msgspec.Raw(b'{"jsonrpc":"2.0","result":{},"id":0}')
-"""The answer to what needs none. The CLI's first turn does not begin before it has one."""
+"""The answer to a notification. The CLI's first turn does not begin without one."""
 
 INVALID_REQUEST = -32600
 
@@ -78,10 +77,10 @@ class McpHost:
         return await tasks.__aexit__(kind, error, traceback)
 
     async def handle(self, server_name: str, message: msgspec.Raw | bytes) -> msgspec.Raw:
-        """Answer one JSON-RPC message from the CLI; returns what goes into `mcp_response`.
+        """Answer one JSON-RPC message from the CLI; returns the body of `mcp_response`.
 
         May be called for many messages at once. Cancelling the call withdraws the request from the
-        server. Raises nothing else: what is wrong with the message is said in the answer.
+        server. Raises nothing else: the answer reports errors in the message.
         """
         session = self._session(server_name)
         if isinstance(session, str):
@@ -89,14 +88,16 @@ class McpHost:
         return await session.answer(bytes(message))
 
     async def tools_changed(self, server_name: str) -> None:
-        """Tell the CLI that the list of this server's tools is not what it was."""
+        """Tell the CLI that the list of this server's tools has changed."""
         if server_name not in self._servers:
             raise UsageError(f"no tool server is named {server_name}")
         changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
         await self._send(server_name, msgspec.Raw(msgspec.json.encode(changed)))
 
     def _session(self, name: str) -> Session | str:
-        """The running session of a server, started if there is none; or why there cannot be one."""
+        """The running session of a server, started if necessary; or the reason why there is
+        none.
+        """
         server = self._servers.get(name)
         if server is None:
             return f"No tool server is named {name!r}; there are: {', '.join(self.names) or 'none'}"

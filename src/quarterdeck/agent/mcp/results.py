@@ -1,10 +1,9 @@
-"""What a tool returned, as what the model reads.
+"""Return values of tools, as MCP results.
 
-Owns the way from a Python value to an MCP result: text, content blocks, structured content. Pure;
-above it is `tools`, below it are the types of `mcp` and two serialisers.
+Owns the conversion of a Python value to text, content blocks or structured content. Pure.
 
-Structured content is only made of values that are objects (models, structs, dataclasses, dicts):
-the CLI shows it to the model in place of the text, and `{"result": "hello"}` reads worse than
+Structured content is made only of values that are objects (models, structs, dataclasses, dicts).
+The CLI shows it to the model in place of the text, and `{"result": "hello"}` reads worse than
 `hello`.
 """
 
@@ -43,17 +42,17 @@ def to_result(value: object) -> CallToolResult:
 
 
 def to_plain(value: object) -> object:
-    """Reduce models, structs, dataclasses and the like to what JSON knows."""
+    """Convert models, structs, dataclasses and similar values to plain JSON values."""
     return pydantic_core.to_jsonable_python(value, fallback=_reduce, inf_nan_mode="null")
 
 
 def failure(text: str) -> CallToolResult:
-    """Make a result that tells the model what went wrong."""
+    """A result that describes an error to the model."""
     return CallToolResult(content=[_text(text)], is_error=True)
 
 
 def explain(error: Exception) -> str:
-    """Say in one line for the model what an exception means; never a traceback."""
+    """One line for the model that explains an exception; never a traceback."""
     # A tool that used a task group gets its one error wrapped; the wrapper says nothing.
     while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]

@@ -1,8 +1,8 @@
 """A named group of tools, as an MCP server.
 
-Owns the list of tools and the two requests about it; every other part of the protocol is the
-`mcp` package's `Server`, which this wraps. A server that was written for that package can take
-its place as it is. Above it is `host`; it does not know how messages travel.
+Owns the list of tools and the two requests about it; the `mcp` package's `Server` handles the rest
+of the protocol. A server that was written for that package can be used instead. It does not know
+how messages travel.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ToolServer:
             raise UsageError(f"the server {self.name} has no tool named {name}")
 
     def options(self) -> InitializationOptions:
-        """What the server says of itself in the handshake."""
+        """The server's description in the handshake."""
         changes = NotificationOptions(tools_changed=True, prompts_changed=True)
         return self.lowlevel.create_initialization_options(changes)
 

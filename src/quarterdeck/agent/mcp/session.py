@@ -1,11 +1,11 @@
-"""One MCP server at work: its loop between two streams, and the calls that run in it.
+"""One running MCP server: its loop between two streams, and its calls.
 
-Owns the pairing of requests with their answers, and the two ways in which a call is withdrawn.
-Above it is `host`, which starts it; below it the server runs on the `mcp` package's own loop. It
-does not know what a tool is, and never raises for what the CLI sent.
+Owns the correlation of requests and answers, and the two ways to withdraw a call. `host` starts it;
+the server runs on the `mcp` package's own loop. It does not know tools, and never raises for a
+message of the CLI.
 
-The CLI counts its JSON-RPC ids anew whenever it connects again, while calls of before may still
-run. So each request gets an id of ours on its way in, and its own back on its way out.
+The CLI restarts its JSON-RPC ids when it reconnects, while earlier calls may still run. So each
+request gets an id of ours, and its own id is restored in the answer.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from quarterdeck.agent.mcp.host import ACKNOWLEDGED, Send, id_of, refusal
 from quarterdeck.agent.mcp.server import ToolServer
 
 HANDSHAKE_SECONDS = 30.0
-"""For the handshake, and for a server to take a message. One whose start hangs must not hang the
-CLI, which up to 2.1.120 waits for ever."""
+"""For the handshake, and for a server to accept a message. A server that hangs at its start must
+not block the CLI, which up to 2.1.120 waits without limit."""
 
 WITHDRAWAL_SECONDS = 1.0
-"""For telling a server that nobody waits any more; its loop takes this at once or is stuck."""
+"""For telling a server that a call was withdrawn; its loop accepts this at once or is stuck."""
 
 _Answer = JSONRPCResponse | JSONRPCError
 
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Call:
-    """A request on its way through the server; settled once, by whoever comes first."""
+    """A request in the server; settled once, by the first answer or failure."""
 
     def __init__(self, request_id: RequestId) -> None:
         self.request_id = request_id
@@ -87,7 +87,7 @@ class Session:
         ]()
 
     async def run(self) -> None:
-        """Serve until cancelled. A server that breaks takes nothing else down with it."""
+        """Serve until cancelled. A server that fails affects nothing else."""
         reason = "The tool server was stopped"
         try:
             await self._server.lowlevel.run(self._server_side, self, self._server.options())
@@ -131,12 +131,12 @@ class Session:
         return await self._exchange(request)
 
     async def _notify(self, message: JSONRPCMessage) -> None:
-        """Pass on what needs no answer of the server's."""
+        """Pass on a message that needs no answer."""
         if not await self._hand_over(SessionMessage(message)):
             _log.warning("the tool server %s takes no messages", self._server.name)
 
     async def _hand_over(self, item: SessionMessage) -> bool:
-        """Whether the server's loop took the message; it does so at once, or not at all."""
+        """Whether the server's loop accepted the message."""
         with anyio.move_on_after(HANDSHAKE_SECONDS):
             try:
                 await self._inbound.send(item)
@@ -182,8 +182,8 @@ class Session:
     async def _unanswered(self, call: _Call) -> None:
         call.fail(CONNECTION_CLOSED, "The request was cancelled")
 
-    # What follows makes the session the stream into which the server's loop writes. Answers are
-    # paired here at once; only the task that sends something unasked waits for a slow link.
+    # From here on the session is the stream that the server's loop writes to. Answers are matched
+    # at once; only a task that sends its own messages waits for a slow link.
 
     async def send(self, item: SessionMessage, /) -> None:
         """Take one message from the server."""

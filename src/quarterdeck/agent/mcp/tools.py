@@ -1,8 +1,8 @@
 """One tool: a Python function with a name, a description, and a schema of its arguments.
 
-Owns what the decorator reads from a function and how one call runs: arguments checked, function
-called, anything it raises turned into a result that the model can read. Above it is `server`;
-below it the `mcp` package derives schemas. It knows nothing of JSON-RPC.
+Owns what the decorator reads from a function and how one call runs: the arguments are checked, the
+function is called, and an exception becomes a result that the model can read. The `mcp` package
+derives schemas. It does not know JSON-RPC.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What the model's API takes in a tool's name; `mcp__<server>__` goes before it. The CLI writes any
-other character of a server's name as `_`, and then two servers could get one name."""
+"""The characters that the model's API accepts in a tool's name; `mcp__<server>__` is put before it.
+The CLI replaces any other character of a server's name by `_`, and two servers could then get the
+same name."""
 
 _TOOL_USE_ID = "claudecode/toolUseId"
 
@@ -47,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class ToolContext:
-    """What a running call knows of itself. A tool gets it by a parameter of this type.
+    """The context of a running call. A tool gets it through a parameter of this type.
 
     The parameter is not part of the schema, and the model does not see it.
     """
@@ -110,10 +111,10 @@ class Tool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     async def run(self, arguments: Mapping[str, object], context: ToolContext) -> CallToolResult:
-        """Check the arguments, call the function, and make a result of what it returns or raises.
+        """Check the arguments, call the function, and convert its return value or exception.
 
-        Every error becomes a result, because the model can read it and try again; a JSON-RPC
-        error would only say that the server is broken.
+        Every error becomes a result, because the model can read it and try again. A JSON-RPC error
+        would only say that the server is broken.
         """
         try:
             return self._result(await self._call(self._check(arguments), context))
@@ -141,22 +142,22 @@ class Tool(Generic[P, R]):
         if _is_async(self.function):
             returned = call()
         else:
-            # A thread cannot be stopped. When the call is cancelled it is left to finish alone,
-            # so that neither the answer nor the end of the session waits for it.
+            # A thread cannot be stopped. After a cancellation it runs to its end alone, so that
+            # neither the answer nor the end of the session waits for it.
             returned = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
         return await returned if inspect.isawaitable(returned) else returned
 
     def _result(self, returned: object) -> CallToolResult:
         if self._metadata.output_schema is None or isinstance(returned, CallToolResult):
             return to_result(returned)
-        # Checked against the declared type: the CLI refuses what does not fit the schema.
+        # Checked against the declared type: the CLI refuses a result that does not fit the schema.
         converted = self._metadata.convert_result(returned)
         if not isinstance(converted, CallToolResult):
             raise TypeError(f"cannot return {type(converted).__name__}")
         return to_result(converted.structured_content)
 
     def _output_schema(self) -> dict[str, object] | None:
-        """The schema of what is returned, if that is an object; MCP allows no other."""
+        """The schema of the return value, if it is an object; MCP allows no other."""
         schema: dict[str, object] | None = self._metadata.output_schema
         if self._returns:
             (root,), definitions = msgspec.json.schema_components(
@@ -200,14 +201,13 @@ def tool(
     always_load: bool = False,
     max_result_chars: int | None = None,
 ) -> Tool[P, R] | Callable[[Callable[P, R]], Tool[P, R]]:
-    """Make a function a tool: name, docstring and type hints become what the model sees.
+    """Make a function a tool: the model sees its name, docstring and type hints.
 
-    The flags are hints for the CLI and for people, promises about the function that nobody checks:
-    it changes nothing (`read_only`), may destroy (`destructive`), may be repeated without further
-    effect (`idempotent`), reaches beyond this machine (`open_world`). `always_load` makes a CLI
-    that would let the model search for tools offer this one at once; `max_result_chars` raises
-    the size at which the CLI moves a result to a file. Raises `UsageError` when the function
-    cannot be described by a schema.
+    The flags are unchecked hints for the CLI and for people: it changes nothing (`read_only`), may
+    destroy (`destructive`), may be repeated without further effect (`idempotent`), reaches beyond
+    this machine (`open_world`). `always_load` makes a CLI with tool search offer this tool at once;
+    `max_result_chars` raises the size at which the CLI moves a result to a file. Raises
+    `UsageError` when the function cannot be described by a schema.
     """
     hints = ToolAnnotations(
         title=title,
@@ -237,7 +237,7 @@ def tool(
 
 
 class _ArgumentsError(Exception):
-    """The model's mistake, in words for the model."""
+    """An invalid call by the model; the text is for the model."""
 
 
 def check_name(name: str, what: str) -> str:

@@ -1,6 +1,6 @@
 """Links over a WebSocket: accept CLIs that dial (`--sdk-url`, up to 2.1.120), or dial ourselves.
 
-The names are loaded when they are first used: who only dials need not wait for a server's library.
+Names are imported when they are first used: a program that only dials does not load a server.
 """
 
 from __future__ import annotations

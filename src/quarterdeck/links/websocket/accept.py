@@ -1,11 +1,11 @@
 """Accept CLIs that dial us: a plain ASGI app, without a framework.
 
-Owns the handshake, the token check, and the way of bytes from a socket into the session's link.
-The hub mounts it; `serve` runs it alone for one `Agent`; below it is `WebSocketLink`. It knows
-paths, tokens and frames, not what is in them.
+Owns the handshake, the token check, and the transfer of bytes from a socket to the session's link.
+The hub mounts it; `serve_endpoint` runs it for one `Agent`. It knows paths, tokens and frames, not
+their contents.
 
 A CLI started with `--sdk-url ws://HOST/v1/ws/ID` opens a WebSocket there. A frame holds any bytes
-of its NDJSON: several lines, or half a one. With CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2=1 the
+of its NDJSON: several lines, or a part of one. With CLAUDE_CODE_POST_FOR_SESSION_INGRESS_V2=1 the
 CLI sends by `POST /v1/session/ID/events` instead, and only reads from the socket.
 """
 
@@ -44,22 +44,22 @@ from quarterdeck.runtime.web_server import (
 )
 
 BODY_LIMIT = 128 * 1024 * 1024
-ROOM_SECONDS = 20.0  # how long a POST waits for the reader before it is told to try again
-HANDOVER_SECONDS = 0.5  # how long a replaced connection may take to give what it still has
+ROOM_SECONDS = 20.0  # how long a POST waits for the reader before it is answered with 503
+HANDOVER_SECONDS = 0.5  # how long a replaced connection may take to deliver its last bytes
 
-# One answer for a session that is not there and for a token that is not its own: nobody learns
-# from outside which sessions there are.
+# The same answer for an unknown session and for a wrong token, so that clients cannot find out
+# which sessions exist.
 _UNKNOWN = Answer(401, "no session here for this token")
 
 
 class Door(msgspec.Struct, frozen=True):
-    """Who may connect to which link: whoever has the token."""
+    """A link, and the token that a CLI must present to connect to it."""
 
     link: WebSocketLink
     token: str
 
     def __post_init__(self) -> None:
-        """A door without a token would stand open."""
+        """Refuse an empty token: it would let everyone in."""
         if not self.token or not self.token.isascii():
             raise UsageError("token: it must be a text of ASCII characters, and not empty")
 
@@ -68,10 +68,10 @@ Route = Callable[[str], Door | None]
 
 
 class CliEndpoint:
-    """The ASGI app. `route` gives the door for the path of a CLI's `--sdk-url`, or None.
+    """The ASGI app. `route` returns the door for the path of a CLI's `--sdk-url`, or None.
 
     Keep the door of a closed link for some minutes. A CLI that comes back to it is told that the
-    session is over; one that finds no door is refused, and 2.1.62 then goes on dialling.
+    session is over; without a door it is refused, and 2.1.62 then keeps dialling.
     """
 
     def __init__(self, route: Route, *, body_limit: int = BODY_LIMIT) -> None:
@@ -92,7 +92,7 @@ class CliEndpoint:
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         if header(scope, b"origin") is not None:
-            # A CLI sends none. A web page in somebody's browser always does.
+            # A CLI sends no Origin header. A browser always does.
             await refuse_upgrade(Answer(403, "not for browsers"), receive, send)
             return
         door = self._route(path_of(scope))
@@ -101,8 +101,8 @@ class CliEndpoint:
             return
         link = door.link
         if link.over and not link.announce_end():
-            # It was told and came back: 2.1.37, which knows no code that ends it. Refused, it
-            # gives up after two attempts.
+            # It was told and came back: 2.1.37, which no close code ends. After a refusal it gives
+            # up at the second attempt.
             await refuse_upgrade(Answer(410, "the session is over"), receive, send)
             return
         await receive()  # the connect
@@ -174,13 +174,13 @@ class _AsgiConnection:
         return self._ended
 
     async def write(self, data: bytes) -> None:
-        """One text frame: 2.1.37 takes no other kind."""
+        """Write one text frame: 2.1.37 accepts no other kind."""
         if self._ending or self._ended.is_set():
             raise ConnectionResetError("the WebSocket is closed")
         try:
             await self._send({"type": "websocket.send", "text": data.decode()})
         except RuntimeError as error:
-            # The server closed it by itself, after a ping without answer, and has not said so yet.
+            # The server closed it after an unanswered ping, and has not reported that yet.
             raise ConnectionResetError("the WebSocket is closed") from error
 
     async def end(self, code: int, reason: str) -> None:
@@ -191,13 +191,13 @@ class _AsgiConnection:
         try:
             await self._send({"type": "websocket.close", "code": code, "reason": reason})
         except (OSError, RuntimeError):
-            self._ended.set()  # it is gone already, which is what was wanted
+            self._ended.set()  # it is closed already
 
 
 async def _wait_for_old_connection(link: WebSocketLink) -> None:
-    """Give the old connection a moment: a CLI often is back before we saw that its socket died.
+    """Wait briefly for the old connection: a CLI often reconnects before we see its socket die.
 
-    What lies unread in the old one is not in the new one; let it come in first.
+    Unread bytes of the old connection do not come again over the new one, so they go first.
     """
     if (old := link.current) is not None:
         with anyio.move_on_after(HANDOVER_SECONDS):
@@ -223,7 +223,7 @@ def _frame(message: Message) -> bytes:
 
 
 class _Events(msgspec.Struct, frozen=True):
-    """The body of a POST: each message is kept as it came."""
+    """The body of a POST: each message stays undecoded."""
 
     events: list[msgspec.Raw]
 
@@ -235,7 +235,7 @@ def event_lines(body: bytes) -> list[bytes]:
         line = bytes(event)
         if not line.startswith(b"{"):
             raise msgspec.DecodeError("an event is not an object")
-        # Inside a JSON text no newline stands bare, so these are only between its parts.
+        # A JSON text contains no bare newline, so newlines are only between its parts.
         lines.append(msgspec.json.format(line, indent=-1) if b"\n" in line else line)
     return lines
 
@@ -266,9 +266,9 @@ async def serve_endpoint(
     *,
     ping_seconds: float = PING_SECONDS,
 ) -> AsyncIterator[int]:
-    """Serve `endpoint` while the block runs; gives the port, which is a free one by default.
+    """Serve `endpoint` while the block runs; yields the port, a free one by default.
 
-    Raises `LinkRefused` when the address cannot be had. Close the links first: a connection that
+    Raises `LinkRefused` when the address cannot be used. Close the links first: a connection that
     is still open at the end is closed with 1012, after which a CLI dials again.
     """
     # The CLI pings us and needs none. These are for us: a machine that vanished is noticed in 40 s,

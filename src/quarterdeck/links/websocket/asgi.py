@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import anyio
 import msgspec
 
-GONE_SECONDS = 1.0  # a refused client leaves at once; one that does not is left to the server
+GONE_SECONDS = (
+    1.0  # a refused client disconnects at once; otherwise the server closes the connection
+)
 
 Scope = Mapping[str, object]
 Message = Mapping[str, object]
@@ -31,12 +33,12 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """What is sent."""
+        """The body."""
         return msgspec.json.encode({"ok" if self.status < 300 else "error": self.text})
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """Its headers; a 401 must say what it wants."""
+        """The headers; a 401 names the scheme."""
         made = [
             (b"content-type", b"application/json"),
             (b"content-length", str(len(self.body)).encode()),
@@ -51,7 +53,7 @@ def path_of(scope: Scope) -> str:
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """The first header of that name, in lower case; None when there is none."""
+    """The first header with that name, which must be in lower case; None if absent."""
     headers = scope.get("headers")
     for key, value in headers if isinstance(headers, list | tuple) else ():
         if bytes(key).lower() == name:

@@ -1,8 +1,8 @@
-"""The close codes of a WebSocket, and what each means to us and to the CLI.
+"""WebSocket close codes, and what each means to us and to the CLI.
 
-Owns the policy and its reasons. What the CLIs do was seen on 2.1.37, 2.1.62 and 2.1.120: the
-latter two end for good at 1002, 4001 and 4003 and reconnect after every other code, 1000 too;
-2.1.37 always reconnects, and no code tells it to stop.
+The behaviour of CLIs was observed on 2.1.37, 2.1.62 and 2.1.120. The latter two exit at 1002, 4001
+and 4003 and reconnect after every other code, including 1000. 2.1.37 always reconnects; no code
+stops it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ CLOSED = 4001
 # since it may be one and the same CLI, which reconnected before we saw its old socket die.
 REPLACED = 4000
 
-# What ends the session for whoever dials. The first three are the CLI's own list: a protocol
-# error, a session that is over, a token that is not valid any more. REPLACED is only in ours: our
-# dialler has one connection at a time, so it was somebody else who took its place, and coming back
-# would throw that one out again, for ever.
+# Codes that end the session for the dialling side. The first three are the CLI's own list: a
+# protocol error, a session that is over, a token that is no longer valid. REPLACED is only in ours:
+# our dialler has one connection at a time, so another process took its place, and coming back would
+# replace that one in turn, endlessly.
 PERMANENT = frozenset({1002, 4001, 4003, REPLACED})
 
 _MEANINGS = {

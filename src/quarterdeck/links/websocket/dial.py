@@ -1,10 +1,10 @@
-"""Dial a WebSocket and keep dialling: the client side of what a CLI with `--sdk-url` does.
+"""Dial a WebSocket and keep dialling, as a CLI with `--sdk-url` does.
 
-Owns the connection, its backoff and its budget. The runner stands above it, towards the hub; below
-it is the `websockets` client. It knows bytes and close codes, and takes ids from its caller.
+Owns the connection, its backoff and its budget. The runner uses it to reach the hub. It knows bytes
+and close codes, and gets ids from its caller.
 
-There is no task behind it: whoever receives reads the socket, and dials again when it is lost.
-So a link that nobody reads does not reconnect either; what is sent to it is kept.
+It has no task of its own: the reader reads the socket and dials again when the connection is lost.
+So a link without a reader does not reconnect; data that is sent to it is kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Redial(msgspec.Struct, frozen=True, kw_only=True):
     jitter: float = (
         0.25  # each pause is this part longer or shorter, so that many do not come at once
     )
-    budget: float = 600.0  # seconds without a connection after which it is given up
+    budget: float = 600.0  # seconds without a connection before it gives up
     first: float = 10.0  # the same for the very first connection
     attempt: float = 10.0  # seconds for one attempt
     ping: float = 10.0  # between pings; without an answer until the next, the connection is dead
@@ -92,11 +92,11 @@ class DialLink(Closing):
         last_request_id: Callable[[], str | None] = lambda: None,
         outbox: Outbox | None = None,
     ) -> Self:
-        """Dial `url` with the bearer `token`; tries again until `redial.first` seconds are over.
+        """Dial `url` with the bearer `token`; retries for `redial.first` seconds.
 
-        `last_request_id` is asked at each reconnect for the id of the last message that was to be
-        sent; the other end gets it as `X-Last-Request-Id`. Raises `LinkRefused` when no connection
-        can be had.
+        `last_request_id` is called at each reconnect for the id of the last outgoing message; the
+        other end gets it as `X-Last-Request-Id`. Raises `LinkRefused` when no connection can be
+        made.
         """
         if not token or not token.isascii():
             raise UsageError("token: it must be a text of ASCII characters, and not empty")
@@ -116,7 +116,7 @@ class DialLink(Closing):
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection just now, as far as we know."""
+        """Whether there is a connection, as far as we know."""
         return self._socket is not None
 
     async def receive(self) -> bytes | Dropped | Resumed:
@@ -262,7 +262,7 @@ class DialLink(Closing):
             )
 
     async def _drain(self, socket: ClientConnection) -> bytes | Dropped:
-        """What had arrived before the connection was lost, and then that it was."""
+        """The bytes that arrived before the connection was lost, then `Dropped`."""
         try:
             while not (data := await socket.recv(decode=False)):
                 pass
@@ -294,7 +294,7 @@ class DialLink(Closing):
             if (data := self._outbox.take(time.monotonic())) is None:
                 return
             try:
-                # Not to be cut in two: whether a cancelled write was made, nobody could tell.
+                # Not cancellable: after a cancelled write it is unknown whether the data was sent.
                 with anyio.CancelScope(shield=True), anyio.fail_after(WRITE_SECONDS):
                     await socket.send(data.decode())
             except ConnectionClosed as closed:

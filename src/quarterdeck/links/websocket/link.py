@@ -1,12 +1,12 @@
 """A CLI that dials us, as a link that outlives its connections.
 
-Owns one session's bytes in both directions, while connections come and go. Above it stands the
-`Agent` or the hub; below it is `accept`, which hands it connections. It knows bytes and close
-codes; who may connect is decided by `accept`, what was lost is asked for by whoever is above.
+Owns one session's bytes in both directions, while connections come and go. `accept` checks who may
+connect and hands connections over; the owner (`Agent` or hub) asks again for messages that were
+lost. This module knows bytes and close codes.
 
-A drop is not the end: the CLI keeps working and dials again. The link says `Dropped`, waits, keeps
-what is sent meanwhile (see `outbox`), and says `Resumed` when the CLI is back. A half line before
-them has no other half.
+After a drop the CLI keeps working and dials again. The link reports `Dropped`, keeps the data that
+is sent meanwhile (see `outbox`), and reports `Resumed` when the CLI is back. An unfinished line
+before that is void.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ GRACE_SECONDS = 600.0  # as long as CLIs from 2.1.62 on keep dialling; 2.1.37 gi
 WRITE_SECONDS = 60.0  # longer than the server's pings take to notice a dead peer
 CLOSE_SECONDS = 3.0
 
-# A POST proves that the CLI lives, not that its socket does. But a CLI whose socket is dead notices
-# within two pings, 20 s, and dials again; when it has not, what was written before has arrived.
+# A POST proves that the CLI lives, not that its socket does. But a CLI with a dead socket notices
+# within two pings (20 s) and dials again. If it has not, earlier writes have arrived.
 POST_PROOF_SECONDS = 25.0
 
 
@@ -76,7 +76,8 @@ class WebSocketLink(Closing):
         self._outbox = outbox or Outbox()
         self._connection: Connection | None = None
         self.last_request_id: str | None = None
-        """What the CLI that came last named as the last message that it wanted to send."""
+        """The uuid of the last outgoing message, as the latest CLI reported it when it
+        connected."""
         self._ever_connected = False
         self._begun = anyio.Event()
         self._over: LinkClosed | None = None
@@ -94,7 +95,7 @@ class WebSocketLink(Closing):
 
     @property
     def connected(self) -> bool:
-        """Whether a CLI is connected just now."""
+        """Whether a CLI is connected."""
         return self._connection is not None
 
     @property
@@ -114,7 +115,9 @@ class WebSocketLink(Closing):
     # --- a link, as any other ---
 
     async def receive(self) -> bytes | Dropped | Resumed:
-        """The bytes that have come, or what happened; waits for a CLI as long as the grace."""
+        """The received bytes, or a report about the connection; waits for a CLI as long as the
+        grace.
+        """
         while True:
             if (item := self._inbox.take()) is not None:
                 return item
@@ -157,7 +160,7 @@ class WebSocketLink(Closing):
     async def close(self) -> None:
         """End the session: a CLI from 2.1.62 on exits; 2.1.37 must be ended as a process.
 
-        A CLI that is not connected just now learns of it when it dials again (see `accept`).
+        A CLI that is not connected learns of it when it dials again (see `accept`).
         """
         self.fail(LinkClosed("The link was closed.", close_code=CLOSED))
         connection, self._connection = self._connection, None
@@ -177,7 +180,7 @@ class WebSocketLink(Closing):
     # --- for the endpoint ---
 
     def announce_end(self) -> bool:
-        """Whether a CLI that dials an ended link has yet to be told so; True only once."""
+        """Whether a CLI that dials an ended link must still be told; True only once."""
         self._ends_announced += 1
         return self._ends_announced == 1
 
@@ -212,7 +215,7 @@ class WebSocketLink(Closing):
         return self._connection
 
     async def feed(self, connection: Connection, data: bytes) -> bool:
-        """Take the bytes of a frame; waits while too much lies unread. False: not ours any more."""
+        """Take the bytes of a frame; waits while too much is unread. False: it was replaced."""
         await self._inbox.wait_for_room()
         if self._connection is not connection or self._over is not None:
             return False
@@ -245,7 +248,7 @@ class WebSocketLink(Closing):
     # --- within ---
 
     def _report_drop(self, code: int) -> None:
-        if self._over is None:  # else it will not come back
+        if self._over is None:  # otherwise it does not come back
             self._inbox.put(Dropped(f"The connection was lost: {describe_code(code)}.", code))
 
     async def _flush(self) -> None:
@@ -253,7 +256,7 @@ class WebSocketLink(Closing):
             if (data := self._outbox.take(time.monotonic())) is None:
                 return
             try:
-                # Not to be cut in two: whether a cancelled write was made, nobody could tell.
+                # Not cancellable: after a cancelled write it is unknown whether the data was sent.
                 with anyio.CancelScope(shield=True), anyio.fail_after(WRITE_SECONDS):
                     await connection.write(data)
             except OSError:  # also the TimeoutError of a peer that does not read

@@ -1,18 +1,18 @@
-"""What is on its way to the other end of a WebSocket, so that a lost connection loses none of it.
+"""Outgoing lines of a WebSocket, so that a lost connection loses none of them.
 
-Owns the decision what to send again after a reconnect. `WebSocketLink` and `DialLink` write what
-it gives; it knows times and bytes, no socket and no message.
+Owns the decision what to resend after a reconnect. `WebSocketLink` and `DialLink` write the lines;
+this module knows times and bytes, no socket and no message.
 
-A line is in one of two places. *Waiting*: not written yet; it must not be lost, so when too much
-waits the senders wait too. *In doubt*: written, but perhaps never delivered, since a connection
-dies in silence. It leaves doubt when bytes arrive over the same connection some time after it was
-written: the connection was alive then. After a reconnect all that is in doubt is written again,
-before what waits, in the old order. A line may so arrive twice, which the CLI allows: it drops a
-prompt whose uuid it knows, and ignores a second answer.
+A line is in one of two states. *Waiting*: not written yet. When too many bytes wait, senders wait
+too. *Unconfirmed*: written, but perhaps not delivered, because a connection can die silently. A
+line is confirmed when bytes arrive over the same connection some time after it was written. After a
+reconnect all unconfirmed lines are written again, before the waiting ones, in the old order. So a
+line may arrive twice, which the CLI allows: it drops a prompt whose uuid it knows, and ignores a
+second answer.
 
-It also leaves doubt with time. Both ends ping; a connection that was still taken for alive so many
-seconds after the line was written had answered a ping that was sent behind it. So doubt is short,
-and an `interrupt` of a minute ago is not sent again to hit a later turn.
+A line is also confirmed by time. Both ends ping. If a connection was considered alive that many
+seconds after the write, a later ping was answered. So lines stay unconfirmed for a short time only,
+and an `interrupt` of a minute ago is not resent into a later turn.
 """
 
 from __future__ import annotations
@@ -69,13 +69,15 @@ class Outbox:
         self._waiting_size -= len(data)
         self._unconfirmed.append((now, data))
         self._unconfirmed_size += len(data)
-        # Doubt is a matter of seconds; a limit all the same, for an end that never says a word.
+        # Lines are unconfirmed for seconds only; the limit is for a peer that never sends anything.
         while self._unconfirmed_size > self._limit and len(self._unconfirmed) > 1:
             self._forget()
         return data
 
     def confirm(self, now: float) -> None:
-        """Bytes came over the connection: what was written long enough ago has arrived."""
+        """Bytes arrived over the connection: lines that were written long enough ago are
+        confirmed.
+        """
         self._confirm_until(now - self._proof_seconds)
 
     def connection_lost(self, now: float) -> None:
@@ -83,7 +85,7 @@ class Outbox:
         self._confirm_until(now - self._alive_seconds)
 
     def requeue(self) -> None:
-        """A new connection: what was in doubt waits again, first and in order."""
+        """A new connection: unconfirmed lines wait again, first and in order."""
         for _, data in reversed(self._unconfirmed):
             self._waiting.appendleft(data)
         self._waiting_size += self._unconfirmed_size
