@@ -13,6 +13,7 @@ import anyio.to_thread
 from anyio.abc import Process
 
 from quarterdeck.cli.hub.policy_client import PolicyClient
+from quarterdeck.client.calls import HubAddress
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.runner import live_runner
 from quarterdeck.service.local_hub import live_hub, own_token
@@ -113,7 +114,7 @@ class ServedDeck:
         """The API, as the commands of this user see it; with what it says of the policy."""
         state = live_hub(self.data)
         assert state is not None
-        return PolicyClient(state.address, own_token(self.data))
+        return PolicyClient(HubAddress(address=state.address, token=own_token(self.data)))
 
     async def until(self, session: str, wanted: Callable[[SessionShape], bool]) -> SessionShape:
         """Wait until a session is as wanted; gives it."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from datetime import datetime
-from enum import StrEnum
 
 from msgspec.structs import astuple
 
@@ -20,51 +19,14 @@ from quarterdeck.journal.accounts import Portion, main_model, portions
 from quarterdeck.journal.stored import Stored
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import Metered, RateLimited, TurnEnded
+from quarterdeck.protocol.usage import LimitState as LimitState
+from quarterdeck.protocol.usage import UsageBy as UsageBy
+from quarterdeck.protocol.usage import UsageReport as UsageReport
+from quarterdeck.protocol.usage import UsageRow as UsageRow
+from quarterdeck.protocol.usage import Used as Used
 
 SLOT_MS = 900_000
 """A quarter of an hour: in no time zone does a day begin within one."""
-
-
-class UsageBy(StrEnum):
-    """What usage can be asked by."""
-
-    DAY = "day"
-    PROJECT = "project"
-    MODEL = "model"
-    MACHINE = "machine"
-    SESSION = "session"
-
-
-class Used(Value, omit_defaults=False):
-    """What was used. The fields are the columns of an engine's table, in this order."""
-
-    cost_usd: float = 0.0
-    estimated_usd: float = 0.0
-    """How much of the cost is an estimate: of turns that go on, or whose end nobody told."""
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    turns: int = 0
-    failed: int = 0
-    """How many of the turns ended in an error."""
-    tool_calls: int = 0
-    asks: int = 0
-    """Questions that were settled."""
-    waiting_ms: int = 0
-    """How long those questions were open, in all."""
-
-    @property
-    def tokens(self) -> int:
-        """All tokens, those from the cache too."""
-        return self.input + self.output + self.cache_read + self.cache_write
-
-
-class UsageRow(Value):
-    """What was used on one day, by one model …; `key` says by which."""
-
-    key: str
-    used: Used
 
 
 class Share(Value):
@@ -75,32 +37,6 @@ class Share(Value):
     machine: str
     model: str
     used: Used
-
-
-class LimitState(Value, omit_defaults=False):
-    """Where an account stands, as the last CLI on a machine has told it."""
-
-    machine: str
-    limit: str
-    """Which of the account's limits it is; empty where the CLI does not say."""
-    status: str
-    """`allowed`, `allowed_warning` or `rejected`."""
-    at: int
-    """When it was told, in ms since 1970; as `resets_at`."""
-    resets_at: int | None = None
-    used: float | None = None
-    session: str = ""
-
-
-class UsageReport(Value, omit_defaults=False):
-    """What was used, by what was asked for, in all, and where the accounts stand."""
-
-    by: UsageBy
-    since: int | None
-    until: int | None
-    rows: tuple[UsageRow, ...]
-    total: Used
-    limits: tuple[LimitState, ...]
 
 
 def shares(before: SessionView | None, after: SessionView, stored: Stored) -> list[Share]:

@@ -12,7 +12,8 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from quarterdeck.cli.hub.client import HubClient
+from quarterdeck.cli.hub.client import BlockingClient
+from quarterdeck.client.calls import HubAddress
 from quarterdeck.protocol.commands import CreateSession
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.runner import live_runner
@@ -46,10 +47,10 @@ async def demo_in(
     assert not await anyio.Path(home.parent).exists()
 
 
-def client_of(home: Path) -> HubClient:
+def client_of(home: Path) -> BlockingClient:
     state = live_hub(home)
     assert state is not None
-    return HubClient(state.address, own_token(home))
+    return BlockingClient(HubAddress(address=state.address, token=own_token(home)))
 
 
 async def test_the_demo_asks_for_a_permission_and_leaves_nothing_behind(

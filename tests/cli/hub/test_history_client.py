@@ -85,10 +85,10 @@ async def test_what_was_left_on_disk_is_imported_found_exported_and_let_go(
 
 
 def _found(deck: ServedDeck, words: str) -> int:
-    from quarterdeck.cli.hub.history_client import PastClient
+    from quarterdeck.cli.hub.history_client import HistoryClient
     from quarterdeck.journal.search import Search
 
-    client = PastClient(deck.client.address, deck.client.token)
+    client = HistoryClient(deck.client.where)
     return len(list(client.search(Search(words=words), 100)))
 
 
@@ -105,7 +105,7 @@ async def test_a_hub_is_backed_up_while_it_works_and_restored_when_it_is_stopped
     done = await deck("backup", str(backup))
     assert done.err.startswith(f"{backup}: 2 sessions, 32 events, ")
     assert "is good: 2 sessions" in (await deck("restore", "--check", str(backup))).err
-    assert "a hub serves from" in (await deck("restore", str(backup), code=1)).err
+    assert "a hub already serves from" in (await deck("restore", str(backup), code=1)).err
     kept = deck.client.session((await deck("import", "--json")).out.split('"session":"')[1][:26])
     for shape in list(deck.client.sessions()):
         await deck("rm", shape.session)
@@ -143,7 +143,7 @@ async def test_a_session_from_a_terminal_is_adopted_and_gone_on_with(
         await anyio.run_process(terminal, env=env, cwd=work)
     await deck.serve()
     done = await deck("import", id_)
-    assert "may run in a terminal" in done.out
+    assert "may still run in a terminal" in done.out
     (shape,) = deck.client.sessions()
     assert (shape.cli_session, shape.directory or shape.spec.directory) == (id_, str(work))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from quarterdeck.client import calls
 from quarterdeck.testing import fake
 from support.processes import running
 from support.repositories import git, make_repository
@@ -52,7 +53,7 @@ async def test_a_project_is_worked_on_in_a_worktree_and_the_work_is_merged(
     assert files.split() == ["added", "+1", "-0", "made"]
     assert summary == "1 file, +1 -0, 0 commits on task since main, 1 not committed"
     refused = await deck("worktree", "merge", session, code=1)
-    assert "made; commit that, or give a message" in refused.err
+    assert "made; commit them, or give a message" in refused.err
     assert str(shape.directory) in (await deck("worktree", "keep", session)).out
     await deck("worktree", "discard", session, code=1)
     await deck("stop", session)
@@ -63,13 +64,13 @@ async def test_a_project_is_worked_on_in_a_worktree_and_the_work_is_merged(
 
     # The configuration is changed, spoilt, and mended, while the hub runs.
     configure(deck, f"[log]\nfile = 'hub.log'\n{project}[projects.api]\ndirectory = '/srv/api'\n")
-    await until_true(lambda: len(deck.client.projects()) == 2)
+    await until_true(lambda: len(deck.client.call(calls.projects()).projects) == 2)
     configure(deck, "[projects.api]\ndirectry = '/srv/api'\n")
     await until_true(lambda: "did you mean directory?" in log.read_text())
-    assert len(deck.client.projects()) == 2
+    assert len(deck.client.call(calls.projects()).projects) == 2
     said = log.read_text()
     assert "projects.api.directory: not there -> /srv/api\n" in said
-    assert "the configuration is not taken over" in said
+    assert "the configuration was not applied" in said
     assert "hunter2" not in said
     await deck("stop")
     assert await deck.ends() == 0

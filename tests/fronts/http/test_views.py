@@ -32,9 +32,9 @@ async def view_at(talk: Talk, session: str, head: int) -> Json:
 
 
 async def shape_of(client: httpx.AsyncClient, session: str) -> Json:
-    """The session as the HTTP API gives it now."""
+    """The session as the HTTP API gives it now, without what the stream leaves out."""
     found: Json = (await client.get(f"/api/sessions/{session}")).json()
-    return found
+    return found | {"offers": None}
 
 
 def without_counts(view: Json) -> Json:

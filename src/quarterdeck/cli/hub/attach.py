@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
 from uuid import uuid4
 
 import anyio
@@ -18,16 +19,15 @@ from anyio.abc import TaskGroup
 from msgspec import Raw
 
 from quarterdeck.cli.exits import Exit, OutputClosed
-from quarterdeck.cli.hub.client import HubRefused
-from quarterdeck.cli.hub.feed import Feed
 from quarterdeck.cli.hub.keyboard_answers import answer_at
 from quarterdeck.cli.hub.notify import Notifier, run_program
 from quarterdeck.cli.hub.story import Story
-from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.cli.hub.target import Target, address_later, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
 from quarterdeck.cli.terminal.screen import Screen
+from quarterdeck.client import Feed, HubRefused
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.commands import AnswerAsk, Interrupt, SendPrompt
@@ -83,7 +83,8 @@ class _Attached:
         self._keyboard = Keyboard(
             self._console, self._keys, self._screen, settle=anyio.lowlevel.checkpoint
         )
-        self._feed = Feed(target, shape.session, max(0, shape.head - HISTORY), self)
+        where = partial(address_later, target)
+        self._feed = Feed(where, shape.session, max(0, shape.head - HISTORY), self)
         self._state = shape.state
         self._open = {card.opened.ask: card.opened for card in asks}
         self._caught_up = anyio.Event()
@@ -127,6 +128,9 @@ class _Attached:
     def live(self, frame: Live) -> None:
         """Show text that is being written."""
         self._story.live(frame)
+
+    def view(self, shape: SessionShape) -> None:
+        """Not asked for: the terminal shows events."""
 
     def lost(self, reason: str) -> None:
         """The hub is away; the agent may well work on."""

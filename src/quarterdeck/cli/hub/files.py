@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.history_client import past_of
+from quarterdeck.cli.hub.history_client import history_of
 from quarterdeck.cli.hub.target import SHORT, Target, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, write_all
@@ -48,7 +48,7 @@ def run_export(
     chosen = form or ("markdown" if to_stdout else _by_ending(file))
     if file is not None and not to_stdout and file.exists() and not force:
         raise UsageError(f"{file} is there already; --force overwrites it")
-    client = past_of(target)
+    client = history_of(target)
     pieces = client.export(find_session(client, given), chosen)
     if file is None or to_stdout:
         sys.stdout.flush()
@@ -89,7 +89,7 @@ def run_import(
     json_output: bool,
 ) -> int:
     """Take in what the CLI left on the hub's disk; print what became of each session."""
-    client = past_of(target)
+    client = history_of(target)
     if directory is not None and target.is_here:
         directory = str(Path(directory).expanduser().absolute())
     wanted = NewImport(directory=directory, sessions=tuple(sessions), dry_run=dry_run)
@@ -128,7 +128,7 @@ def _imported(each: ImportedSession) -> Text:
 
 def run_retention(wanted: NewRetention, target: Target, *, json_output: bool) -> int:
     """Print which sessions go, or would go."""
-    report = past_of(target).retention(wanted)
+    report = history_of(target).retention(wanted)
     if json_output:
         print_json([report])
         return Exit.SUCCESS

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Iterator
-from urllib.parse import quote, urlencode
 
 from msgspec import UNSET
 
-from quarterdeck.cli.hub.client import HubClient, HubRefused, problem_in
+from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.target import Target, connect
+from quarterdeck.client.calls import HubRefused, at, get, problem_in, send
 from quarterdeck.domain.errors import LinkRefused
 from quarterdeck.fronts.http.history_shapes import RetentionReport
 from quarterdeck.history.imports import ImportReport
@@ -25,7 +25,7 @@ CHUNK = 64 * 1024
 PAGE = 100
 
 
-class PastClient(HubClient):
+class HistoryClient(BlockingClient):
     """A hub's client for what takes long."""
 
     def search(self, wanted: Search, most: int) -> Iterator[Hit]:
@@ -33,45 +33,44 @@ class PastClient(HubClient):
         given = {
             name: getattr(wanted, name) for name in wanted.__struct_fields__ if name != "words"
         }
-        query = {name: str(value) for name, value in given.items() if value not in {None, UNSET}}
+        query = {name: value for name, value in given.items() if value not in {None, UNSET}}
         query |= {"q": wanted.words}
         left = most
         while left > 0:
-            query["limit"] = str(min(left, PAGE))
-            page = self._get("/api/search", Hits, query)
+            query["limit"] = min(left, PAGE)
+            page = self.call(get("/api/search", Hits, query))
             yield from page.hits
             left -= len(page.hits)
             if page.next is None:
                 return
-            query["before"] = str(page.next)
+            query["before"] = page.next
 
     def export(self, session: str, form: str) -> Iterator[bytes]:
         """A session as a file, piece by piece. Raises `LinkRefused` when it breaks off."""
-        path = f"{self._path}/api/sessions/{quote(session, safe='')}/export"
-        headers = {"Authorization": f"Bearer {self.token}"}
+        call = get(at(session, "export"), bytes, {"format": form})
+        headers = {"Authorization": f"Bearer {self.where.token}"}
         connection = self._connection()
         try:
-            connection.request("GET", f"{path}?{urlencode({'format': form})}", headers=headers)
+            connection.request(call.method, self._path + call.path, headers=headers)
             response = connection.getresponse()
             if response.status >= 400:
                 raise HubRefused(problem_in(response.status, response.read()))
             while piece := response.read(CHUNK):
                 yield piece
         except (OSError, http.client.HTTPException) as error:
-            raise LinkRefused(f"the hub at {self.address} broke off: {error}") from error
+            raise LinkRefused(f"the hub at {self.where.base} broke off: {error}") from error
         finally:
             connection.close()
 
     def import_sessions(self, wanted: NewImport) -> ImportReport:
         """Take in what the CLI left on the hub's disk."""
-        return self._send("POST", "/api/import", ImportReport, wanted)
+        return self.call(send("POST", "/api/import", ImportReport, wanted))
 
     def retention(self, wanted: NewRetention) -> RetentionReport:
         """What is too much to be kept."""
-        return self._send("POST", "/api/retention", RetentionReport, wanted)
+        return self.call(send("POST", "/api/retention", RetentionReport, wanted))
 
 
-def past_of(target: Target) -> PastClient:
+def history_of(target: Target) -> HistoryClient:
     """A client. Raises `LinkRefused` where no hub runs."""
-    client = connect(target)
-    return PastClient(client.address, client.token, seconds=LONG_SECONDS)
+    return HistoryClient(connect(target).where, seconds=LONG_SECONDS)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 
 import anyio
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.feed import Feed
 from quarterdeck.cli.hub.story import Story
-from quarterdeck.cli.hub.target import Target, connect, find_session
+from quarterdeck.cli.hub.target import Target, address_later, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
 from quarterdeck.cli.terminal.text import moment
+from quarterdeck.client import Feed
 from quarterdeck.protocol.events import AskAnswered, Decided
 from quarterdeck.protocol.stream_frames import Live
-from quarterdeck.protocol.views import EventShape
+from quarterdeck.protocol.views import EventShape, SessionShape
 from quarterdeck.wire.tools import one_line
 
 _VERDICTS = {"allow": "green", "deny": "red", "ask": "yellow"}
@@ -39,7 +40,7 @@ def run_log(given: str, target: Target, *, follow: bool, json_output: bool) -> i
 
 
 async def _follow(target: Target, session: str, seen: int, printer: _Printer) -> None:
-    await Feed(target, session, seen, printer).run()
+    await Feed(partial(address_later, target), session, seen, printer).run()
 
 
 class _Printer:
@@ -62,6 +63,9 @@ class _Printer:
         """Show it; it is no event, so not for machines."""
         if not self._json:
             self._story.live(frame)
+
+    def view(self, shape: SessionShape) -> None:
+        """Not asked for: a log shows events."""
 
     def lost(self, reason: str) -> None:
         """Say so where it does no harm."""

@@ -10,19 +10,16 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.text import Text
-
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.target import Target, connect, find_session
-from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, plain
+from quarterdeck.client import calls
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.commands import StopSession
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import MachineView
-from quarterdeck.runner.__main__ import main
 from quarterdeck.runner.home import live_runner
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.service.local_hub import (
@@ -64,13 +61,17 @@ class Report(Value, omit_defaults=False):
 
 def run_status(target: Target, *, json_output: bool) -> int:
     """Print it; the exit code is 1 when no hub runs."""
+    from rich.text import Text  # `stop` does not need it
+
+    from quarterdeck.cli.terminal import console as consoles
+
     report = _report(target)
-    console = consoles.stdout()
     if json_output:
         print_json([report])
     else:
         for name, text in _lines(report):
-            console.print(Text.assemble((f"{name:<9}", "bold"), plain(text)), soft_wrap=True)
+            line = Text.assemble((f"{name:<9}", "bold"), plain(text))
+            consoles.stdout().print(line, soft_wrap=True)
     return Exit.SUCCESS if report.hub else Exit.FAILED
 
 
@@ -89,8 +90,8 @@ def _report(target: Target) -> Report:
     return Report(
         data=data,
         here=tuple(here),
-        hub=client.address,
-        version=client.health().version,
+        hub=client.where.base,
+        version=client.call(calls.health()).version,
         machines=client.machines(),
         sessions=dict(Counter(shape.state for shape in client.sessions())),
         asks=len(client.asks()),
@@ -202,4 +203,6 @@ def run_runner(
     for option, value in options.items():
         if value is not None:
             arguments += [option, str(value)]
+    from quarterdeck.runner.__main__ import main  # an event loop, which `stop` does not need
+
     return main(arguments)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.history_client import past_of
+from quarterdeck.cli.hub.history_client import history_of
 from quarterdeck.cli.hub.target import SHORT, Target, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
@@ -26,7 +26,7 @@ _MILLISECONDS = {"min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_00
 
 def run_search(wanted: Search, limit: int, target: Target, *, json_output: bool) -> int:
     """Print what is found, newest first. The exit code is 1 when nothing is."""
-    client = past_of(target)
+    client = history_of(target)
     if wanted.session is not None:
         wanted = replace(wanted, session=find_session(client, wanted.session))
     hits = list(client.search(wanted, limit))

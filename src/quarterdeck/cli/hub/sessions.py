@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.cli.exits import Exit
-from quarterdeck.cli.hub.client import HubClient
+from quarterdeck.cli.hub.client import BlockingClient
 from quarterdeck.cli.hub.spec import checked, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
@@ -135,7 +135,7 @@ def run_rm(sessions: list[str], target: Target, *, stop: bool) -> int:
     return Exit.SUCCESS
 
 
-def _wait_for_end(client: HubClient, session: str) -> None:
+def _wait_for_end(client: BlockingClient, session: str) -> None:
     """A stop is done when the machine says so; what comes too late is the hub's to refuse."""
     deadline = time.monotonic() + STOP_SECONDS
     while client.session(session).run is not None and time.monotonic() < deadline:

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-from quarterdeck.cli.hub.client import HubClient
+from quarterdeck.cli.hub.client import BlockingClient
+from quarterdeck.client.calls import HubAddress
 from quarterdeck.domain.errors import LinkRefused, NotFound, UsageError
 from quarterdeck.domain.ids import is_id
 from quarterdeck.domain.structs import Value
@@ -34,17 +35,29 @@ class Target(Value):
         return self.hub is None
 
 
-def connect(target: Target) -> HubClient:
+def connect(target: Target) -> BlockingClient:
     """A client. Raises `LinkRefused` where no hub runs, `UsageError` for half a target."""
+    return BlockingClient(address_of(target))
+
+
+async def address_later(target: Target) -> HubAddress:
+    """The same for a feed, which looks for the hub again after each lost connection."""
+    import anyio.to_thread  # a command that sends one request needs no event loop
+
+    return await anyio.to_thread.run_sync(address_of, target)
+
+
+def address_of(target: Target) -> HubAddress:
+    """The address and the token. Raises `LinkRefused`, `UsageError`."""
     if target.hub is not None:
-        return HubClient(target.hub, _token(target))
+        return HubAddress(address=target.hub, token=_token(target))
     if target.token_file is not None:
         raise UsageError("--token-file needs --hub")
     home = data_home(create=False)
     state = live_hub(home)
     if state is None:
         raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
-    return HubClient(state.address, own_token(home))
+    return HubAddress(address=state.address, token=own_token(home))
 
 
 def _token(target: Target) -> str:
@@ -59,7 +72,7 @@ def _token(target: Target) -> str:
     return token
 
 
-def find_session(client: HubClient, given: str) -> str:
+def find_session(client: BlockingClient, given: str) -> str:
     """The id of the session that begins so, or has exactly this name."""
     if is_id(given):
         return given
@@ -73,7 +86,7 @@ def find_session(client: HubClient, given: str) -> str:
     raise NotFound("session", given)
 
 
-def find_ask(client: HubClient, given: str) -> tuple[str, AskView | None]:
+def find_ask(client: BlockingClient, given: str) -> tuple[str, AskView | None]:
     """The id of the open question that begins so, and its card.
 
     An id that is whole is passed on when it is not open: a late answer is the hub's to judge. A

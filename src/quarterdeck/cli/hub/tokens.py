@@ -48,7 +48,7 @@ def run_token_cli(session: str | None) -> int:
     if session is not None:
         found = find_session(client, session)
         token, path = cli_token(cli_secret(home), found), OWN_PATH + found
-    launch = Launch(sdk_url="ws" + client.address.removeprefix("http") + path)
+    launch = Launch(sdk_url="ws" + client.where.base.removeprefix("http") + path)
     print_line(shlex.join(["env", f"{TOKEN_VARIABLE}={token}", "claude", *to_argv(launch)]))
     return Exit.SUCCESS
 

@@ -15,10 +15,11 @@ from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.text import plain
+from quarterdeck.client import calls
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.journal.usage import LimitState, UsageReport, Used
 from quarterdeck.protocol.sessions import Budget
 from quarterdeck.protocol.shapes import SessionChanges
+from quarterdeck.protocol.usage import LimitState, UsageBy, UsageReport, Used
 from quarterdeck.protocol.views import SessionShape
 
 DAYS = 30
@@ -33,7 +34,7 @@ def run_usage(
     """Print it."""
     first = since or (date.today() - timedelta(days=DAYS - 1)).isoformat()
     client = connect(target)
-    report = client.usage(by, since=first, until=until)
+    report = client.call(calls.usage(UsageBy(by), first, until))
     if json_output:
         print_json([report])
         return Exit.SUCCESS

@@ -9,6 +9,7 @@ from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, plain
+from quarterdeck.client import calls
 from quarterdeck.protocol.machine_requests import Changes, TreeAction
 from quarterdeck.protocol.shapes import WorktreeAction
 
@@ -18,7 +19,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 def run_diff(session: str, target: Target, *, stat: bool, json_output: bool) -> int:
     """Print what a session has changed."""
     client = connect(target)
-    changes = client.diff(find_session(client, session))
+    changes = client.call(calls.diff(find_session(client, session)))
     if json_output:
         print_json([changes])
         return Exit.SUCCESS
@@ -39,13 +40,13 @@ def run_settle(
     """Merge, keep or discard its worktree; print what became of it."""
     client = connect(target)
     wanted = WorktreeAction(action=TreeAction(action), into=into, message=message)
-    print_line(client.settle(find_session(client, session), wanted).text)
+    print_line(client.call(calls.settle(find_session(client, session), wanted)).text)
     return Exit.SUCCESS
 
 
 def run_projects(target: Target, *, json_output: bool) -> int:
     """List the projects."""
-    projects = connect(target).projects()
+    projects = connect(target).call(calls.projects()).projects
     if json_output:
         print_json(projects)
         return Exit.SUCCESS

@@ -1,7 +1,7 @@
-"""The hub's stream, from a client's side: one WebSocket, events in, commands out.
+"""The hub's stream from a client's side: one WebSocket, events in, commands out.
 
 Owns the connection: the handshake, the beats, and the answers to commands by their ids. Above is
-`follow`, which connects again when the hub was away. Below is the `websockets` client.
+`feed`, which reconnects when the hub was away. Below is the `websockets` client.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from typing import get_args
 
 import anyio
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from quarterdeck.cli.hub.client import HubRefused
+from quarterdeck.client.calls import HubAddress, HubRefused
 from quarterdeck.domain.errors import LinkClosed, LinkRefused
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.problems import Problem, of_status
@@ -24,6 +25,7 @@ from quarterdeck.protocol.stream_frames import (
     Bad,
     Beat,
     Done,
+    Events,
     Failed,
     Follow,
     Following,
@@ -31,8 +33,9 @@ from quarterdeck.protocol.stream_frames import (
     Hello,
     Live,
     Order,
+    ServerFrame,
+    Views,
 )
-from quarterdeck.protocol.views import EventShape
 
 OPEN_SECONDS = 15.0
 COMMAND_SECONDS = 60.0
@@ -40,16 +43,19 @@ LARGEST_FRAME = 256 * 1024 * 1024
 """A single event may hold a line of tens of megabytes."""
 
 
-class Events(Frame, tag="events"):
-    """Events, of one or several sessions, each session's in their order."""
-
-    epoch: str
-    events: tuple[EventShape, ...]
-
-
-ServerFrame = Hello | Following | Events | Live | Done | Failed | Bad | Beat
+Followed = Following | Events | Views | Live
 
 _decoder: msgspec.json.Decoder[ServerFrame] = msgspec.json.Decoder(ServerFrame)
+_KINDS = frozenset(kind.__struct_config__.tag for kind in get_args(ServerFrame))
+
+
+class _Kind(Struct):
+    """The kind of a frame; the first look at one."""
+
+    t: str
+
+
+_kinds: msgspec.json.Decoder[_Kind] = msgspec.json.Decoder(_Kind)
 
 
 class HubStream:
@@ -62,13 +68,23 @@ class HubStream:
         self._waiting: dict[str, list[Done | Failed]] = {}
         self._bells: dict[str, anyio.Event] = {}
 
-    async def follow(self, sessions: dict[str, int], *, epoch: str | None) -> None:
+    async def follow(
+        self,
+        sessions: dict[str, int],
+        *,
+        epoch: str | None = None,
+        all: bool = False,  # noqa: A002 - the member of the frame
+        live: bool = True,
+        views: bool = True,
+    ) -> None:
         """Follow these sessions, each after its number. The answer is a frame: `Following`."""
         wanted = epoch if any(sessions.values()) else None
-        await self._send(Follow(id=self._id(), sessions=sessions, epoch=wanted))
+        await self._send(
+            Follow(id=self._id(), sessions=sessions, epoch=wanted, all=all, live=live, views=views)
+        )
 
     async def do(self, command: AnyCommand, seconds: float = COMMAND_SECONDS) -> Outcome:
-        """Have a command done. Somebody else must be reading `frames`.
+        """Send a command and wait for its answer. Another task must be reading `frames`.
 
         Raises `HubRefused`, or `LinkClosed` when no answer came.
         """
@@ -87,10 +103,10 @@ class HubStream:
             case [Failed(problem=problem)]:
                 raise HubRefused(problem)
             case _:
-                raise LinkClosed("the hub did not answer; nobody knows whether it was done")
+                raise LinkClosed("the hub did not answer: the command may have been done, or not")
 
-    async def frames(self) -> AsyncGenerator[Following | Events | Live]:
-        """What the hub tells, until it ends. Raises `LinkClosed` then, and never just returns."""
+    async def frames(self) -> AsyncGenerator[Followed]:
+        """Frames about sessions. It ends with `LinkClosed`, and never just returns."""
         try:
             async for data in self._socket:
                 frame = _decode(data)
@@ -99,7 +115,7 @@ class HubStream:
                         self._settle(id_, frame)
                     case Bad(problem=problem):
                         raise HubRefused(problem)
-                    case Following() | Events() | Live():
+                    case Following() | Events() | Views() | Live():
                         yield frame
                     case _:
                         pass
@@ -111,7 +127,7 @@ class HubStream:
                 bell.set()
 
     async def beat(self) -> None:
-        """Say now and then that we are here; runs until it is cancelled, or the link is lost."""
+        """Send `beat` now and then. It runs until it is cancelled, or the link is lost."""
         while True:
             await anyio.sleep(self.hello.beat_seconds)
             await self._send(Beat())
@@ -133,14 +149,16 @@ class HubStream:
 
 
 @asynccontextmanager
-async def open_stream(address: str, token: str) -> AsyncIterator[HubStream]:
-    """Connect. Raises `LinkRefused` where no hub is, `HubRefused` where it does not want us."""
-    url = "ws" + address.rstrip("/").removeprefix("http") + "/api/stream"
+async def open_stream(where: HubAddress) -> AsyncIterator[HubStream]:
+    """Connect. Raises `LinkRefused` where no hub answers, `HubRefused` where it refuses."""
+    address = where.base
+    url = "ws" + address.removeprefix("http") + "/api/stream"
     try:
         socket = await connect(
             url,
-            additional_headers={"Authorization": f"Bearer {token}"},
+            additional_headers={"Authorization": f"Bearer {where.token}"},
             compression=None,
+            proxy=None,
             max_size=LARGEST_FRAME,
             open_timeout=OPEN_SECONDS,
             close_timeout=2.0,
@@ -159,18 +177,28 @@ async def open_stream(address: str, token: str) -> AsyncIterator[HubStream]:
         except (TimeoutError, ConnectionClosed) as error:
             raise LinkRefused(f"the hub at {address} does not say hello: {error}") from error
         if not isinstance(hello, Hello):
-            raise LinkRefused(f"the hub at {address} begins with {type(hello).__name__}")
+            raise LinkRefused(f"the hub at {address} does not begin with hello")
         yield HubStream(socket, hello)
     finally:
         with anyio.move_on_after(3.0, shield=True):
             await socket.close()
 
 
-def _decode(data: str | bytes) -> ServerFrame:
+def _decode(data: str | bytes) -> ServerFrame | None:
+    """A frame; None for one of a kind that this version does not know."""
     try:
         return _decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if isinstance(error, msgspec.ValidationError) and _is_new(data):
+            return None
         raise LinkClosed(f"the hub sent a frame that cannot be read: {error}") from error
+
+
+def _is_new(data: str | bytes) -> bool:
+    try:
+        return _kinds.decode(data).t not in _KINDS
+    except msgspec.ValidationError:
+        return False
 
 
 def _refusal(error: InvalidStatus) -> Problem:

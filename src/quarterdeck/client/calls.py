@@ -1,0 +1,221 @@
+"""The calls of the hub's HTTP API as values: method, path, body, and the type of the answer.
+
+A call does no I/O. `HubClient` sends it with an HTTP library; the command line sends it with the
+standard library, which loads faster. Commands become calls by the table of commands. A problem
+document becomes a `HubRefused`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, TypeVar
+from urllib.parse import quote, urlencode, urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.command_table import row_of
+from quarterdeck.protocol.commands import AnyCommand, Outcome
+from quarterdeck.protocol.machine_requests import Changes, Folders, Settled
+from quarterdeck.protocol.problems import Problem
+from quarterdeck.protocol.shapes import (
+    AskList,
+    EventPage,
+    Health,
+    MachineList,
+    Me,
+    ProjectList,
+    PromptList,
+    SessionChanges,
+    SessionPage,
+    WorktreeAction,
+)
+from quarterdeck.protocol.usage import UsageBy, UsageReport
+from quarterdeck.protocol.views import SessionShape
+
+PAGE = 500
+"""The entries of a page that a client asks for."""
+
+T = TypeVar("T")
+
+
+class HubRefused(QuarterdeckError):
+    """The hub refused a request. `problem` is its whole answer, `problem.code` is for programs."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        text = problem.detail or problem.title
+        # An internal error: the hub's log has more, under this instance.
+        super().__init__(
+            f"{problem.title}: {text} ({problem.instance})" if problem.instance else text
+        )
+
+
+class HubAddress(Value):
+    """A hub's address and a token for it."""
+
+    address: str
+    token: str
+
+    def __post_init__(self) -> None:
+        """Refuse an address that is not one of a hub."""
+        parts = urlsplit(self.address)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError(
+                f"{self.address!r} is no address of a hub, as http://127.0.0.1:8765 is"
+            )
+
+    @property
+    def base(self) -> str:
+        """The address without a slash at its end."""
+        return self.address.rstrip("/")
+
+
+class Call(Struct, Generic[T], frozen=True):
+    """A request, and the type of its answer."""
+
+    method: str
+    path: str
+    """With its query."""
+    answer: type[T]
+    body: bytes | None = None
+
+    def headers(self, token: str) -> dict[str, str]:
+        """The headers to send."""
+        given = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+        return given if self.body is None else given | {"Content-Type": "application/json"}
+
+    def decode(self, status: int, data: bytes, address: str) -> T:
+        """The answer. Raises `HubRefused` for a problem, `LinkRefused` for what no hub sends."""
+        if status >= 400:
+            raise HubRefused(problem_in(status, data))
+        try:
+            return msgspec.json.decode(data, type=self.answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise LinkRefused(f"{address} does not answer as a hub does: {error}") from error
+
+
+def problem_in(status: int, data: bytes) -> Problem:
+    """The problem in an answer that is an error."""
+    try:
+        return msgspec.json.decode(data, type=Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # A proxy in between, or no hub at all.
+        title = f"the answer was HTTP {status}"
+        return Problem(type="about:blank", title=title, status=status, code="unknown")
+
+
+def get(
+    path: str,
+    answer: type[T],
+    query: Mapping[str, str | int | bool | None] | None = None,
+) -> Call[T]:
+    """A call that reads. Members of the query that are None are left out."""
+    given = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in (query or {}).items()
+        if value is not None
+    }
+    return Call("GET", f"{path}?{urlencode(given)}" if given else path, answer)
+
+
+def send(method: str, path: str, answer: type[T], body: Struct | None = None) -> Call[T]:
+    """A call that changes something."""
+    return Call(method, path, answer, None if body is None else msgspec.json.encode(body))
+
+
+def at(session: str, *more: str) -> str:
+    """The path of a session, or of something in it."""
+    return "/".join(["/api/sessions", *(quote(part, safe="") for part in (session, *more))])
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def submit(command: AnyCommand) -> Call[Outcome]:
+    """A command. `by` is set by the hub."""
+    row = row_of(command)
+    path, body = row.request(command)
+    # The route that several commands share answers with the session, which has its id as well.
+    return Call(row.method, path, Outcome, body)
+
+
+def change(session: str, changes: SessionChanges) -> Call[SessionShape]:
+    """Several changes of a session at once."""
+    return send("PATCH", at(session), SessionShape, changes)
+
+
+def settle(session: str, action: WorktreeAction) -> Call[Settled]:
+    """Merge, keep or discard a session's worktree."""
+    return send("POST", at(session, "worktree"), Settled, action)
+
+
+# --- queries -------------------------------------------------------------------------------------
+
+
+def sessions(after: str | None = None, *, archived: bool = False) -> Call[SessionPage]:
+    """A page of sessions, newest first."""
+    return get("/api/sessions", SessionPage, {"after": after, "limit": PAGE, "archived": archived})
+
+
+def session(session: str) -> Call[SessionShape]:
+    """One session."""
+    return get(at(session), SessionShape)
+
+
+def prompts(session: str) -> Call[PromptList]:
+    """The queued prompts of a session."""
+    return get(at(session, "prompts"), PromptList)
+
+
+def events(session: str, after: int = 0, limit: int = PAGE) -> Call[EventPage]:
+    """A page of a session's history."""
+    return get(at(session, "events"), EventPage, {"after": after, "limit": limit})
+
+
+def diff(session: str) -> Call[Changes]:
+    """What a session has changed in its folder."""
+    return get(at(session, "diff"), Changes)
+
+
+def asks(session: str | None = None) -> Call[AskList]:
+    """The open questions, oldest first."""
+    return get("/api/asks", AskList, {"session": session})
+
+
+def audit(session: str | None = None, after: int = 0) -> Call[EventPage]:
+    """A page of the audit log, oldest first."""
+    return get("/api/audit", EventPage, {"session": session, "after": after, "limit": PAGE})
+
+
+def machines() -> Call[MachineList]:
+    """The machines that run agents, or did."""
+    return get("/api/machines", MachineList)
+
+
+def folders(machine: str, path: str | None = None) -> Call[Folders]:
+    """The folders of a machine that a session may work in."""
+    where = f"/api/machines/{quote(machine, safe='')}/directories"
+    return get(where, Folders, {"path": path})
+
+
+def projects() -> Call[ProjectList]:
+    """The projects of the configuration."""
+    return get("/api/projects", ProjectList)
+
+
+def usage(by: UsageBy, since: str | None = None, until: str | None = None) -> Call[UsageReport]:
+    """What was used. `since` and `until` are days or times in ISO 8601."""
+    return get("/api/usage", UsageReport, {"by": by.value, "since": since, "until": until})
+
+
+def whoami() -> Call[Me]:
+    """The person that the token belongs to."""
+    return get("/api/whoami", Me)
+
+
+def health() -> Call[Health]:
+    """Whether the hub answers, and its version. It needs no token."""
+    return get("/healthz", Health)
