@@ -130,10 +130,10 @@ async def test_broken_files_are_named_and_skipped(disk: Disk) -> None:
     report = await importer(disk, journal).run()
     assert outcomes(report) == {ImportOutcome.NEW: 2, ImportOutcome.BROKEN: 4}
     why = {each.cli_session: each.detail for each in report.sessions}
-    assert "nothing was said" in why[garbage.stem]
+    assert "there are no messages" in why[garbage.stem]
     assert "empty" in why[empty.stem]
     assert "where it ran" in why[nowhere.stem]
-    assert "no plain file" in why[folder.stem]
+    assert "not a regular file" in why[folder.stem]
     assert len(await journal.summaries()) == 2
 
 
@@ -204,4 +204,4 @@ async def test_a_file_that_was_just_written_comes_with_a_warning(disk: Disk) -> 
     os.utime(path, (now - 20, now - 20))
     (told,) = (await importer(disk, MemoryJournal()).run()).sessions
     assert told.outcome is ImportOutcome.NEW
-    assert "may run in a terminal" in told.detail
+    assert "may still run in a terminal" in told.detail

@@ -120,7 +120,7 @@ async def test_old_sessions_go_by_the_clock_and_what_is_in_use_stays(
 async def test_one_import_at_a_time(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         await home.past._import.acquire()
-        with pytest.raises(Conflict, match="under way"):
+        with pytest.raises(Conflict, match="already running"):
             await home.past.import_sessions()
         home.past._import.release()
         assert (await home.past.import_sessions()).sessions == ()

@@ -47,7 +47,7 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
 
         changes = await workshop.changes(session)
         assert [file.path for file in changes.files] == ["made"]
-        with pytest.raises(Conflict, match="made; commit that, or give a message") as refused:
+        with pytest.raises(Conflict, match="made; commit them, or give a message") as refused:
             await workshop.settle(session, TreeAction.MERGE, by="ada")
         assert refused.value.code == "uncommitted"
         with pytest.raises(Conflict, match="stop it first"):

@@ -127,7 +127,7 @@ async def test_a_write_that_skips_a_number_drops_the_connection_and_nothing_else
         assert run.socket is not None
         await run.socket.send(frame(Write(number=2), [PROMPT]))
         await hub.until(lambda: run.connections == 2)
-        assert any(code == 1002 and "one is missing" in why for code, why in hub.closes)
+        assert any(code == 1002 and "numbers are missing" in why for code, why in hub.closes)
         await hub.write("one", PROMPT)
         await hub.until(lambda: "result" in types(hub, "one"))
         await hub.stop("one")
@@ -305,7 +305,7 @@ async def test_a_hub_that_has_more_than_was_said_is_not_believed(tmp_path: Path)
         assert run.socket is not None
         await run.socket.send(frame(Ack(upto=17)))
         await hub.until(lambda: run.connections == 2)
-        assert any("the hub has number 17" in why for _, why in hub.closes)
+        assert any("the hub acknowledged 17" in why for _, why in hub.closes)
         assert runner.runs["one"].live
         await hub.stop("one")
         assert (await hub.ended("one")).clean

@@ -83,7 +83,7 @@ async def test_more_runs_than_the_limit_are_refused_until_one_ends(tmp_path: Pat
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url, limits=limits):
         for name in ("one", "two", "three"):
             await hub.start(name, spec_of(tmp_path, [fake.Serve()]))
-        assert "2 runs" in await hub.refusal("three")
+        assert "at most 2 agents" in await hub.refusal("three")
         await hub.started("one")
         await hub.stop("one")
         await hub.ended("one")
@@ -100,7 +100,7 @@ async def test_no_cli_is_started_when_memory_is_short(tmp_path: Path) -> None:
         running(tmp_path / "home", hub.url, limits=limits, memory=99 << 20),
     ):
         await hub.start("one", spec_of(tmp_path, [fake.Serve()]))
-        assert "99 MiB are available, and 100 must be" in await hub.refusal("one")
+        assert "99 MiB available, 100 MiB required" in await hub.refusal("one")
         assert not hub.runs["one"].started
 
 
@@ -124,8 +124,8 @@ async def test_what_cannot_be_started_is_refused_with_a_reason(tmp_path: Path) -
         "bypass": (replaced(good, mode="bypassPermissions"), "skip_permissions"),
         "no-repository": (replaced(good, worktree="branch"), "not a git repository"),
         "env": (replaced(good, env={"A=B": "c"}), "A=B"),
-        "../../escape": (good, "cannot be the id"),
-        "": (good, "cannot be the id"),
+        "../../escape": (good, "not a valid run id"),
+        "": (good, "not a valid run id"),
     }
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url) as runner:
         for run, (spec, words) in cases.items():
@@ -164,7 +164,7 @@ async def test_two_runners_do_not_share_a_home(tmp_path: Path) -> None:
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
         await hub.met()
         second = Runner(tmp_path / "home", hub.url, TOKEN)
-        with pytest.raises(Conflict, match="another runner lives in"):
+        with pytest.raises(Conflict, match="another runner uses"):
             await second.run()
         assert live_runner(tmp_path / "home") is not None
 

@@ -162,10 +162,10 @@ def test_a_full_disk_keeps_lines_in_memory_until_that_is_full_too(tmp_path: Path
             count += 1
             spool.add([durable(count)])
             assert count < 1_000
-        assert "File too large" in spool.trouble
+        assert "File too large" in spool.write_error
         assert read_all(spool)[0] == {n: durable(n) for n in range(1, count + 1)}
     spool.flush()
-    assert spool.trouble == ""
+    assert spool.write_error == ""
     assert spool.size < BOUNDS.disk
     assert read_all(spool)[0] == {n: durable(n) for n in range(1, count + 1)}
     found = Spool.load(tmp_path / "run", BOUNDS)

@@ -68,7 +68,7 @@ def test_our_own_tokens_are_hidden_and_their_grant_is_not(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "run 01m7gqcvkbzk7w5q20qct52zg8: refused: memory is short",
+        "run 01m7gqcvkbzk7w5q20qct52zg8: refused: not enough memory",
         "quarterdeck.toml:3: server.prot: there is no such setting",
         "webhook https://hooks.example/path answered 500",
         "tokens: 1234 in, 99 out",
@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_written_is_refused_and_the_log_goes_on(
     good = tmp_path / "good"
     logs.change(LogSettings(file=str(good)))
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"log.file: .* cannot be written"):
+    with pytest.raises(UsageError, match=r"log.file: cannot write "):
         logs.change(LogSettings(file=str(tmp_path / "file" / "hub.log")))
     log.info("still here")
     assert "still here" in good.read_text()

@@ -99,7 +99,7 @@ async def test_a_hub_that_runs_takes_over_what_is_new(tmp_path: Path) -> None:
         ("[[webhooks]]\nurl = 'http://a b'\n", ":1: webhooks"),
         (
             "[[webhooks]]\nurl = 'http://a'\nprojects = ['wbe']\n",
-            ":1: webhooks: there is no project 'wbe'",
+            ":1: webhooks: unknown project 'wbe'",
         ),
     ],
 )

@@ -124,7 +124,7 @@ async def test_what_is_not_committed_is_refused_or_committed_first(place: Place)
     (place.tree / "made").write_text("new\n")
     code, words = await place.refused(MERGE)
     assert code == "uncommitted"
-    assert "readme, made; commit that, or give a message" in words
+    assert "readme, made; commit them, or give a message" in words
     await place.settle(MERGE, message="What the agent did\n\nAll of it.")
     assert (place.repository / "readme").read_text() == "changed\n"
     assert (place.repository / "made").read_text() == "new\n"
@@ -154,7 +154,7 @@ async def test_a_worktree_that_an_agent_works_in_is_merged_and_stays(place: Plac
     assert (done.commit, done.removed) == (tip, False)
     assert place.tree.exists()
     again = await place.settle(MERGE)
-    assert again.text == "main has all of task already. Its worktree stays."
+    assert again.text == "main already has all of task. Its worktree stays."
 
 
 async def test_another_branch_can_be_merged_into(place: Place) -> None:
@@ -163,7 +163,7 @@ async def test_another_branch_can_be_merged_into(place: Place) -> None:
     tip = work(place.tree)
     assert (await place.refused(MERGE, into="nowhere"))[0] == "no_base"
     assert (await place.refused(MERGE, into="task"))[0] == "no_base"
-    with pytest.raises(LaunchError, match="cannot be the name of a branch"):
+    with pytest.raises(LaunchError, match="is not a valid branch name"):
         await place.settle(MERGE, into="--force")
     done = await place.settle(MERGE, into="release")
     assert (done.into, git(place.repository, "rev-parse", "release")) == ("release", tip)

@@ -1,1 +1,1 @@
-"""What was said and done: search, export, import and retention over the journal."""
+"""History: search, export, import and retention over the journal."""

@@ -1,11 +1,12 @@
-"""Sessions that the CLI left on this machine's disk become sessions of the hub.
+"""Import: sessions that the CLI left on this machine's disk become sessions of the hub.
 
-Owns which of them are new, what of them is news, and the events for it. A session that ran in a
-terminal then shows its history, and can be gone on with: it keeps its directory and the CLI's own
-id. Nothing is invented: no prompt is queued for what a person typed elsewhere, and no cost is told.
+Owns which of them are new, which of their messages are new, and the events for them. A session
+that ran in a terminal then has its history here, and can be resumed: it keeps its directory and the
+CLI's id. Nothing is invented: no prompt is queued for a prompt that was typed elsewhere, and no
+cost is recorded.
 
-Importing again adds what was said since, and nothing twice: each message has a uuid. Above is
-`past`; below are the journal and `transcripts`, which knows the files.
+Importing is idempotent: each message has a uuid, and only new ones are added. `service` is above;
+the journal and `transcripts`, which knows the files, are below.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from quarterdeck.wire.tools import one_line
 
 BY = "import"
 RECENT_SECONDS = 300.0
-"""A file that was written so lately may belong to a CLI that still runs in a terminal."""
+"""A file that was written this recently may belong to a CLI that still runs in a terminal."""
 CHUNK_EVENTS, CHUNK_BYTES = 500, 4 * 1024 * 1024
-"""No append is much larger: others wait for it."""
+"""No append is much larger, because others wait for it."""
 NAME_LENGTH = 100
 
 Owners = Callable[[str], Sequence[str]]
@@ -52,30 +53,30 @@ Owners = Callable[[str], Sequence[str]]
 
 
 class ImportOutcome(StrEnum):
-    """What became of a session on disk."""
+    """The result for a session on disk."""
 
     NEW = "new"
     MORE = "more"
-    """It was there, and something was said since."""
+    """It was known, and new messages were added."""
     KNOWN = "known"
     RUNNING = "running"
-    """It has a process here: what it says is heard."""
+    """It has a process here, whose output is journalled."""
     BROKEN = "broken"
 
 
 class ImportedSession(Value, omit_defaults=False):
-    """A session on disk, and what became of it."""
+    """A session on disk, and the result of its import."""
 
     cli_session: str
     outcome: ImportOutcome
     session: str | None = None
-    """Its id here. None: it has none, or (of a dry run) none yet."""
+    """Its id here. None: it has none, or (in a dry run) not yet."""
     name: str = ""
     directory: str = ""
     messages: int = 0
-    """So many are new here."""
+    """The number of new messages."""
     detail: str = ""
-    """Why it is broken, or what to look out for."""
+    """Why it is broken, or a warning."""
 
 
 class ImportReport(Value, omit_defaults=False):
@@ -83,7 +84,7 @@ class ImportReport(Value, omit_defaults=False):
 
     dry_run: bool
     folder: str
-    """Where it looked."""
+    """The folder that was searched."""
     sessions: tuple[ImportedSession, ...]
 
 
@@ -112,7 +113,7 @@ class Importer:
     ) -> ImportReport:
         """Import all sessions, those of a project's `directory`, or `only` these of the CLI's ids.
 
-        Raises `UsageError` for an id that is none.
+        Raises `UsageError` for an invalid id.
         """
         for cli_session in only:
             check_id(cli_session)
@@ -131,7 +132,7 @@ class Importer:
         return ImportReport(dry_run=dry_run, folder=folder, sessions=tuple(done))
 
     async def _current(self) -> dict[str, str]:
-        """The sessions here by the id that the CLI has for them; of two, the newest counts."""
+        """The sessions here by the CLI's id; of two, the newest counts."""
         found: dict[str, str] = {}
         after: str | None = None
         while page := await self._journal.summaries(after=after, limit=500, archived=None):
@@ -162,7 +163,7 @@ class Importer:
         if not info.cwd or not info.cwd.startswith("/"):
             return _changed(report, ImportOutcome.BROKEN, detail="it does not say where it ran")
         if not messages:
-            return _changed(report, ImportOutcome.BROKEN, detail="there is no message in it")
+            return _changed(report, ImportOutcome.BROKEN, detail="it has no messages")
         report = _changed(report, ImportOutcome.NEW, messages=len(messages))
         if dry_run:
             return report
@@ -181,7 +182,7 @@ class Importer:
     ) -> ImportedSession:
         view = await self._journal.summary(session)
         if view is None:
-            return _changed(report, ImportOutcome.BROKEN, detail="it was deleted just now")
+            return _changed(report, ImportOutcome.BROKEN, detail="it was deleted meanwhile")
         if view.run is not None:
             return _changed(report, ImportOutcome.RUNNING, session=session, detail="")
         known = await self._known(session)
@@ -193,7 +194,7 @@ class Importer:
         return _changed(report, ImportOutcome.MORE, session=session, messages=len(news))
 
     async def _known(self, session: str) -> set[str]:
-        """The uuids of all that the journal has of a session."""
+        """The uuids of all messages of a session in the journal."""
         known: set[str] = set()
         seq = 0
         while page := await self._journal.read(session, after=seq, limit=5000):
@@ -210,8 +211,8 @@ class Importer:
         if age > RECENT_SECONDS:
             return ""
         return (
-            f"written {max(0, int(age))} s ago: it may run in a terminal; end it there before you"
-            " go on with it here"
+            f"written {max(0, int(age))} s ago: it may still run in a terminal; end it there before"
+            " you resume it here"
         )
 
 
@@ -262,7 +263,7 @@ def _chunks(events: Iterable[Event]) -> Iterable[list[Event]]:
 def _found(
     directory: str | None, config_dir: Path | None
 ) -> tuple[list[SessionInfo], list[ImportedSession]]:
-    """The sessions on disk, oldest first; and the files that should be some and are not."""
+    """The sessions on disk, oldest first; and the files that are not valid sessions."""
     infos = list_sessions(directory, config_dir=config_dir)
     readable = {info.session_id for info in infos}
     broken: dict[str, ImportedSession] = {}
@@ -278,10 +279,10 @@ def _found(
 def _why(path: Path) -> str:
     try:
         if not path.is_file():
-            return f"{path} is no plain file"
+            return f"{path} is not a regular file"
         if path.stat().st_size == 0:
             return f"{path} is empty"
         os.close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
-        return f"{path} cannot be read: {error.strerror}"
-    return f"nothing was said in {path}"
+        return f"cannot read {path}: {error.strerror}"
+    return f"there are no messages in {path}"

@@ -1,8 +1,7 @@
-"""The history of all sessions: searching, exporting, importing, and letting go of what is old.
+"""The history of all sessions: search, export, import and retention.
 
-Owns what fronts may ask about the past, and the two tasks that keep it: the one that fills the
-search index behind the journal, and the one that keeps to the retention rule. Above are the fronts;
-below are the hub, by its `Deck`, and the journal.
+Owns these operations for the fronts, and two tasks: one fills the search index from the journal,
+one applies the retention rule. The fronts are above; the hub and the journal are below.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ from quarterdeck.runtime.tasks import background_tasks
 log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 3600.0
-"""How often the retention rule is kept to. It looks at every event."""
+"""How often the retention rule is applied. It looks at every event."""
 GATHER_SECONDS = 0.2
-"""What happens within this time is indexed together: one by one it would cost each event as much
-time as all that the hub does for it. Whoever searches does not miss it."""
+"""Events within this time are indexed together: indexing each one would cost as much as all else
+that the hub does for it. A search waits for them."""
 
 TRY_AGAIN_SECONDS = 5.0
 """After the index could not be written."""
 PAUSE_SECONDS = 0.01
-"""Between two batches when the index has much to catch up on: others want the processor too."""
+"""Between two batches when the index has much to catch up on, to leave processor time to others."""
 BY_RETENTION = "retention"
 
 
 class HistoryService:
-    """What was said, on one journal."""
+    """The history in one journal."""
 
     def __init__(
         self,
@@ -60,7 +59,7 @@ class HistoryService:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.retention = retention or Retention()
-        """What is kept. May be replaced while it runs."""
+        """The retention rule. May be replaced while it runs."""
         self._hub = hub
         self._journal = journal
         self._index = index
@@ -80,7 +79,7 @@ class HistoryService:
         retention: Retention | None = None,
         config_dir: Path | None = None,
     ) -> Self:
-        """With the index in this file, which is made if it is not there or does not fit."""
+        """Open it with the index in this file; a missing or unsuitable index is rebuilt."""
         index = await to_thread.run_sync(
             SearchIndex, path, journal.epoch, journal.position, texts_of
         )
@@ -88,7 +87,7 @@ class HistoryService:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep the index and the retention rule, while the block runs; then close the index."""
+        """Maintain the index and apply the retention rule while the block runs."""
         try:
             async with background_tasks() as tasks:
                 tasks.start_soon(self._fill)
@@ -101,13 +100,13 @@ class HistoryService:
     # --- searching -----------------------------------------------------------------------------
 
     async def search(self, wanted: Search) -> Hits:
-        """A page of what is found. Raises `UsageError` for a query without a word."""
+        """A page of results. Raises `UsageError` for a query without a word."""
         return await to_thread.run_sync(
             self._index.search, wanted, self._journal.position, limiter=self._asking
         )
 
     async def caught_up(self, seconds: float = 60.0) -> None:
-        """Wait until all that is in the journal now can be found. Raises `TimeoutError`."""
+        """Wait until everything in the journal is indexed. Raises `TimeoutError`."""
         position = self._journal.position
         with anyio.fail_after(seconds):
             while self._index.position < position:  # noqa: ASYNC110 - a thread makes it true
@@ -122,7 +121,7 @@ class HistoryService:
                     await anyio.sleep(PAUSE_SECONDS if behind else GATHER_SECONDS)
                 return  # the journal was closed
             except JournalError as error:
-                log.error("the search index lags behind: %s", error)
+                log.error("the search index cannot be written, and lags behind: %s", error)
                 await anyio.sleep(TRY_AGAIN_SECONDS)
 
     # --- files ---------------------------------------------------------------------------------
@@ -141,19 +140,19 @@ class HistoryService:
     async def import_sessions(
         self, *, directory: str | None = None, only: Sequence[str] = (), dry_run: bool = False
     ) -> ImportReport:
-        """Take in what the CLI left on this machine's disk. Raises `Conflict` while another does.
+        """Import the CLI's sessions on this machine's disk. Raises `Conflict` while another runs.
 
-        Raises `UsageError` for an id that is none.
+        Raises `UsageError` for an invalid id.
         """
         if self._import.locked():
-            raise Conflict("importing", "an import is under way already")
+            raise Conflict("importing", "an import is already running")
         async with self._import:
             return await self._importer.run(directory=directory, only=only, dry_run=dry_run)
 
     # --- what goes -----------------------------------------------------------------------------
 
     async def plan(self, rule: Retention | None = None) -> Plan:
-        """What would go by a rule, or by the one that holds."""
+        """The sessions that a rule, or the one in force, would delete."""
         views: list[SessionView] = []
         after: str | None = None
         while page := await self._journal.summaries(after=after, limit=500, archived=None):
@@ -163,12 +162,12 @@ class HistoryService:
         return plan(rule or self.retention, views, sizes, int(self._clock() * 1000))
 
     async def let_go(self, rule: Retention | None = None, *, by: str = BY_RETENTION) -> Plan:
-        """Delete what goes by a rule; gives what really went."""
+        """Delete the sessions of a rule; returns those that were deleted."""
         planned = await self.plan(rule)
         gone = []
         for leaving in planned.leaving:
             try:
-                # What came into use since the plan was made stays: the hub refuses.
+                # A session that came into use meanwhile stays: the hub refuses.
                 await self._hub.submit(DeleteSession(session=leaving.session, by=by))
             except (Conflict, NotFound) as error:
                 log.info("session %s stays: %s", leaving.session, error)
@@ -184,7 +183,7 @@ class HistoryService:
             try:
                 gone = await self.let_go()
             except QuarterdeckError as error:
-                log.error("old sessions could not be deleted: %s", error)
+                log.error("cannot delete old sessions: %s", error)
             else:
                 if gone.leaving:
                     log.info("%d old sessions were deleted", len(gone.leaving))

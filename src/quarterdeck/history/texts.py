@@ -1,7 +1,7 @@
-"""The texts of an event that people look for: prompts, answers, calls of tools. Pure.
+"""The searchable texts of an event: prompts, answers, tool calls. Pure.
 
-One place that knows what of the CLI's lines is text. The search index is handed this; the journal
-below knows nothing of lines. What tools gave is left out: it is mostly files and logs.
+The one place that knows which parts of the CLI's lines are searchable. The journal below knows
+nothing of lines. Results of tools are left out: they are mostly files and logs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from quarterdeck.wire.content import TextBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, User
 
 LONGEST_ARGUMENT = 2000
-"""A longer argument of a tool is a file's content, or the like."""
+"""A longer argument of a tool is probably the content of a file."""
 
 
 def texts_of(stored: Stored) -> tuple[Text, ...]:
-    """What can be found of an event."""
+    """The searchable texts of an event."""
     match stored.event:
         case PromptQueued(content=content) | PromptChanged(content=content):
             return (Text(kind=TextKind.PROMPT, text=prompt_body(content).text),)
@@ -45,7 +45,7 @@ def texts_of(stored: Stored) -> tuple[Text, ...]:
 
 def _texts_of_line(line: bytes, *, imported: bool) -> tuple[Text, ...]:
     if not imported and b'"assistant"' not in line:
-        return ()  # nearly every line is of this kind, and decoding is what costs
+        return ()  # nearly every line is of another kind, and decoding is expensive
     match from_cli(line):
         case Assistant() as message:
             at = moment_of(message.timestamp) if imported else None

@@ -1,8 +1,8 @@
-"""The runner: owns the CLI processes of a machine, so that the hub can stop while agents work on.
+"""The runner owns the CLI processes of a machine, so that the hub can stop while agents work.
 
-Above it stand the commands that start it; below it are `links`, `wire`'s framing and `domain`.
-It passes lines through, numbered, and never looks into one. `Runner` is the whole; `spawn_runner`
-starts one as a process of its own.
+The commands that start it are above; `links`, `wire`'s framing and `domain` are below. It numbers
+lines and passes them through, and never parses one. `Runner` is the whole; `spawn_runner` starts
+one as a process of its own.
 """
 
 from __future__ import annotations

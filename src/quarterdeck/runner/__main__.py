@@ -1,7 +1,6 @@
 """`python -m quarterdeck.runner`: a runner as a process, with its log and its signals.
 
-Above it is whoever starts it (`spawn_runner`, or a person on another machine); below it is the
-`Runner`.
+Started by `spawn_runner`, or by a person on another machine; below it is the `Runner`.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ LOG_BYTES, LOGS_KEPT = 1024 * 1024, 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a runner to its end; gives the exit code."""
+    """Run a runner to its end; returns the exit code."""
     asked = _parser().parse_args(arguments)
     try:
         runner = _runner(asked)
-    except QuarterdeckError as error:  # while somebody is there to read it
+    except QuarterdeckError as error:  # while stderr is still a terminal
         sys.stderr.write(f"{error}\n")
         return 2
     if asked.detach:
@@ -65,13 +64,13 @@ async def _serve(runner: Runner) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, runner.stop)
-    # The terminal that it was started in may go: the agents go on.
+    # The terminal that it was started in may close: the agents keep running.
     loop.add_signal_handler(signal.SIGHUP, lambda: None)
     await runner.run()
 
 
 def _detach() -> None:
-    """Go on as a child of init, in a session of our own; whoever started us gets the number."""
+    """Continue in the background, in a session of its own; the pid goes to stdout."""
     if (pid := os.fork()) > 0:
         os.write(1, f"{pid}\n".encode())
         os._exit(0)
@@ -94,7 +93,7 @@ def _set_up_log(asked: argparse.Namespace) -> None:
     for handler in handlers:
         handler.setFormatter(formatter(asked.log_format))
     logging.basicConfig(level=asked.log_level.upper(), handlers=handlers)
-    # Their «info» is every connection; ours says why one was lost.
+    # At «info» this library logs every connection; our own log says why one was lost.
     logging.getLogger("websockets").setLevel(logging.WARNING)
 
 
@@ -102,27 +101,29 @@ def _parser() -> argparse.ArgumentParser:
     limits, times = Limits(), Times()
     parser = argparse.ArgumentParser(
         prog="python -m quarterdeck.runner",
-        description="Own the Claude Code processes of this machine, for a hub.",
+        description="Run the Claude Code processes of this machine for a hub.",
     )
     parser.add_argument("--home", type=Path, required=True, help="the runner's folder")
-    parser.add_argument("--hub", required=True, help="the hub, as http://127.0.0.1:8765")
-    parser.add_argument("--token-file", type=Path, required=True, help="holds the runner's token")
-    parser.add_argument("--machine", help="a name for this machine; its host name by default")
+    parser.add_argument("--hub", required=True, help="the hub's address, as http://127.0.0.1:8765")
+    parser.add_argument(
+        "--token-file", type=Path, required=True, help="the file with the runner's token"
+    )
+    parser.add_argument("--machine", help="a name for this machine; by default its host name")
     parser.add_argument("--claude", help="the only CLI to start, whatever a session names")
-    parser.add_argument("--max-runs", type=int, default=limits.runs, help="CLIs at a time")
+    parser.add_argument("--max-runs", type=int, default=limits.runs, help="the most CLIs at a time")
     parser.add_argument(
         "--memory-floor",
         type=int,
         default=limits.memory_floor >> 20,
         metavar="MIB",
-        help="start no CLI when less memory is available",
+        help="start no CLI with less memory available",
     )
     parser.add_argument(
         "--idle",
         type=float,
         default=times.idle,
         metavar="SECONDS",
-        help="with no run and no hub for so long, end",
+        help="exit after so long without a run and without a hub",
     )
     parser.add_argument(
         "--log-level", choices=("debug", "info", "warning", "error"), default="info"
@@ -134,9 +135,9 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="FOLDER",
-        help="one more folder that the hub is to keep agents from",
+        help="one more folder that agents must not touch",
     )
-    parser.add_argument("--detach", action="store_true", help="go on in the background")
+    parser.add_argument("--detach", action="store_true", help="run in the background")
     return parser
 
 

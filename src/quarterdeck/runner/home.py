@@ -1,11 +1,11 @@
-"""A runner's folder: who lives in it, and what each run left there.
+"""A runner's folder: its lock, its state, and the record of each run.
 
-Owns the files and their formats: the lock, the state that `quarterdeck status` reads, and the facts
-of each run. The `Runner` stands above it; below it is the file system. It starts and ends nothing.
+Owns the files and their formats. The `Runner` is above; the file system is below. It starts and
+ends no process.
 
-    runner.lock       locked while a runner lives here
-    runner.json       who that is: pid, machine, hub, since when
-    runner.log        what it has to say, rotated
+    runner.lock       locked while a runner uses the folder
+    runner.json       its state, for `quarterdeck status`: pid, machine, hub, start time
+    runner.log        its log, rotated
     spool/RUN/        a run: run.json and the segments of its spool
     worktrees/        git worktrees, by repository and branch
 """
@@ -29,7 +29,7 @@ _RECORD = "run.json"
 
 
 class RunnerState(Value):
-    """Who runs the runs here."""
+    """The state of a runner, for the commands on its machine."""
 
     pid: int
     runner: str
@@ -40,7 +40,7 @@ class RunnerState(Value):
 
 
 class RunRecord(Value):
-    """What the runner after this one must know of a run to end its processes and tell its end."""
+    """What the next runner needs to end a run's processes and to report its end."""
 
     run: str
     session: str
@@ -49,9 +49,9 @@ class RunRecord(Value):
     version: str | None = None
     pid: int = 0
     born: str = ""
-    """The start time of the process, by `runtime.processes`: a pid alone may be another's."""
+    """The start time of the process, from `runtime.processes`: a pid alone may be reused."""
     config: str | None = None
-    """The CLI's own folder, where it keeps its transcripts."""
+    """The CLI's own folder, with its transcripts."""
 
 
 class Home:
@@ -64,28 +64,28 @@ class Home:
 
     @contextmanager
     def occupy(self) -> Iterator[None]:
-        """Live here. Raises `Conflict` when another runner does."""
+        """Lock the folder for one runner. Raises `Conflict` when another runner has it."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.spool.mkdir(mode=0o700, exist_ok=True)
         file = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             if not lock_file(file, fcntl.LOCK_EX):
-                raise Conflict("runner_is_there", f"another runner lives in {self.path}")
+                raise Conflict("runner_is_there", f"another runner uses {self.path}")
             yield
             (self.path / STATE).unlink(missing_ok=True)
         finally:
             os.close(file)
 
     def write_state(self, state: RunnerState) -> None:
-        """Say who lives here."""
+        """Write the runner's state."""
         replace_file(self.path / STATE, msgspec.json.encode(state))
 
     def folder_of(self, run: str) -> Path:
-        """Where a run's facts and spool are."""
+        """The folder of a run's record and spool."""
         return self.spool / run
 
     def write_record(self, record: RunRecord) -> None:
-        """Remember a run, before its process is started and again when it has a number."""
+        """Record a run: before its process is started, and again with its pid."""
         replace_file(self.folder_of(record.run) / _RECORD, msgspec.json.encode(record))
 
     def leftover_runs(self) -> list[RunRecord]:
@@ -102,16 +102,16 @@ class Home:
 
 
 def live_runner(home: Path) -> RunnerState | None:
-    """The runner that lives in this folder just now, if one does."""
+    """The runner that uses this folder now, if there is one."""
     try:
         file = os.open(home / LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        if lock_file(file, fcntl.LOCK_SH, seconds=0):  # shared: two who look do not see each other
+        if lock_file(file, fcntl.LOCK_SH, seconds=0):
             return None
         return msgspec.json.decode((home / STATE).read_bytes(), type=RunnerState)
     except (OSError, msgspec.DecodeError):
-        return None  # it has only just moved in
+        return None  # it has only just started
     finally:
         os.close(file)

@@ -1,7 +1,7 @@
-"""The way to the hub: dial a WebSocket there, and speak frames on it.
+"""The connection to the hub: dial a WebSocket, send and receive frames.
 
-Owns addresses, the token's header, frames and close codes. The `Runner` and each `Run` stand above
-it and decide when to dial; below it is the `websockets` client. It knows no run.
+Owns addresses, the token's header, frames and close codes. The `Runner` and each `Run` are above
+and decide when to dial; the `websockets` client is below. It knows nothing of runs.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from quarterdeck.runner.limits import FRAME_LIMIT, KIB
 CLOSE_SECONDS = 3.0
 _SCHEMES = {"http": "ws", "https": "wss", "ws": "ws", "wss": "wss"}
 
-# On this machine a hub that restarts is back within a second or two, and an attempt costs nothing.
+# A hub on this machine restarts within a second or two, and an attempt is cheap.
 LOOPBACK = Redial(base=0.2, cap=3.0, ping=20.0)
 FAR = Redial(base=1.0, cap=30.0, ping=20.0)
 
 _PING_PATIENCE = 3
-"""A pong waits behind what is being sent. With fragments of this size, for three times a ping's
-interval, a link of 100 KB/s is not taken for a dead one, however long the line."""
+"""A pong waits behind data that is being sent. With fragments of this size and three ping
+intervals, a link of 100 KB/s is not taken for a dead one, however long the line."""
 _FRAGMENT = 64 * KIB
 
 
 class UnreadableStart(Value):
-    """A `start` whose run can be read and whose rest cannot, as from a newer hub."""
+    """A `start` whose run can be read but not the rest, as from a newer hub."""
 
     run: str
     reason: str
@@ -50,12 +50,12 @@ class _StartHead(msgspec.Struct, tag_field="t", tag="start"):
 
 
 class Hub:
-    """Where the hub is, and whether it is there just now."""
+    """The address of the hub, and whether it is connected."""
 
     def __init__(self, url: str, token: str | Path, redial: Redial | None = None) -> None:
         self.url = _websocket_url(url)
         self.connected = asyncio.Event()
-        """Set while the machine's socket is open. Runs dial only then: one knocks, not all."""
+        """Set while the machine's socket is open. Runs dial only then: one retries, not all."""
         loopback = _is_loopback(self.url)
         self.redial = redial or (LOOPBACK if loopback else FAR)
         self._token = token
@@ -84,20 +84,20 @@ class Hub:
         return HubSocket(socket)
 
     def _read_token(self) -> str:
-        """From the file each time: a hub may have made a new one since."""
+        """Read from the file each time: the token may have been replaced."""
         if isinstance(self._token, str):
             return self._token
         try:
             token = self._token.read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise LinkRefused(f"the token file cannot be read: {error}") from error
+            raise LinkRefused(f"cannot read the token file: {error}") from error
         if not token or not token.isprintable():
-            raise LinkRefused(f"the token file {self._token} holds no token")
+            raise LinkRefused(f"the token file {self._token} contains no token")
         return token
 
 
 class HubSocket:
-    """An open connection to the hub. One task receives; any may send."""
+    """An open connection to the hub. One task receives; any task may send."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -111,24 +111,24 @@ class HubSocket:
             raise _closed(closed) from closed
 
     async def receive(self) -> tuple[HubHeader | UnreadableStart, list[bytes]]:
-        """The next frame. Raises `LinkClosed`, or `LinkError` for what is no frame of a hub."""
+        """The next frame. Raises `LinkClosed`, or `LinkError` for an invalid frame."""
         try:
             data = await self._socket.recv()
         except ConnectionClosed as closed:
             raise _closed(closed) from closed
         if isinstance(data, str):
-            raise LinkError("the hub sent text, and frames are binary")
+            raise LinkError("the hub sent a text frame; frames must be binary")
         try:
             return read_hub_frame(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if (start := _unreadable_start(data, error)) is not None:
                 return start, []
-            raise LinkError(f"the hub sent what is no frame: {error}: {data[:80]!r}") from error
+            raise LinkError(f"the hub sent an invalid frame: {error}: {data[:80]!r}") from error
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Leave, in bounded time. Safe to call twice."""
+        """Close, in bounded time. Safe to call twice."""
         with anyio.move_on_after(CLOSE_SECONDS + 1, shield=True):
-            # A reason has room for 123 bytes.
+            # A close reason has at most 123 bytes.
             await self._socket.close(code, reason.encode()[:120].decode(errors="ignore"))
 
 
@@ -165,7 +165,7 @@ def _websocket_url(url: str) -> str:
 
 
 def _is_loopback(url: str) -> bool:
-    """Whether it is this machine, to which no proxy leads, whatever the environment says."""
+    """Whether it is this machine, which is never reached through a proxy."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

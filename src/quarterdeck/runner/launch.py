@@ -1,7 +1,7 @@
-"""From the hub's words to a process: what `SessionSpec` and `Origin` mean to the CLI.
+"""From `SessionSpec` and `Origin` to a command line, an environment and a folder for the CLI.
 
-Owns that translation. A `Run` stands above it; below it are the links. It starts nothing: it gives
-everything that a start needs, or says why there cannot be one.
+Owns that translation. A `Run` is above; the links are below. It starts nothing: it returns all that
+a start needs, or raises the reason why there cannot be one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BYPASS = "bypassPermissions"
 
 
 class Prepared(Value):
-    """What a start needs. `mark` is a variable that every descendant of the process has."""
+    """All that a start needs. `mark` is a variable in the environment of every descendant."""
 
     command: tuple[str, ...]
     argv: tuple[str, ...]
@@ -50,9 +50,9 @@ async def prepare(
     *,
     only: str | None = None,
 ) -> Prepared:
-    """Look for everything that a start needs. Raises `LaunchError` or `UsageError`.
+    """Find all that a start needs. Raises `LaunchError` or `UsageError`.
 
-    `only` is the path of the one CLI that this machine starts, where there is such a rule.
+    `only` is the path of the one CLI that this machine may start, if it is restricted to one.
     """
     launch = launch_of(spec, origin)
     if only is not None and spec.claude not in {None, only}:
@@ -80,18 +80,18 @@ async def prepare(
 
 
 def launch_of(spec: SessionSpec, origin: Origin) -> Launch:
-    """The CLI's options. Raises `UsageError` for what cannot be right."""
+    """The CLI's options. Raises `UsageError` for invalid ones."""
     if spec.mode == BYPASS and not spec.skip_permissions:
-        # One may slip in by way of a default; both together are a person's wish.
+        # One of them may come from a default; both together are a person's decision.
         raise UsageError(f"mode: {BYPASS} needs skip_permissions as well")
     if origin.cli_session is None and (origin.fork or origin.at is not None):
-        raise UsageError("origin: fork and at need the session that they are about")
-    # The switch that skips permissions beats any mode: it is for a session in no other mode only.
+        raise UsageError("origin: `fork` and `at` need `cli_session`")
+    # The flag that skips permissions overrides any mode, so it is given only without another mode.
     skip = spec.skip_permissions and spec.mode in (None, BYPASS)
     servers = msgspec.json.encode({"mcpServers": spec.mcp_servers}).decode()
     return Launch(
         resume=origin.cli_session,
-        # A message in the middle is gone on from in a copy: the whole is never cut off.
+        # Resuming at an earlier message happens in a copy: the original is never truncated.
         fork_session=origin.fork or origin.at is not None,
         resume_session_at=origin.at,
         model=spec.model,

@@ -1,6 +1,6 @@
-"""How the machine is: what it has left of memory, and how busy it is.
+"""The state of the machine: available memory and load.
 
-Below the `Runner`, above the kernel. It measures and decides nothing.
+The `Runner` is above; the kernel is below. It measures, and decides nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def memory_available(meminfo: Path = _MEMINFO) -> int | None:
-    """Bytes that can be had without swapping, or None where the kernel does not say."""
+    """Bytes available without swapping, or None where the kernel does not say."""
     try:
         found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)
     except OSError:
@@ -23,7 +23,7 @@ def memory_available(meminfo: Path = _MEMINFO) -> int | None:
 
 
 def load() -> float:
-    """Processes that want a core, on average over the last minute; 0 where nobody counts."""
+    """Processes that want a core, averaged over the last minute; 0 where it is unknown."""
     try:
         return os.getloadavg()[0]
     except OSError:
@@ -31,5 +31,5 @@ def load() -> float:
 
 
 def machine_name() -> str:
-    """The name of this machine, as its owner knows it."""
+    """The host name of this machine."""
     return socket.gethostname() or "localhost"

@@ -1,12 +1,12 @@
-"""One run: a CLI process, and all that passes between it and the hub.
+"""One run: a CLI process, and all traffic between it and the hub.
 
-Owns the process, the numbers in both directions, and the run's socket. The `Runner` stands above
-it; below it are `SubprocessLink`, the `Spool` and `hublink`. It never looks into a line.
+Owns the process, the numbers in both directions, and the run's socket. The `Runner` is above;
+`SubprocessLink`, the `Spool` and `hublink` are below. It never parses a line.
 
-Three things go on at once, and none waits for another: the process is read into the spool, the
-hub's lines are written to the process, and a connection, whenever there is one, takes from the
-spool and brings lines. So a hub that is away stops nothing, and a CLI that does not read does not
-keep the hub's acknowledgements out.
+Three tasks run at once, and none waits for another: one reads the process into the spool, one
+writes the hub's lines to the process, and one holds a connection, if there is one, which takes from
+the spool and receives lines. So a disconnected hub stops nothing, and a CLI that does not read does
+not delay the hub's acknowledgements.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ from quarterdeck.wire.line_reader import Line, LineReader, OversizedLine
 log = logging.getLogger("quarterdeck.runner")
 
 LAST_WORDS = 64 * MIB
-"""What a CLI that is being stopped may say beyond the spool's bound, before it is killed."""
+"""Output beyond the spool's limit that is accepted from a CLI that is being stopped."""
 
 
 class Run:
-    """A run, from its start until the hub has its end. `serve` does everything.
+    """A run, from its start until the hub has acknowledged its end. `serve` does everything.
 
-    Without a link it is one that an earlier runner left: only its last words are to be told.
+    Without a link it is the run of an earlier runner: only the rest of its lines is delivered.
     """
 
     def __init__(
@@ -82,22 +82,22 @@ class Run:
 
     @property
     def directory(self) -> str | None:
-        """Where its process works."""
+        """The folder that its process works in."""
         return self._started.directory
 
     @property
     def live(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process is running."""
         return self._link is not None and not self._over.is_set()
 
     @property
     def settled(self) -> bool:
-        """Whether the hub has everything, or wants nothing more."""
+        """Whether the hub has acknowledged everything, or has forgotten the run."""
         return self._delivered.is_set()
 
     @property
     def report(self) -> RunReport:
-        """How far it is."""
+        """The state of the run, as the hub needs it."""
         return RunReport(
             run=self.run,
             session=self.session,
@@ -107,7 +107,7 @@ class Run:
         )
 
     async def serve(self) -> None:
-        """Do all that a run does. Returns when the process has ended and the hub has it all."""
+        """Run until the process has ended and the hub has acknowledged everything."""
         try:
             async with anyio.create_task_group() as group:
                 if self._link is not None:
@@ -122,7 +122,7 @@ class Run:
             self.spool.close()
 
     async def stop(self, *, force: bool = False) -> None:
-        """End the process: its input first, then by signals; by force, kill all of it now."""
+        """End the process: close its input, then signal it. `force` kills it at once."""
         if self._link is None or self._over.is_set():
             return
         self._stopping = True
@@ -131,29 +131,29 @@ class Run:
             await anyio.to_thread.run_sync(kill_child, self._link.pid)
         else:
             await self._link.end_input()
-        # An end that comes by itself is read to the last byte; `close` would be in a hurry.
+        # Its last output is read to the end; `close` would cut it short.
         with anyio.move_on_after(self._times.stop.input):
             await self._over.wait()
         await self._link.close()
 
     async def wait_ended(self) -> None:
-        """Wait until the process has ended and its end has its number."""
+        """Wait until the process has ended and its end is numbered."""
         if self._link is not None:
             await self._over.wait()
 
     async def wait_delivered(self) -> None:
-        """Wait until the hub has everything."""
+        """Wait until the hub has acknowledged everything."""
         await self._delivered.wait()
 
     def forget(self) -> None:
-        """The hub wants nothing more of it, once it has ended."""
+        """The hub needs nothing more of this run, once it has ended."""
         self._forgotten = True
         self._check_settled()
 
     # --- the process ---
 
     async def _run_process(self, link: SubprocessLink) -> None:
-        """Read and write the process to its end, whatever happens here."""
+        """Read and write the process until it ends, whatever fails here."""
         exit_ = Exit(reason="The runner failed and had to end the CLI; see its log.")
         read_to_end = False
         try:
@@ -186,7 +186,7 @@ class Run:
             self._news.set()
 
     async def _wait_for_room(self, link: SubprocessLink) -> None:
-        """While nothing more can be kept, the CLI waits. One that is being stopped need not."""
+        """Make the CLI wait while the spool is full, unless it is being stopped."""
         while self.spool.full and not self._stopping:
             self._room.clear()
             with anyio.move_on_after(self._times.retry):
@@ -196,18 +196,18 @@ class Run:
             await anyio.to_thread.run_sync(kill_child, link.pid)
 
     async def _write(self, link: SubprocessLink) -> None:
-        """Write what the hub brings, each number once."""
+        """Write the hub's lines to the process, each number once."""
         while True:
             while not self._queue:
                 self._queued.clear()
                 await self._queued.wait()
             number, line = self._queue[0]
-            # Before it is written: after a kill in between, it is not written a second time.
+            # Recorded before the write: after a kill in between it is not written a second time.
             self.spool.note_written(number)
             try:
                 await link.send(line + b"\n")
             except LinkClosed:
-                return  # the end, which is on its way, says it
+                return  # the read side reports the end
             self._queue.popleft()
             self._written = number
             self._news.set()
@@ -221,7 +221,7 @@ class Run:
         self._check_settled()
 
     def _check_settled(self) -> None:
-        """Whether there is nothing left to tell."""
+        """Set the event when there is nothing left to deliver."""
         ended = self.spool.ended
         complete = ended is not None and self.spool.acknowledged >= ended.number
         if complete or (self._forgotten and not self.live):
@@ -230,7 +230,7 @@ class Run:
     # --- the hub ---
 
     async def _deliver(self) -> None:
-        """Dial, talk, and dial again, for ever. One boundary for all that can go wrong there."""
+        """Connect, exchange frames, and reconnect, for ever. Handles all failures."""
         attempt = 0
         while True:
             await self._hub.connected.wait()
@@ -257,22 +257,22 @@ class Run:
             attempt += 1
 
     async def _handshake(self, socket: HubSocket) -> int:
-        """Say how far we are; gives how far the hub is."""
+        """Report our state; returns the number that the hub has acknowledged."""
         await socket.send(self._started)
         await socket.send(Written(upto=self._written))
         try:
             with anyio.fail_after(self._times.greeting):
                 header, _ = await socket.receive()
         except TimeoutError:
-            raise LinkError("the hub did not say what it has") from None
+            raise LinkError("the hub did not acknowledge in time") from None
         if not isinstance(header, Ack):
-            raise LinkError(f"the hub began with {type(header).__name__}, not with Have")
+            raise LinkError(f"the hub began with {type(header).__name__}, not with `have`")
         self._acknowledge(header.upto)
         return header.upto
 
     async def _exchange(self, socket: HubSocket, upto: int) -> None:
-        self._wanted = None  # what an earlier connection asked for is not this one's answer
-        # Errors come out of the group one by one, not as a group.
+        self._wanted = None  # a request of an earlier connection is not answered on this one
+        # Errors leave the group one by one, not as an exception group.
         failure: LinkError | None = None
 
         async def send() -> None:
@@ -316,7 +316,7 @@ class Run:
                 await socket.send(Gap(first=first))
             sent = batch[-1].number
             if not waited:
-                await anyio.lowlevel.checkpoint()  # a backlog must not keep other runs waiting
+                await anyio.lowlevel.checkpoint()  # a backlog must not make other runs wait
             waited = False
             if batch[0].kind is Kind.END:
                 assert self.spool.ended is not None
@@ -325,7 +325,7 @@ class Run:
                 await socket.send(Lines(first=first), [record.data for record in batch])
 
     async def _send_transcript(self, socket: HubSocket, wanted: Recall) -> None:
-        """Send what the CLI has written down and the hub does not have, some of it at a time."""
+        """Send the messages of the transcript that the hub does not have, in batches."""
         found = self._read_transcript(wanted)
         more = True
         while more:
@@ -347,32 +347,34 @@ class Run:
 
     def _acknowledge(self, upto: int) -> None:
         if self._link is None and self.spool.ended is None:
-            # Nobody saw the end of this one. Its number is past all that the hub ever got.
+            # The end of this run was never seen. Its number is past all that the hub acknowledged.
             self.spool.last = max(self.spool.last, upto)
             was = self.ended_at
             self._end(Exit(reason="The runner was killed, and the CLI with it."), unheard=True)
             self.ended_at = was
         if upto < 0 or upto > self.spool.last:
-            raise LinkError(f"the hub has number {upto}, and the last one is {self.spool.last}")
+            raise LinkError(
+                f"the hub acknowledged {upto}, but the last number is {self.spool.last}"
+            )
         self.spool.acknowledge(upto)
         self._room.set()
         self._check_settled()
 
     def _accept(self, number: int, lines: list[bytes]) -> None:
         if len(lines) != 1 or not lines[0].strip():
-            raise LinkError(f"Write {number} has {len(lines)} lines, and must have one")
+            raise LinkError(f"Write {number} has {len(lines)} lines instead of one")
         if number <= self._accepted or not self.live:
             return
         if number != self._accepted + 1:
-            raise LinkError(f"Write {number} came after {self._accepted}: one is missing")
+            raise LinkError(f"Write {number} came after {self._accepted}: numbers are missing")
         if sum(len(line) for _, line in self._queue) > self._limits.unwritten:
-            raise LinkError("the CLI does not read, and too much waits for it")
+            raise LinkError("the CLI does not read its input, and too many lines wait for it")
         self._accepted = number
         self._queue.append((number, lines[0]))
         self._queued.set()
 
 
 def _cut(line: OversizedLine) -> bytes:
-    """What stands for a line that is too long to be passed on: how long it was, and its head."""
+    """The replacement of a line that is too long to be passed on: its size and its head."""
     head = line.head.decode("utf-8", "replace")
     return msgspec.json.encode({"type": "oversized_line", "size": line.size, "head": head})

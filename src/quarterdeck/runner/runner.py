@@ -1,10 +1,10 @@
-"""The runner: one process a machine, which owns the CLIs so that the hub need not live.
+"""The runner: one process per machine, which owns the CLIs so that they survive the hub.
 
-Owns the table of runs, the machine's socket, and when the runner itself ends. `__main__` stands
-above it; below it are `Run`, `Home`, `Worktrees` and `hublink`. It knows no line of a CLI.
+Owns the table of runs, the machine's socket, and when the runner itself exits. `__main__` is above;
+`Run`, `Home`, `Worktrees` and `hublink` are below. It never parses a line of a CLI.
 
-It holds nothing that only the hub could tell it again, and asks for nothing: it says what it has,
-does what it is told, and goes on when nobody tells it anything.
+It holds no state that it could not recover: it reports its runs, executes the hub's requests, and
+keeps its agents running while no hub is connected.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ from quarterdeck.worktrees.worktrees import Worktrees
 log = logging.getLogger("quarterdeck.runner")
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""It names a folder and a path of the hub."""
+"""It becomes the name of a folder and part of a path."""
 
 _REMEMBERED = 10_000
-"""Ids of runs that are over, so that none is started again by a `Start` that comes twice."""
+"""Ids of finished runs, so that a repeated `Start` does not start one again."""
 
 
 class Runner:
-    """Owns the CLIs of a machine. `await run()` returns when it was stopped, or is of no use."""
+    """Owns the CLIs of a machine. `await run()` returns when it was stopped, or has been idle."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Runner:
         memory: Callable[[], int | None] = machine.memory_available,
         closed: tuple[Path, ...] = (),
     ) -> None:
-        """`closed` are folders besides its own which the hub is to keep agents from."""
+        """`closed`: more folders that agents must not touch, besides its own."""
         self.home = Home(home)
         self.name = name or machine.machine_name()
         self._id = new_id()
@@ -102,15 +102,15 @@ class Runner:
 
     @property
     def runs(self) -> dict[str, Run]:
-        """The runs that it has, by their ids."""
+        """The runs, by their ids."""
         return self._runs
 
     def stop(self) -> None:
-        """End in good order; called again, in a hurry. For signal handlers too."""
+        """Stop in good order; the second call stops at once. Safe in signal handlers."""
         (self._stop_again if self._stop.is_set() else self._stop).set()
 
     async def run(self) -> None:
-        """Serve until stopped, or alone. Raises `Conflict` when another runner has this home."""
+        """Serve until stopped or idle. Raises `Conflict` when another runner uses this home."""
         try:
             with self.home.occupy():
                 left = self.home.leftover_runs()
@@ -170,7 +170,7 @@ class Runner:
         scope.cancel()
 
     async def _watch(self) -> None:
-        """End a runner that is of no use, and let go of what nobody came for."""
+        """Stop an idle runner, and delete the spools that no hub fetched."""
         alone_since: float | None = None
         step = min(1.0, self._times.idle / 4)
         while True:
@@ -180,7 +180,7 @@ class Runner:
             elif alone_since is None:
                 alone_since = time.monotonic()
             elif time.monotonic() - alone_since >= self._times.idle:
-                log.info("no run and no hub for %g s: ending", self._times.idle)
+                log.info("no run and no hub for %g s: exiting", self._times.idle)
                 self.stop()
             self._expire()
 
@@ -188,7 +188,7 @@ class Runner:
         return len(self._starting) + sum(run.live for run in self._runs.values())
 
     def _expire(self) -> None:
-        """Ended runs are kept for a hub that comes back, but neither for ever nor without end."""
+        """Keep ended runs for a hub that reconnects, within the limits of time and size."""
         ended = sorted(
             (run for run in self._runs.values() if not run.live), key=lambda run: run.ended_at
         )
@@ -197,19 +197,19 @@ class Runner:
             old = time.time() - run.ended_at > self._times.kept_ended
             if not old and size <= self._limits.kept_ended:
                 break
-            log.warning("run %s: nobody came for its last words; they are deleted", run.run)
+            log.warning("run %s: no hub fetched its last lines; they are deleted", run.run)
             size -= run.spool.size
             run.forget()
 
     # --- runs ---
 
     def _recover(self, left: list[RunRecord]) -> None:
-        """Take over what an earlier runner did not get rid of."""
+        """Take over the runs that an earlier runner left."""
         for record in left:
             try:
                 process = recover_process(record, self.home, self._limits)
             except (OSError, ValueError, msgspec.DecodeError) as error:
-                log.error("run %s: its spool cannot be read: %s", record.run, error)
+                log.error("run %s: cannot read its spool: %s", record.run, error)
             else:
                 self._add_run(record.run, record.session, process)
 
@@ -222,7 +222,7 @@ class Runner:
         try:
             await run.serve()
         finally:
-            # One that is not settled is left to the next runner, since this one ends.
+            # A run that is not settled is left to the next runner, since this one exits.
             if run.settled:
                 self._runs.pop(run.run, None)
                 self._remember(run.run)
@@ -235,7 +235,7 @@ class Runner:
             del self._finished[next(iter(self._finished))]
 
     def _accept_start(self, start: Start) -> None:
-        """Start a run, unless it is known; refuse it when it cannot be."""
+        """Start a run, unless it is known; refuse it if it cannot be started."""
         if start.run in self._runs or start.run in self._starting:
             return
         if (reason := self._refusal_reason(start.run)) is not None:
@@ -246,17 +246,17 @@ class Runner:
 
     def _refusal_reason(self, run: str) -> str | None:
         if not _RUN_ID.fullmatch(run):
-            return f"{run!r} cannot be the id of a run"
+            return f"{run!r} is not a valid run id"
         if run in self._finished:
             return "this run has ended already"
         if self._stop.is_set():
             return "the runner is stopping"
         if self._live() >= self._limits.runs:
-            return f"{self._limits.runs} runs are as many as this machine takes on at once"
+            return f"this machine runs at most {self._limits.runs} agents at once"
         available = self._memory()
         if available is not None and available < self._limits.memory_floor:
             have, floor = available >> 20, self._limits.memory_floor >> 20
-            return f"memory is short: {have} MiB are available, and {floor} must be"
+            return f"not enough memory: {have} MiB available, {floor} MiB required"
         return None
 
     async def _start_run(self, start: Start) -> None:
@@ -272,7 +272,7 @@ class Runner:
         except (LaunchError, UsageError) as error:
             self._refuse(start.run, str(error))
         except OSError as error:
-            self._refuse(start.run, f"the run's folder could not be written: {error}")
+            self._refuse(start.run, f"cannot write the run's folder: {error}")
         else:
             self._add_run(start.run, start.session, process)
         finally:
@@ -284,7 +284,7 @@ class Runner:
         self._post(Refused(run=run, reason=reason))
 
     def _post(self, header: Header, *lines: bytes) -> None:
-        """Say it to the hub that is there; to the next one `Hello` says what matters."""
+        """Send it to the connected hub; the next hub gets all that matters from `Hello`."""
         if self._greeted:
             self._outbox.append((header, lines))
             self._outgoing.set()
@@ -305,7 +305,7 @@ class Runner:
     # --- the machine's socket ---
 
     async def _connect(self) -> None:
-        """Dial, talk, and dial again, for ever. One boundary for all that can go wrong there."""
+        """Connect, exchange frames, and reconnect, for ever. Handles all failures."""
         attempt = 0
         said = ""
         while True:
@@ -316,7 +316,7 @@ class Runner:
                 attempt, said = 0, ""
                 await self._exchange(socket)
             except (LinkRefused, LinkClosed) as error:
-                if str(error) != said:  # once, and not every three seconds
+                if str(error) != said:  # once, not at every attempt
                     log.info("%s", error)
                 said = str(error)
             except LinkError as error:
@@ -335,7 +335,7 @@ class Runner:
             attempt += 1
 
     async def _handshake(self, socket: HubSocket) -> None:
-        self._greeted = True  # what happens from here on is not in `Hello`, and told after it
+        self._greeted = True  # what happens from here on is sent after `Hello`
         reports = [run.report for run in self._runs.values()]
         reports += [
             RunReport(run=start.run, session=start.session, said=0, written=0)
@@ -358,13 +358,11 @@ class Runner:
             with anyio.fail_after(self._times.greeting):
                 header, _ = await socket.receive()
         except TimeoutError:
-            raise LinkError("the hub did not say Welcome") from None
+            raise LinkError("the hub did not send Welcome in time") from None
         if not isinstance(header, Welcome):
             raise LinkError(f"the hub began with {type(header).__name__}, not with Welcome")
         if header.protocol != PROTOCOL:
-            raise LinkError(
-                f"the hub speaks protocol {header.protocol}, and this runner {PROTOCOL}"
-            )
+            raise LinkError(f"the hub uses protocol {header.protocol}, this runner {PROTOCOL}")
         self._hub.connected.set()
 
     async def _exchange(self, socket: HubSocket) -> None:
@@ -378,7 +376,7 @@ class Runner:
                 failure = failure or error
                 group.cancel_scope.cancel()
 
-        # Errors come out of the group one by one, not as a group.
+        # Errors leave the group one by one, not as an exception group.
         async with anyio.create_task_group() as group:
             for part in (self._send, self._receive, self._send_vitals):
                 group.start_soon(guarded, part)
@@ -430,4 +428,4 @@ class Runner:
             self._group.start_soon(partial(known.stop, force=force))
         elif run in self._starting:
             self._unwanted.add(run)
-        # Else it is over: its end has been told, or is not known here any more.
+        # Otherwise it has ended: its end was sent, or is no longer known here.

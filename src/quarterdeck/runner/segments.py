@@ -1,11 +1,11 @@
 """One file of a spool: numbered records, appended whole or not at all.
 
-Owns the format on disk. `Spool` stands above it and decides what is kept; below it is the file
-system. It knows kinds and numbers of records, and never looks into a line.
+Owns the format on disk. `Spool` is above and decides what is kept; the file system is below. It
+knows the kinds and numbers of records, and never parses a line.
 
-A record is its kind, its number, the size of its data, and the data. It is in the kernel's hands
-when `append` returns, and so survives the death of the runner. It is not synced: what a failing
-machine takes, it takes from the CLI as well.
+A record is its kind, its number, the size of its data, and the data. When `append` returns it is in
+the kernel's cache, and survives the death of the runner. It is not synced: a machine that fails
+takes the CLI with it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from quarterdeck.runtime.files import replace_file
 _HEAD = Layout(">cQI")
 
 PRIVATE = 0o600
-"""What agents say is their user's business only."""
+"""The output of agents is private to their user."""
 
 
 class Kind(Enum):
-    """What a record is."""
+    """The kind of a record."""
 
     DURABLE = b"L"
     TRANSIENT = b"T"
     END = b"E"
-    MARK = b"M"  # no line: the number said last, and as data the number written last
+    MARK = b"M"  # no line: the last number received, and as data the last number written
 
 
 class Record(NamedTuple):
-    """A record. (A tuple: millions of them are made.)"""
+    """A record. (A tuple, because there are millions.)"""
 
     kind: Kind
     number: int
@@ -44,7 +44,7 @@ class Record(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What it takes on disk; what it takes in memory is not much more."""
+        """Its size on disk; in memory it is about the same."""
         return _HEAD.size + len(self.data)
 
 
@@ -60,7 +60,7 @@ class Segment:
 
     @classmethod
     def load(cls, path: Path) -> tuple[Segment, list[Record]]:
-        """A segment that was left on disk; a torn record at its end is cut off."""
+        """Load a segment from disk; an incomplete record at its end is cut off."""
         segment = cls(path)
         records = segment.read()
         segment._count(records)
@@ -69,7 +69,7 @@ class Segment:
         return segment, records
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add records: all of them, or none and an `OSError`."""
+        """Append all records, or none and raise `OSError`."""
         data = _encode(records)
         try:
             if self._file is None:
@@ -82,7 +82,7 @@ class Segment:
         self._count(records)
 
     def read(self) -> list[Record]:
-        """All whole records."""
+        """All complete records."""
         data = self.path.read_bytes()
         records: list[Record] = []
         at, end = 0, len(data)
@@ -96,7 +96,7 @@ class Segment:
         return records
 
     def rewrite(self, records: Sequence[Record]) -> None:
-        """Put these in place of what is there, at once. Raises `OSError` and changes nothing."""
+        """Replace the records, atomically. Raises `OSError` and changes nothing."""
         self.close()
         replace_file(self.path, _encode(records), durable=False)
         self.last = self.size = self.transient = 0
@@ -109,7 +109,7 @@ class Segment:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the file; it is opened again when it is written."""
+        """Close the file; it is opened again for the next write."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -122,7 +122,7 @@ class Segment:
                 self.transient += record.size
 
     def _take_back(self) -> None:
-        """Half a record would hide all that comes after it."""
+        """Remove an incomplete record, which would hide all after it."""
         if self._file is not None:
             with suppress(OSError):
                 os.ftruncate(self._file, self.size)

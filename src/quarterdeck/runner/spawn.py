@@ -1,7 +1,7 @@
-"""Starting a runner that outlives whoever starts it.
+"""Starting a runner that outlives its starter.
 
-Above it stands the hub's command; below it is `__main__` in a process of its own. It waits only
-until that process has its number, not until it is of use.
+The hub's command is above; `__main__` is below, in a process of its own. It waits only until that
+process has its pid, not until it is ready.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from quarterdeck.domain.errors import LaunchError
 from quarterdeck.runner.home import live_runner
 
 SECONDS = 30.0
-"""A cold start of Python on a busy machine, with all that is imported."""
+"""A cold start of Python on a busy machine, with all imports."""
 
 KILLED_SECONDS = 0.2
 
 CRASH_LOG = "runner.err"
-"""What the interpreter itself has to say; the log is the runner's own."""
+"""Errors of the interpreter itself; the runner has its own log."""
 
 
 def spawn_runner(
@@ -32,14 +32,14 @@ def spawn_runner(
     machine: str | None = None,
     options: tuple[str, ...] = (),
 ) -> int:
-    """Start a runner in a session of its own; gives its pid. Blocks: call it from a thread.
+    """Start a runner in a session of its own; returns its pid. Blocks: call it from a thread.
 
-    Where one lives in `home` already, its pid is given and nothing is started. The runner is no
-    child of ours: it leaves no zombie, and a signal to our group does not reach it. `options` are
-    more of its command line.
+    If a runner uses `home` already, its pid is returned and nothing is started. The runner is no
+    child of this process: it leaves no zombie, and a signal to our process group does not reach it.
+    `options` are added to its command line.
     """
     if (state := live_runner(home)) is not None:
-        # One that was killed just now holds its lock until its last thread is gone.
+        # A runner that was just killed holds its lock until its last thread has ended.
         time.sleep(KILLED_SECONDS)
         if live_runner(home) == state:
             return state.pid
@@ -62,10 +62,10 @@ def spawn_runner(
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise LaunchError(f"the runner could not be started: {error}") from error
+        raise LaunchError(f"cannot start the runner: {error}") from error
     finally:
         os.close(errors)
     if done.returncode != 0 or not done.stdout.strip().isdigit():
         words = (home / CRASH_LOG).read_text(errors="replace").strip()
-        raise LaunchError(f"the runner could not be started: {words or done.returncode}")
+        raise LaunchError(f"cannot start the runner: {words or done.returncode}")
     return int(done.stdout)

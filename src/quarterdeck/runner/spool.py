@@ -1,16 +1,14 @@
-"""What a run has said and the hub does not have: numbered, in bounded memory, on a bounded disk.
+"""Lines of a run that the hub has not acknowledged: numbered, bounded in memory and on disk.
 
-Owns the numbers of a run's lines and what becomes of them. A `Run` stands above it; below it are
-`segments`. It does no waiting and knows no socket: it says when it is `full`, and the run then
-lets the CLI wait.
+Owns the numbers of a run's lines, and their life. A `Run` is above; `segments` are below. It never
+waits and knows no socket: it reports that it is `full`, and the run then makes the CLI wait.
 
-Every line goes to disk as it comes, so that a runner that is killed loses nothing of it: the next
-one finds the spool. The newest lines are in memory as well, which is where a hub that is there
-gets them from. When the disk's bound is reached, transient lines are given up, the oldest first.
-A durable line is never given up. A disk that cannot be written is no end: lines stay in memory
-while it has room.
+Every line is written to disk as it comes, so that a killed runner loses nothing: the next one finds
+the spool. The newest lines are also in memory, from which a connected hub is served. When the disk
+limit is reached, transient lines are dropped, oldest first. A durable line is never dropped. When
+the disk cannot be written, lines stay in memory as long as there is room.
 
-All calls are synchronous and short: a write into the kernel's cache, a read or a rewrite of one
+All calls are synchronous and short: a write to the kernel's cache, a read or a rewrite of one
 segment.
 """
 
@@ -32,14 +30,14 @@ from quarterdeck.runner.segments import Kind, Record, Segment
 log = logging.getLogger("quarterdeck.runner")
 
 _TRANSIENT = re.compile(rb'\{ ?"type" ?: ?"stream_event"')
-"""Token deltas, which the full message supersedes. The CLI always writes the type first."""
+"""Token deltas, which the complete message supersedes. The CLI always writes the type first."""
 
 _OVERHEAD = 200
-"""What Python needs for a record, so that many short lines count for what they take."""
+"""Python's overhead per record, so that many short lines are counted correctly."""
 
 
 def is_transient(line: bytes) -> bool:
-    """Whether a line may be given up when nobody comes for it."""
+    """Whether a line may be dropped when the spool is full."""
     return _TRANSIENT.match(line) is not None
 
 
@@ -52,26 +50,26 @@ class Spool:
         self.acknowledged = 0
         self.dropped = 0
         self.ended: Ended | None = None
-        self.trouble = ""
+        self.write_error = ""
         self._folder = folder
         self._bounds = bounds
         self._segments: list[Segment] = []
         self._serial = itertools.count(1)
-        self._recent: dict[int, Record] = {}  # the newest, without a hole
-        self._first_recent = 1  # (a dict that lost its first keys is slow to tell its first)
+        self._recent: dict[int, Record] = {}  # the newest, without a gap
+        self._first_recent = 1  # (the first key of a dict with many deleted keys is slow to find)
         self._recent_size = 0
-        self._unspooled: list[Record] = []  # of those, what is not on disk
+        self._unspooled: list[Record] = []  # those of them that are not on disk
         self._loaded: tuple[Segment, list[Record]] | None = None
 
     @classmethod
     def create(cls, folder: Path, bounds: Bounds) -> Spool:
-        """An empty one. Raises `OSError` when the folder cannot be made."""
+        """An empty spool. Raises `OSError` when the folder cannot be created."""
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return cls(folder, bounds)
 
     @classmethod
     def load(cls, folder: Path, bounds: Bounds) -> Spool:
-        """The one that another runner left. Raises `OSError` when it cannot be read."""
+        """The spool of an earlier runner. Raises `OSError` when it cannot be read."""
         spool = cls(folder, bounds)
         paths = sorted(folder.glob("*.log"))
         for path in paths:
@@ -91,28 +89,28 @@ class Spool:
     # --- what comes in ---
 
     def add(self, lines: Sequence[bytes]) -> None:
-        """Number these lines and keep them."""
+        """Number these lines and store them."""
         for line in lines:
             kind = Kind.TRANSIENT if is_transient(line) else Kind.DURABLE
-            self._keep(Record(kind, self.last + 1, line))
+            self._store(Record(kind, self.last + 1, line))
         self.flush()
 
     def end(self, ended: Ended) -> None:
-        """The last word, in its number; nothing may be added after it."""
+        """Store the end, with its number. Nothing may be added after it."""
         self.ended = ended
-        self._keep(Record(Kind.END, ended.number, msgspec.json.encode(ended)))
+        self._store(Record(Kind.END, ended.number, msgspec.json.encode(ended)))
         self.flush()
         if self._segments:
             self._segments[-1].close()
 
     def note_written(self, number: int) -> None:
-        """Remember what was written to the CLI, for the runner after this one."""
+        """Record the last number that was written to the CLI, for the next runner."""
         self.written = number
         if not self._unspooled:
             self._append([self._mark()])
 
     def flush(self) -> None:
-        """Bring to disk what is not there yet, and keep both bounds."""
+        """Write pending records to disk, and enforce both limits."""
         while self._unspooled:
             size, count = 0, 0
             for record in self._unspooled:
@@ -124,15 +122,15 @@ class Spool:
                 break
             del self._unspooled[:count]
         self._forget_recent()
-        self._give_up()
+        self._drop_transient()
 
     # --- what goes out ---
 
     def batch(self, after: int) -> list[Record]:
-        """The next records after that number: some lines without a hole, or the end alone.
+        """The next records after that number: lines without a gap, or only the end.
 
-        Empty when there are none. The first may have a later number than the next: what lies
-        between was given up.
+        Empty if there are none. A first number that is not the next one means that those between
+        were dropped.
         """
         if after >= self.last:
             return []
@@ -144,14 +142,14 @@ class Spool:
         return self._cut(self._from_memory(after + 1))
 
     def acknowledge(self, upto: int) -> None:
-        """The hub has everything up to this number: let go of it."""
+        """The hub has acknowledged everything up to this number: delete it."""
         self.acknowledged = max(self.acknowledged, upto)
         while self._recent and self._first_recent <= upto:
-            self._drop_oldest()
+            self._drop_oldest_recent()
         if self._unspooled and self._unspooled[0].number <= upto:
             self._unspooled = [each for each in self._unspooled if each.number > upto]
         while self._segments and self._segments[0].last <= upto:
-            # The file in use is kept while it is small: a new one for each answer costs more.
+            # The current file is kept while it is small: a new one per acknowledgement costs more.
             if len(self._segments) == 1 and self._segments[0].size < self._bounds.segment // 4:
                 break
             self._remove(self._segments[0])
@@ -160,7 +158,7 @@ class Spool:
 
     @property
     def full(self) -> bool:
-        """Whether the CLI has to wait: no more can be kept without giving up durable lines."""
+        """Whether the CLI has to wait: more output would need durable lines to be dropped."""
         waiting = sum(map(_in_memory, self._unspooled)) if self._unspooled else 0
         return self.size >= self._bounds.disk or waiting >= self._bounds.memory
 
@@ -176,18 +174,18 @@ class Spool:
         return self._recent_size + loaded
 
     def close(self) -> None:
-        """Let go of the files; they stay."""
+        """Close the files, and keep them."""
         for segment in self._segments:
             segment.close()
 
     def remove(self) -> None:
-        """Delete everything, the folder too."""
+        """Delete everything, including the folder."""
         self.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     # --- within ---
 
-    def _keep(self, record: Record) -> None:
+    def _store(self, record: Record) -> None:
         if not self._recent:
             self._first_recent = record.number
         self.last = record.number
@@ -208,39 +206,39 @@ class Spool:
             else:
                 segment.append(records)
         except OSError as error:
-            if not self.trouble:
-                log.warning("the spool %s cannot be written: %s", self._folder, error)
-            self.trouble = str(error)
+            if not self.write_error:
+                log.warning("cannot write the spool %s: %s", self._folder, error)
+            self.write_error = str(error)
             return False
         if self._loaded is not None and self._loaded[0] is segment:
             self._loaded = None
-        self.trouble = ""
+        self.write_error = ""
         return True
 
     def _mark(self, said: int | None = None) -> Record:
-        """Each segment begins with one, since the segments before it go."""
+        """The first record of each segment, since earlier segments are deleted."""
         number = self.last if said is None else max(said, 0)
         return Record(Kind.MARK, number, self.written.to_bytes(8, "big"))
 
     def _forget_recent(self) -> None:
-        """Let go of the oldest lines in memory, as far as they are on disk."""
+        """Drop the oldest lines from memory, as far as they are on disk."""
         first_unspooled = self._unspooled[0].number if self._unspooled else self.last + 1
         while self._recent_size > self._bounds.memory and self._first_recent < first_unspooled:
-            self._drop_oldest()
+            self._drop_oldest_recent()
 
-    def _drop_oldest(self) -> None:
+    def _drop_oldest_recent(self) -> None:
         self._recent_size -= _in_memory(self._recent.pop(self._first_recent))
         self._first_recent += 1
 
-    def _give_up(self) -> None:
-        """Let go of transient lines, the oldest first, until the disk's bound is kept."""
+    def _drop_transient(self) -> None:
+        """Drop transient lines, oldest first, until the disk limit is met."""
         while self.size >= self._bounds.disk:
             old = (each for each in self._segments[:-1] if each.transient)
             if (segment := next(old, None)) is None or not self._compact(segment):
                 return
 
     def _compact(self, segment: Segment) -> bool:
-        """Rewrite a segment without its transient lines, into the one before if that has room."""
+        """Rewrite a segment without its transient lines, into the previous one if there is room."""
         try:
             kept = [r for r in segment.read() if r.kind in {Kind.DURABLE, Kind.END}]
             index = self._segments.index(segment)
@@ -258,10 +256,10 @@ class Spool:
             else:
                 self._remove(segment)
         except OSError as error:
-            log.warning("the spool %s cannot be made smaller: %s", self._folder, error)
+            log.warning("cannot compact the spool %s: %s", self._folder, error)
             return False
         if not self.dropped:
-            log.warning("the spool %s is full: token deltas are given up", self._folder)
+            log.warning("the spool %s is full: token deltas are dropped", self._folder)
         self.dropped += lost
         return True
 
@@ -303,7 +301,7 @@ class Spool:
         return found
 
     def _cut(self, records: list[Record]) -> list[Record]:
-        """As many of them as make one frame: lines without a hole, or the end."""
+        """As many records as fit into one frame: lines without a gap, or the end."""
         size = 0
         for index, record in enumerate(records):
             size += record.size

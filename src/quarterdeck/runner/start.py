@@ -1,7 +1,7 @@
-"""Starting a run: from the hub's `Start` to a process with a spool, or a reason why not.
+"""Starting a run: from the hub's `Start` to a process with a spool, or a reason for refusal.
 
-Below the `Runner`, which keeps the table; above `launching`, `Home` and `SubprocessLink`. Whatever
-fails on the way, nothing is left of it.
+The `Runner` is above and keeps the table; `launch`, `Home` and `SubprocessLink` are below. When a
+step fails, everything before it is undone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from quarterdeck.runner.transcripts import MissedMessages, config_dir
 from quarterdeck.worktrees.worktrees import Worktrees
 
 HIGH_WATER = 1 * MIB
-"""Bytes of a CLI that lie unread before it has to wait: they count to the run's memory."""
+"""Unread bytes of a CLI before it has to wait; they count as memory of the run."""
 
 
 def _nothing() -> None:
@@ -36,9 +36,9 @@ def _nothing() -> None:
 
 
 class Process(Value):
-    """A CLI that runs, and what belongs to it. `release` is called when it has ended.
+    """A running CLI, and what belongs to it. `release` is called when it has ended.
 
-    Without a `link` it is one that an earlier runner started, and that is gone.
+    Without a `link` it is the process of an earlier runner, which has ended.
     """
 
     started: Started
@@ -59,13 +59,13 @@ async def start_process(
 ) -> Process:
     """Start the CLI. Raises `LaunchError`, `UsageError`, or `OSError` for the run's own folder.
 
-    `wanted` is asked right before: preparing may take a while, and a `Stop` may have come.
+    `wanted` is checked right before the start: a `Stop` may have come meanwhile.
     """
     with ExitStack() as undo:
         spill = undo.enter_context(ArgumentFiles())
         ready = await prepare(start.spec, start.origin, worktrees, spill, only=limits.claude)
         if not wanted():
-            raise LaunchError("it was stopped before it had started")
+            raise LaunchError("it was stopped before it started")
         spool = Spool.create(home.folder_of(start.run), limits.bounds)
         undo.callback(spool.remove)
         record = RunRecord(
@@ -76,7 +76,9 @@ async def start_process(
             version=ready.version,
             config=config_dir(ready.env),
         )
-        home.write_record(record)  # before there is a process: a killed runner must be found out
+        home.write_record(
+            record
+        )  # before there is a process, so that the next runner finds it after a kill
         link = await _start(ready, times)
         await _note_birth(home, record, link)
         undo.pop_all()
@@ -91,9 +93,9 @@ async def start_process(
 
 
 def recover_process(record: RunRecord, home: Home, limits: Limits) -> Process:
-    """What is left of a run of an earlier runner.
+    """What an earlier runner left of a run.
 
-    Raises `OSError`, `ValueError` or `msgspec.DecodeError` when that cannot be read.
+    Raises `OSError`, `ValueError` or `msgspec.DecodeError` when it cannot be read.
     """
     folder = home.folder_of(record.run)
     return Process(
@@ -110,15 +112,15 @@ async def _start(ready: Prepared, times: Times) -> SubprocessLink:
         ready.argv,
         cwd=ready.directory,
         env=ready.env,
-        # The time for the end of its input is the run's to wait: it reads meanwhile.
+        # The run itself waits after the end of input, because it keeps reading.
         steps=msgspec.structs.replace(times.stop, input=0.0),
         high_water=HIGH_WATER,
     )
 
 
 async def _note_birth(home: Home, record: RunRecord, link: SubprocessLink) -> None:
-    """Remember the process; one that cannot be remembered is ended."""
-    with anyio.CancelScope(shield=True):  # else a process might be left, for some milliseconds
+    """Record the process; if that fails, end it."""
+    with anyio.CancelScope(shield=True):  # otherwise a process might be left over
         born = await anyio.to_thread.run_sync(child, link.pid)
         try:
             home.write_record(

@@ -1,9 +1,8 @@
-"""What a CLI has written down and nobody has heard: its transcript, read for the hub.
+"""Messages that a CLI wrote to its transcript but that were not received, read for the hub.
 
-Owns which messages of which transcript belong to a run and are news to the hub. A `Run` stands
-above it, once its process is gone; below it is `transcripts`, which knows the files. Only
-messages are in a transcript: no questions, no results of turns. It blocks on the disk: call it from
-a thread.
+Owns which messages of which transcript belong to a run and are new to the hub. A `Run` is above,
+after its process has ended; `transcripts` is below and knows the files. A transcript has only
+messages: no questions, no results of turns. Reading blocks: call it from a thread.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from quarterdeck.transcripts import TranscriptLine, transcript_lines
 from quarterdeck.transcripts.layout import is_session_id, session_folders
 
 _NEWEST = 20
-"""Other transcripts to look into when the CLI has not told its session."""
+"""Other transcripts to search when the CLI has not reported its session."""
 
 
 def config_dir(env: Mapping[str, str]) -> str | None:
@@ -28,17 +27,17 @@ def config_dir(env: Mapping[str, str]) -> str | None:
 
 
 class MissedMessages:
-    """The messages that the hub wants of one run, in the order in which they were written down."""
+    """The messages of one run that the hub wants, in the order in which they were written."""
 
     def __init__(self, wanted: Recall, record: RunRecord | None = None) -> None:
         self._wanted = wanted
         self._record = record
         self._lines: Iterator[bytes] | None = None
         self.cli_session: str | None = None
-        """The session whose transcript it is, once something was read."""
+        """The session of the transcript, once something was read."""
 
     def some(self, size: int) -> list[bytes]:
-        """The next lines, about so many bytes of them; none is the end. Blocks."""
+        """The next lines, about so many bytes of them; an empty list is the end. Blocks."""
         if self._lines is None:
             self._lines = iter(self._find())
         found: list[bytes] = []
@@ -48,7 +47,7 @@ class MissedMessages:
         return found
 
     def _find(self) -> list[bytes]:
-        """What follows on the first word of this run that the hub knows of, and is news to it."""
+        """The messages from the first known one of this run on that are new to the hub."""
         told = set(self._wanted.known)
         ours = {*told, *self._wanted.prompts}
         for session in self._sessions():
@@ -67,7 +66,7 @@ class MissedMessages:
         )
 
     def _sessions(self) -> Iterator[str]:
-        """The session; and others of its folder, if the CLI had not told its session yet."""
+        """The session; then others of its folder, if the CLI had not reported its session."""
         record = self._record
         if record is None or record.config is None:
             return

@@ -1,7 +1,7 @@
-"""The configuration file of this machine's hub: where it is, and reading it, once or again.
+"""The hub's configuration file on this machine: its path, reading and reloading it.
 
-Owns the path and the file; what is in it is `config`'s. `serve`, `config` and `doctor` stand above.
-A new version that is wrong changes nothing: the last good one stays in force.
+Owns the path and the file; `config` owns the settings in it. `serve`, `config` and `doctor` are
+above. An invalid new version changes nothing: the last valid one stays in force.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stamp = tuple[int, int, int] | None
 
 
 class Configuration:
-    """The file, and what it says now. Making one reads it: raises `ConfigError`."""
+    """The file and its settings. Creating it reads the file: raises `ConfigError`."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Configuration:
         overrides: Overrides | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """`path`: as a person gave it; else by the environment, or in the data folder."""
+        """`path`: as given by a person; otherwise from the environment, or in the data folder."""
         self._environ = dict(os.environ if environ is None else environ)
         self._overrides = dict(overrides or {})
         self.path, self.chosen = config_path(path, self._environ)
@@ -40,7 +40,7 @@ class Configuration:
         self.loaded = self._read()
 
     def stamp(self) -> Stamp:
-        """What tells one version of the file from another; None if there is none."""
+        """What distinguishes two versions of the file; None if there is no file."""
         try:
             found = self.path.stat()
         except OSError:
@@ -49,14 +49,14 @@ class Configuration:
 
     @property
     def changed(self) -> bool:
-        """Whether the file is another one than the one that was read last."""
+        """Whether the file has changed since it was read."""
         return self.stamp() != self._seen
 
     def reload(self) -> list[Change]:
-        """Read it again; gives what is different. Raises `ConfigError`, and the old one stays."""
+        """Read the file again; returns the changes. On `ConfigError` the old settings stay."""
         self._seen = stamp = self.stamp()
         if stamp is None:
-            raise ConfigError((f"{self.path}: it is gone; what it said last stays in force",))
+            raise ConfigError((f"{self.path}: the file is gone; its last settings stay in force",))
         fresh = self._read()
         changes = changes_between(self.loaded.settings, fresh.settings)
         self.loaded = fresh
@@ -75,7 +75,7 @@ class Configuration:
 
 
 def config_path(given: Path | None, environ: Mapping[str, str]) -> tuple[Path, bool]:
-    """Where the file is, and whether somebody has said so."""
+    """The path of the file, and whether it was chosen explicitly."""
     if given is not None:
         return given.expanduser().absolute(), True
     if chosen := environ.get(VARIABLE):
@@ -84,20 +84,20 @@ def config_path(given: Path | None, environ: Mapping[str, str]) -> tuple[Path, b
 
 
 def read_text(path: Path, *, must_be_there: bool) -> str:
-    """The file's text; none is no text. Raises `ConfigError`."""
+    """The file's text, empty if there is no file. Raises `ConfigError`."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
     except FileNotFoundError as error:
         if not must_be_there:
             return ""
-        raise ConfigError((f"{path}: there is no such file",)) from error
+        raise ConfigError((f"{path}: no such file",)) from error
     except OSError as error:
-        raise ConfigError((f"{path}: it cannot be read: {error.strerror}",)) from error
+        raise ConfigError((f"{path}: cannot be read: {error.strerror}",)) from error
     if len(data) > LARGEST:
-        raise ConfigError((f"{path}: it is larger than {LARGEST >> 20} MiB",))
+        raise ConfigError((f"{path}: larger than {LARGEST >> 20} MiB",))
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError((f"{path}:{line}: it is not UTF-8",)) from error
+        raise ConfigError((f"{path}:{line}: not UTF-8",)) from error

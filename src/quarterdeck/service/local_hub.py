@@ -1,14 +1,14 @@
-"""The data folder, as the commands on this machine see it: who serves, who runs, who may come in.
+"""The data folder, as the commands on this machine use it: the hub, the runner, their tokens.
 
-Owns the names of the files that the commands share, the lock of the hub, and the token of this
-machine's own commands. Above are `serve`, `stop`, `status` and `target`; it starts nothing.
+Owns the names of the shared files, the lock of the hub, and the token of this machine's commands.
+`serve`, `stop`, `status` and `target` are above; it starts nothing.
 
     hub.lock      locked while a hub serves from this folder
-    hub.json      where that is
-    journal.db    the journal; search.db finds things in it, and can be made anew
-    cli.token     how the commands of this user get in
-    cli.secret    makes the tokens of CLIs that dial the hub themselves
-    runner.token  how the local runner gets in
+    hub.json      the address of that hub
+    journal.db    the journal; search.db is its index, and can be rebuilt
+    cli.token     the token of this user's commands
+    cli.secret    derives the tokens of CLIs that dial the hub themselves
+    runner.token  the token of the local runner
     runner/       the local runner's folder
     far-runner/   the folder of a runner for a hub elsewhere
 """
@@ -38,14 +38,14 @@ CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
 JOURNAL, SEARCH = "journal.db", "search.db"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
 GENTLY_SECONDS = 20.0
-"""A CLI has a few seconds to end its shells and to write down its last words."""
+"""A CLI needs a few seconds to end its shells and to finish its transcript."""
 HURRY_SECONDS = 10.0
 
 
 def private_in(home: Path, *fixed: Path) -> Private:
     """What agents must not touch: the data folder, by its name and behind links.
 
-    Worktrees are in it, and agents work there. `fixed` are files which they may read only.
+    Worktrees are in it, and agents work there. `fixed` are files that they may only read.
     """
     places = dict.fromkeys((home.absolute(), home.resolve()))
     return Private(
@@ -58,7 +58,7 @@ def private_in(home: Path, *fixed: Path) -> Private:
 
 
 class HubState(Value):
-    """Where the hub is, for the commands on this machine."""
+    """The state of the hub, for the commands on this machine."""
 
     pid: int
     address: str
@@ -73,7 +73,7 @@ def hub_lock(home: Path) -> Iterator[None]:
         if not lock_file(file, fcntl.LOCK_EX):
             state = _read_state(home)
             where = f" at {state.address}, process {state.pid}" if state else ""
-            raise Conflict("hub_is_there", f"a hub serves from {home} already{where}")
+            raise Conflict("hub_is_there", f"a hub already serves from {home}{where}")
         try:
             yield
         finally:
@@ -83,7 +83,7 @@ def hub_lock(home: Path) -> Iterator[None]:
 
 
 def live_hub(home: Path) -> HubState | None:
-    """The hub that serves from this folder just now, if one does and has said where."""
+    """The hub that serves from this folder now, if there is one."""
     try:
         file = os.open(home / HUB_LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -94,7 +94,7 @@ def live_hub(home: Path) -> HubState | None:
         return _read_state(home)
     finally:
         os.close(file)
-    return None  # what a killed hub left there is of no use
+    return None  # a killed hub left its state behind
 
 
 def _read_state(home: Path) -> HubState | None:
@@ -105,8 +105,8 @@ def _read_state(home: Path) -> HubState | None:
 
 
 def agents_in(folder: Path) -> list[ProcessId]:
-    """The CLIs of a runner's folder that live."""
-    from quarterdeck.runner.home import Home  # most commands need nothing of the runner
+    """The living CLI processes of a runner's folder."""
+    from quarterdeck.runner.home import Home  # most commands do not need the runner
 
     left = Home(folder).leftover_runs()
     return sorted(
@@ -116,9 +116,9 @@ def agents_in(folder: Path) -> list[ProcessId]:
 
 
 def own_token(home: Path) -> str:
-    """The token of this machine's commands; made when there is none, or none that is valid.
+    """The token of this machine's commands; created if it is missing or invalid.
 
-    Raises `AgentRefused` in an agent's process: it is a person's.
+    Raises `AgentRefused` in an agent's process: the token belongs to a person.
     """
     refuse_agents("the token of this machine's commands")
     from quarterdeck.fronts.http.tokens import Kind, TokenFile
@@ -128,7 +128,7 @@ def own_token(home: Path) -> str:
     file = home / CLI_TOKEN
     if file.exists():
         token = file.read_text().strip()
-        # A token says its grant: qd_GRANT_SECRET.
+        # A token contains the id of its grant: qd_GRANT_SECRET.
         if any(f"_{grant.id}_" in token for grant in tokens.grants()):
             return token
     token = tokens.make(_who(), Role.OWNER, Kind.TOKEN)
@@ -137,7 +137,7 @@ def own_token(home: Path) -> str:
 
 
 def _who() -> str:
-    """The name under which this user's commands are journalled."""
+    """The name of this user's commands in the journal."""
     try:
         name = getpass.getuser()
     except (OSError, KeyError):
@@ -154,7 +154,7 @@ def end_runner(folder: Path) -> bool:
 
 
 def end_process(pid: int, gone: Callable[[], bool]) -> bool:
-    """Ask a process to end, and once more after a while; False if it did not. Blocks."""
+    """Send SIGTERM, and once more after a while; False if the process did not end. Blocks."""
     for seconds in (GENTLY_SECONDS, HURRY_SECONDS):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)

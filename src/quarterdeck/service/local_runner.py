@@ -1,9 +1,8 @@
-"""The local runner, for as long as the hub lives: one that dies is followed by another.
+"""The local runner, supervised while the hub runs: one that dies is replaced.
 
-Owns when that is, and how often it is tried; `serve` stands above it and says how a runner is
-started. Below it is the runner's folder, whose lock tells whether one lives there. What becomes of
-the dead one's agents is not its business: the next runner ends what is left of them and tells the
-hub, and they can be resumed.
+Owns when a new one is started, and the backoff; `serve` is above and says how a runner is started.
+The runner's folder is below: its lock shows whether one is running. The agents of a dead runner are
+not its business: the next runner ends them and reports that to the hub, and they can be resumed.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
-"""Between attempts; each pause is twice the one before."""
+"""Between attempts; each pause is twice as long as the one before."""
 STEADY_SECONDS = 60.0
-"""A runner that lived for so long was well: the next pause is the first again."""
+"""After a runner has run for so long, the pause is reset."""
 GOOD_ORDER_SECONDS = 15.0
-"""Until a runner that ended in good order is missed. `quarterdeck stop` ends it before the hub."""
+"""Until a runner that exited in good order is replaced: `stop` ends it before the hub."""
 
 
 @asynccontextmanager
 async def supervised_runner(folder: Path, start: Callable[[], object]) -> AsyncIterator[None]:
-    """A runner lives in `folder` while the block runs. `start` blocks, and starts one."""
+    """Keep a runner running in `folder` while the block runs. `start` blocks, and starts one."""
     await anyio.to_thread.run_sync(start)
     async with background_tasks() as tasks:
         tasks.start_soon(_supervise, folder, start)
@@ -55,11 +54,11 @@ async def _supervise(folder: Path, start: Callable[[], object]) -> None:
             continue
         if now - began > STEADY_SECONDS:
             pause = FIRST_PAUSE
-        log.warning("the local runner is gone; another one is started in %g s", pause)
+        log.warning("the local runner has died; starting another one in %g s", pause)
         await anyio.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
         try:
             await anyio.to_thread.run_sync(start, abandon_on_cancel=True)
         except (QuarterdeckError, OSError) as error:
-            log.error("the local runner could not be started: %s", error)
+            log.error("cannot start the local runner: %s", error)
         began = seen = time.monotonic()

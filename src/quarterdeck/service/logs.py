@@ -1,4 +1,4 @@
-"""The hub's log: where it goes, how much is said, and in which form; changed while it runs.
+"""The hub's log: its destination, level and format, which can change while it runs.
 
 Owns the root logger of the process. `service` is above it; `runtime.log_format` formats the lines.
 """
@@ -19,14 +19,14 @@ OURS = "quarterdeck"
 
 
 class Logs:
-    """The log of this process. Nothing is logged anywhere before the first `change`."""
+    """The log of this process. Nothing is logged before the first `change`."""
 
     def __init__(self) -> None:
         self._handler: logging.Handler | None = None
         self._where: Path | None = None
 
     def change(self, settings: LogSettings) -> None:
-        """Log like this from now on. Raises `UsageError` where the file cannot be written."""
+        """Use these settings from now on. Raises `UsageError` if the file cannot be written."""
         where = None if settings.file is None else Path(settings.file)
         handler = self._handler
         if handler is None or where != self._where:
@@ -37,12 +37,12 @@ class Logs:
             root.addHandler(handler)
             self.close()
             self._handler, self._where = handler, where
-        # Others' «info» is every connection; ours says what people want to know.
+        # At «info», libraries log every connection.
         root.setLevel(logging.WARNING)
         logging.getLogger(OURS).setLevel(settings.level.upper())
 
     def close(self) -> None:
-        """Log no more."""
+        """Stop logging."""
         if self._handler is not None:
             logging.getLogger().removeHandler(self._handler)
             self._handler.close()
@@ -59,4 +59,4 @@ def _handler(where: Path | None) -> logging.Handler:
             where, maxBytes=FILE_BYTES, backupCount=FILES_KEPT, encoding="utf-8"
         )
     except OSError as error:
-        raise UsageError(f"log.file: {where} cannot be written: {error.strerror}") from error
+        raise UsageError(f"log.file: cannot write {where}: {error.strerror}") from error

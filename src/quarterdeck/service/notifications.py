@@ -1,6 +1,6 @@
-"""Webhooks, push, metrics and traces, put together for `serve`: they follow one hub's journal.
+"""Webhooks, push, metrics and traces, composed for `serve`: they follow one hub's journal.
 
-The fronts do not know each other: what one counts and another shows is carried over here.
+The fronts do not know each other: counts of one that another shows are passed on here.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from quarterdeck.runtime.files import replace_file
 
 WEBHOOK_SECRET = "webhook.secret"  # noqa: S105 - the name of a file
 NO_CONTACT = "mailto:nobody@example.org"
-"""Push services want an address of whoever sends. A hub that only this machine reaches has none."""
+"""Push services want the sender's address. A hub that only this machine can reach has none."""
 
 
 class NotificationSettings(Value):
-    """Who is told what happens, besides those who look."""
+    """The settings of all notifications."""
 
     webhooks: tuple[Webhook, ...] = ()
     telemetry: Telemetry | None = None
     address: str | None = None
-    """Where people reach the hub, for links to sessions; None: where this machine does."""
+    """The address for people, for links to sessions; None: the one of this machine."""
 
 
 def notification_settings(settings: Settings, home: Path) -> NotificationSettings:
-    """By the configuration. Raises `UsageError` for what cannot be right.
+    """From the configuration. Raises `UsageError` for invalid settings.
 
-    A webhook without a secret file of its own has the one in the data folder; one without a name is
-    called by its number.
+    A webhook without a secret file uses the one in the data folder; one without a name is named by
+    its number.
     """
     origins, telemetry = settings.server.origins, settings.telemetry
     return NotificationSettings(
@@ -68,7 +68,7 @@ def notification_settings(settings: Settings, home: Path) -> NotificationSetting
 
 
 def ensure_webhook_secret(home: Path) -> Path:
-    """The file with the secret of webhooks that have no other; made when it is not there."""
+    """The secret file for webhooks without one of their own; created if it is missing."""
     file = home / WEBHOOK_SECRET
     if not file.exists():
         replace_file(file, new_secret().encode() + b"\n")
@@ -76,7 +76,7 @@ def ensure_webhook_secret(home: Path) -> Path:
 
 
 class Notifications:
-    """The fronts. The HTTP front is to be given `requests`, `metrics.page` and `push`."""
+    """The fronts. The HTTP front needs `requests`, `metrics.page` and `push`."""
 
     def __init__(
         self,
@@ -110,12 +110,12 @@ class Notifications:
         self._address = settings.address
 
     def change(self, settings: NotificationSettings) -> None:
-        """Other webhooks from now on. Where traces go is settled when the hub starts."""
+        """Use other webhooks from now on. The target of traces is fixed at the start."""
         self.webhooks.change(settings.webhooks)
 
     @asynccontextmanager
     async def running(self, address: str) -> AsyncIterator[None]:
-        """Tell while the block runs. `address` is where this machine reaches the hub."""
+        """Notify while the block runs. `address` is the hub's address on this machine."""
         self._address = self._address or address
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.metrics.running())
@@ -141,12 +141,12 @@ class Notifications:
 
 
 def session_link(address: str, session: str) -> str:
-    """Where the browser's deck shows a session."""
+    """The page of a session in the web app."""
     return f"{address.rstrip('/')}/s/{quote(session, safe='')}"
 
 
 def run_variables(settings: NotificationSettings, run: str) -> Mapping[str, str]:
-    """What a run's CLI is told of the trace that it belongs to."""
+    """The variables that connect a run's CLI to its trace."""
     return run_environment(run) if settings.telemetry is not None else {}
 
 

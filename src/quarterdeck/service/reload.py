@@ -1,7 +1,7 @@
-"""The configuration is read again when its file changes, or when SIGHUP says so.
+"""Reloading the configuration when its file changes, or on SIGHUP.
 
-Owns when that is, and what is logged about it. Below is `Configuration`; what a change does is the
-business of whoever gives `take`. A file that is wrong is told once, and changes nothing.
+Owns when that happens, and what is logged. `Configuration` is below; the caller's `take` applies
+the settings. An invalid file is reported once, and changes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from quarterdeck.service.config_file import Configuration
 log = logging.getLogger("quarterdeck.config")
 
 SECONDS = 1.0
-"""How often the file is looked at: as often as the hub's clock ticks."""
+"""How often the file is checked: as often as the hub's clock ticks."""
 
 
 async def watch_config(
@@ -44,7 +44,7 @@ async def watch_config(
 
 
 async def reload(configuration: Configuration, take: Callable[[Settings], None]) -> None:
-    """Read the file again, take over what can be, and log what is different."""
+    """Read the file again, apply the settings, and log the changes."""
     before = configuration.loaded
     try:
         changes = await anyio.to_thread.run_sync(configuration.reload)
@@ -53,13 +53,13 @@ async def reload(configuration: Configuration, take: Callable[[Settings], None])
         configuration.loaded = before
         take(before.settings)
         _log_problems(error)
-        log.error("the configuration is not taken over; the one before it stays in force")
+        log.error("the configuration was not applied; the previous one stays in force")
         return
     for change in changes:
         later = " (takes effect at the next start)" if change.at_start else ""
         log.info("%s%s", change.text, later)
     if not changes:
-        log.info("the configuration was read again, and says the same")
+        log.info("the configuration was read again and has not changed")
 
 
 def _log_problems(error: Exception) -> None:
@@ -70,7 +70,7 @@ def _log_problems(error: Exception) -> None:
         case QuarterdeckError():
             log.error("%s", error)
         case _:
-            log.error("the configuration could not be taken over", exc_info=error)
+            log.error("cannot apply the configuration", exc_info=error)
 
 
 async def _watch_signals(wanted: list[anyio.Event]) -> None:

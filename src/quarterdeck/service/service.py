@@ -1,7 +1,7 @@
-"""`quarterdeck serve`: the whole service in one process, put together here and nowhere else.
+"""`quarterdeck serve`: the whole service in one process, composed here and nowhere else.
 
-Journal, hub, HTTP and the local runner. The runner is a process of its own and outlives us: agents
-work on while the hub is stopped, killed or upgraded, and the next hub finds them again.
+Journal, hub, HTTP and the local runner. The runner is a process of its own and outlives the hub:
+agents keep working while the hub is stopped, killed or upgraded, and the next hub reconnects.
 """
 
 from __future__ import annotations
@@ -65,43 +65,43 @@ from quarterdeck.service.notifications import Notifications, notification_settin
 from quarterdeck.service.reload import watch_config
 
 RUNNER_SECONDS = 30.0
-"""A runner first ends what an earlier one left behind."""
+"""A runner first ends the processes of an earlier one."""
 SWITCH_SECONDS = 0.0001
-"""How long a thread works on while another waits. For each commit the journal's thread gives way
-and goes on some ten times: with Python's own 5 ms a busy loop would delay each of these steps by as
-much, and with 0.5 ms a commit takes twice as long as with this."""
-NO_DECK = "The web deck is not built. In the checkout: `make deck`, then start this again."
+"""How long a thread runs while another one waits. For each commit the journal's thread yields about
+ten times: with Python's default of 5 ms a busy loop would delay each step by as much, and with
+0.5 ms a commit takes twice as long as with this."""
+NO_DECK = "The web app is not built. In the checkout run `make deck`, then start the hub again."
 STARTED_LINE = "Quarterdeck is at"
 _ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where to reach it from here
 
 
 class ServeOptions(Value):
-    """How to serve."""
+    """Options of the service."""
 
     listen: Listen
     places: Places = Places()
     runner: bool = True
     claude: str | None = None
-    """The only CLI that the local runner starts; None: whichever a session names."""
+    """The only CLI that the local runner starts; None: any that a session names."""
     settings: Settings = Settings()
-    """All that is configured; where to listen and by which names is above."""
+    """The configuration; the addresses are in `listen` and `places`."""
     fixed: tuple[Path, ...] = ()
-    """Files that agents may read and not change: the configuration."""
+    """Files that agents may only read: the configuration."""
 
 
 class Service(Value):
-    """The service while it runs. `address` leads to it from this machine."""
+    """The running service. `address` is its address on this machine."""
 
     home: Path
     hub: Hub
     access: Access
     address: str
     take: Callable[[Settings], None]
-    """Takes over settings that can be changed while it runs."""
+    """Applies settings that can change while it runs."""
 
 
 def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
-    """Serve until a signal comes; gives the exit code."""
+    """Serve until a signal comes; returns the exit code."""
     logs = Logs()
     logs.change(configuration.loaded.settings.log)
     sys.setswitchinterval(SWITCH_SECONDS)
@@ -122,12 +122,12 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None
             logs.change(settings.log)
             service.take(settings)
 
-        # At a terminal SIGHUP says that the terminal is gone, and ends us, as it always did.
+        # At a terminal SIGHUP means that the terminal has closed, and ends the process as usual.
         on_signal = not sys.stdin.isatty()
         tasks.start_soon(partial(watch_config, configuration, take, on_signal=on_signal))
         _print_address(service)
-        # What is loaded by now stays to the end. To look through it for garbage, as Python does
-        # now and then, would hold up everybody for 60 ms.
+        # Everything loaded so far stays to the end. A garbage collection of it would block the loop
+        # for 60 ms now and then.
         gc.freeze()
         await until_signal()
         tasks.cancel_scope.cancel()
@@ -136,7 +136,7 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None
 
 
 def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions:
-    """How to serve, by the configuration. Raises `UsageError` for what cannot be right."""
+    """Options from the configuration. Raises `UsageError` for invalid settings."""
     server = settings.server
     return ServeOptions(
         listen=Listen(
@@ -153,7 +153,7 @@ def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions
 
 @asynccontextmanager
 async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Service]:
-    """The service, while the block runs; with the local runner, which goes on after it."""
+    """The service, while the block runs, with the local runner, which keeps running after it."""
     access = Access(home, places=_places(options))
     with hub_lock(home):
         journal = await SqliteJournal.open(home / "journal.db")
@@ -205,7 +205,7 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
 
 
 def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
-    """Have the hub go by these settings from now on."""
+    """Apply settings to the hub."""
     hub.change(
         limits=hub_settings.shared_limits(settings), patience=hub_settings.timeouts(settings)
     )
@@ -217,7 +217,7 @@ def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
 
 
 def cli_secret(home: Path) -> bytes:
-    """What the tokens of CLIs that dial are made of; made when it is not there."""
+    """The secret that the tokens of dialling CLIs are derived from; created if it is missing."""
     file = home / CLI_SECRET
     if not file.exists():
         replace_file(file, os.urandom(32))
@@ -225,7 +225,7 @@ def cli_secret(home: Path) -> bytes:
 
 
 def _places(options: ServeOptions) -> Places:
-    """The names that were given, and the one that we listen on, which is no less ours."""
+    """The configured names, and the address that it listens on."""
     given, host = options.places, options.listen.host
     hosts = given.hosts if host in _ANYWHERE else (*given.hosts, host)
     return Places.of(hosts=hosts, origins=given.origins, proxies=given.proxies)
@@ -234,7 +234,7 @@ def _places(options: ServeOptions) -> Places:
 def _from_here(bound: str, options: ServeOptions) -> str:
     """The address for this machine's commands and runner.
 
-    With a certificate it must be a name that the certificate is for: the first that was given.
+    With a certificate it must be a name of the certificate: the first configured one.
     """
     host = options.listen.host
     name = _ANYWHERE.get(host, "")
@@ -247,7 +247,7 @@ def _from_here(bound: str, options: ServeOptions) -> str:
 
 
 def _ensure_runner(home: Path, address: str, token: Path, options: ServeOptions) -> None:
-    """See to it that a runner lives here and dials us. Blocks."""
+    """Make sure that a runner runs here and dials this hub. Blocks."""
     folder = home / RUNNER
     url = "ws" + address.removeprefix("http")
     living = live_runner(folder)
@@ -255,21 +255,21 @@ def _ensure_runner(home: Path, address: str, token: Path, options: ServeOptions)
         if agents := agents_in(folder):
             raise Conflict(
                 "runner_dials_elsewhere",
-                f"the local runner dials {living.hub_url} and still has agents ({len(agents)}):"
-                f" serve there, or end them first with: quarterdeck stop",
+                f"the local runner dials {living.hub_url} and still has {len(agents)} agents:"
+                " serve there, or end them first with: quarterdeck stop",
             )
         end_runner(folder)
     spawn_runner(folder, url, token, machine=LOCAL, options=_runner_options(options))
-    # Until it has moved in nobody could find it to end it.
+    # Only then can other commands find it.
     deadline = time.monotonic() + RUNNER_SECONDS
     while live_runner(folder) is None:
         if time.monotonic() > deadline:
-            raise LaunchError(f"the runner does not begin; see {folder / LOG}")
+            raise LaunchError(f"the runner did not start; see {folder / LOG}")
         time.sleep(0.02)
 
 
 def _runner_options(options: ServeOptions) -> tuple[str, ...]:
-    """What the runner is told when it is started; one that lives already keeps what it has."""
+    """Command line options for a new runner; one that is running keeps its own."""
     runner, log = options.settings.runner, options.settings.log
     return (
         *(("--claude", options.claude) if options.claude is not None else ()),
@@ -281,7 +281,7 @@ def _runner_options(options: ServeOptions) -> tuple[str, ...]:
 
 
 def runner_token(home: Path, access: Access) -> Path:
-    """The file with the local runner's token, made when it is not there."""
+    """The file with the local runner's token, created if it is missing."""
     file = home / RUNNER_TOKEN
     if not file.exists() or access.runner_named(file.read_text().strip()) is None:
         replace_file(file, access.make_token(LOCAL, Role.RUNNER).encode())
@@ -289,7 +289,7 @@ def runner_token(home: Path, access: Access) -> Path:
 
 
 async def until_signal() -> None:
-    """Wait for Ctrl-C, or for somebody who ends us."""
+    """Wait for SIGINT or SIGTERM."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
             return
@@ -298,24 +298,24 @@ async def until_signal() -> None:
 def _print_address(service: Service) -> None:
     sys.stdout.write(f"{STARTED_LINE} {service.address}\n")
     if any(grant.kind is Kind.BROWSER for grant in service.access.grants()):
-        sys.stdout.write("A login link for another browser: quarterdeck token --login\n")
+        sys.stdout.write("For a login link for another browser run: quarterdeck token --login\n")
     else:
         link = login_link(service.address, service.access.make_code())
         sys.stdout.write(f"Log in once, within ten minutes: {link}\n")
     sys.stdout.write(web_hint())
-    sys.stdout.write("Ctrl-C stops the hub; agents go on without it.\n")
+    sys.stdout.write("Ctrl-C stops the hub; agents keep running.\n")
     sys.stdout.flush()
 
 
 def web_hint() -> str:
-    """A line for somebody whose browser would show no deck; empty where it was built."""
+    """A hint for the terminal if the web app is not built; otherwise empty."""
     return "" if built_web() is not None else f"{NO_DECK}\n"
 
 
 def _print_stopped(going_on: int) -> None:
-    rest = "No agent runs."
+    rest = "No agent is running."
     if going_on:
-        agents, them = ("agent goes", "it") if going_on == 1 else ("agents go", "them")
-        rest = f"{going_on} {agents} on; `quarterdeck stop` ends {them}."
+        agents, them = ("agent keeps", "it") if going_on == 1 else ("agents keep", "them")
+        rest = f"{going_on} {agents} running; `quarterdeck stop` ends {them}."
     sys.stdout.write(f"The hub has stopped. {rest}\n")
     sys.stdout.flush()

@@ -1,7 +1,6 @@
-"""From the words of the configuration to those of the hub's parts. Pure.
+"""From the configuration to the settings of each part. Pure.
 
-Each part has its own structs, which it is given by whoever composes it: here they are made. `serve`
-stands above, at the start and at each reload.
+Each part has its own structs, which are made here, at the start and at each reload.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ MIB = 1024 * 1024
 
 
 def places(settings: Settings) -> Places:
-    """By which names the hub is known, from which pages it is used, through which proxies."""
+    """The host names of the hub, the origins of pages that may use it, and its proxies."""
     server = settings.server
     return Places.of(hosts=server.hosts, origins=server.origins, proxies=server.proxies)
 
 
 def session_budget(settings: Settings) -> Budget:
-    """What each session may spend that says nothing of it."""
+    """The default budget of each session."""
     budget = settings.budget
     return Budget(
         run_usd=budget.run_usd,
@@ -39,7 +38,7 @@ def session_budget(settings: Settings) -> Budget:
 
 
 def shared_limits(settings: Settings) -> Limits:
-    """What all sessions may spend together, in a day and in each project."""
+    """The limits of all sessions together, per day and per project."""
     return Limits(
         day=Limit(usd=settings.budget.day_usd, tokens=settings.budget.day_tokens),
         projects={
@@ -51,7 +50,7 @@ def shared_limits(settings: Settings) -> Limits:
 
 
 def timeouts(settings: Settings) -> Timeouts:
-    """How long silence is borne."""
+    """The timeouts of the watchdog."""
     watchdog = settings.watchdog
     return Timeouts(
         after_tool=watchdog.after_tool,
@@ -73,11 +72,11 @@ def retention(settings: Settings) -> Retention:
 
 
 def _known_projects(settings: Settings) -> None:
-    """Nobody waits for what happens in a project that is none."""
+    """A webhook for an unknown project would never be called."""
     for webhook in settings.webhooks:
         for name in webhook.projects:
             if name not in settings.projects:
-                raise UsageError(f"there is no project {name!r}")
+                raise UsageError(f"unknown project {name!r}")
 
 
 CHECKS: Checks = (
@@ -89,4 +88,4 @@ CHECKS: Checks = (
     ("webhooks", lambda settings: notification_settings(settings, Path("/"))),
     ("webhooks", _known_projects),
 )
-"""What the parts say to a configuration, before any of it is taken over."""
+"""Checks of the parts, before a configuration is applied."""

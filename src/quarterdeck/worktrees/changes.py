@@ -1,7 +1,7 @@
-"""What an agent has changed: the diff of a working folder, with all that is not committed.
+"""What an agent has changed: the diff of a working folder, including uncommitted changes.
 
-Owns how that is found out: in a copy of the index, so that nothing in the folder changes, and git
-and the agent do not get into each other's way. `errands` stands above it. Everything is bounded.
+Owns how it is computed: in a copy of the index, so that nothing in the folder changes, and git and
+the agent do not disturb each other. `requests` is above. Everything is bounded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quarterdeck.worktrees.worktrees import HEADS, Base, Worktrees
 
 MOST_FILES = 2000
 MOST_UNTRACKED = 5000
-"""A folder of a million files that nobody told git to ignore is no diff to read."""
+"""A million files that git does not ignore make no readable diff."""
 LONGEST_TEXT = 8 * 1024 * 1024
 
 _DIFF = (
@@ -37,7 +37,7 @@ _STATUS = {
 
 
 async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
-    """What is different. Raises `LaunchError` where there is nothing to compare."""
+    """The diff. Raises `LaunchError` if there is nothing to compare."""
     git = worktrees.git
     limit = max(0, min(wanted.text_limit, LONGEST_TEXT))
     if wanted.branch is None:
@@ -53,7 +53,7 @@ async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
     tree = await worktrees.find(wanted.directory, wanted.branch)
     tip = await worktrees.commit_of(wanted.directory, HEADS + wanted.branch)
     if tip is None:
-        raise LaunchError(f"there is no branch {wanted.branch!r} (any more)")
+        raise LaunchError(f"there is no branch {wanted.branch!r}")
     began = await git(wanted.directory, "merge-base", base.commit, tip, good=(0, 1))
     base = Base(commit=began.text or base.commit, ref=base.ref)
     counted = await git(wanted.directory, "rev-list", "--count", f"{base.commit}..{tip}")
@@ -78,7 +78,7 @@ async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
 
 @asynccontextmanager
 async def scratch_index(git: Git, tree: str | Path) -> AsyncIterator[dict[str, str]]:
-    """An environment in which git has a copy of the index, and runs nothing of the repository's."""
+    """An environment with a copy of the index, in which git runs no program of the repository."""
     index = (await git(tree, "rev-parse", "--path-format=absolute", "--git-path", "index")).text
     env = await git.without_programs(tree)
     folder = await anyio.to_thread.run_sync(lambda: tempfile.mkdtemp(prefix="quarterdeck-"))
@@ -92,7 +92,7 @@ async def scratch_index(git: Git, tree: str | Path) -> AsyncIterator[dict[str, s
 
 
 async def untracked(git: Git, tree: str | Path, env: dict[str, str]) -> tuple[list[str], list[str]]:
-    """New files that git is not to ignore; and new folders that are repositories of their own."""
+    """New files that git does not ignore; and new folders that are repositories of their own."""
     listed = await git(tree, "ls-files", "--others", "--exclude-standard", "-z", env=env)
     names = listed.names
     return (
@@ -102,7 +102,7 @@ async def untracked(git: Git, tree: str | Path, env: dict[str, str]) -> tuple[li
 
 
 async def _notice_new_files(git: Git, tree: str | Path, env: dict[str, str]) -> None:
-    """Have the copied index know of new files, so that they are in the diff."""
+    """Add new files to the copied index, so that they are in the diff."""
     new, _ = await untracked(git, tree, env)
     if new:
         names = "\0".join(new[:MOST_UNTRACKED]).encode(errors="surrogateescape")
@@ -113,21 +113,21 @@ async def _notice_new_files(git: Git, tree: str | Path, env: dict[str, str]) -> 
 
 
 async def _nothing(git: Git, tree: str) -> str:
-    """What a repository without a commit is compared to."""
+    """The empty tree, to compare a repository without commits to."""
     return (await git(tree, "hash-object", "-t", "tree", "--stdin", stdin=b"")).text
 
 
 def _copy(index: Path, copy: Path) -> None:
     if index.exists():
-        # With its time: by that git knows which files it has to read again, because they may have
-        # changed in the second in which it last looked at them.
+        # With its modification time: git uses it to find files that may have changed within the
+        # same second in which it last read them.
         shutil.copy2(index, copy)
 
 
 async def _compare(
     git: Git, tree: str | Path, between: tuple[str, ...], env: dict[str, str], limit: int
 ) -> Changes:
-    """The parts of a diff, not yet told of where."""
+    """The diff, not yet with its location."""
     names = (await git(tree, *_DIFF, "--name-status", "-z", *between, env=env)).out
     counts = (await git(tree, *_DIFF, "--numstat", "-z", *between, env=env)).out
     files = _files(names, counts)
@@ -173,7 +173,7 @@ def _files(names: bytes, counts: bytes) -> list[FileChange]:
         added, _, rest = part.partition("\t")
         removed, tab, path = rest.partition("\t")
         if tab:
-            if not path:  # renamed: the old name and the new one follow
+            if not path:  # renamed: the old and the new name follow
                 next(parts, "")
                 path = next(parts, "")
             counted[path] = (_number(added), _number(removed))
@@ -198,7 +198,7 @@ def _files(names: bytes, counts: bytes) -> list[FileChange]:
 
 
 def _number(text: str) -> int | None:
-    return int(text) if text.isdigit() else None  # a binary file has «-»
+    return int(text) if text.isdigit() else None  # a binary file has «-
 
 
 def _printable(path: str) -> str:

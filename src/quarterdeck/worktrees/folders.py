@@ -1,7 +1,7 @@
-"""The folders of this machine, for somebody who looks for one to work in; never above the roots.
+"""The folders of this machine, for choosing a working folder; never above the roots.
 
-Owns what may be seen: real folders below a root, by their real paths, so that no link leads out.
-`errands` stands above it. It reads names, and no file.
+Owns what is visible: real folders below a root, by their real paths, so that no link leads out.
+`requests` is above. It reads names, and no file.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def see_folders(wanted: SeeFolders) -> Folders:
         here = Path(wanted.path).expanduser().resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
         here = None
-    # Whether something is there is not told of what may not be seen.
+    # A path outside the roots is refused in the same way, whether it exists or not.
     if here is None or not any(here.is_relative_to(root) for root in roots):
-        raise Conflict("no_such_folder", f"{wanted.path!r} is no folder below an allowed one")
+        raise Conflict("no_such_folder", f"{wanted.path!r} is not a folder below an allowed root")
     try:
         with os.scandir(here) as entries:
             names = sorted(entry.name for entry in entries if _is_folder(entry))

@@ -1,8 +1,8 @@
-"""Git, for worktrees and diffs: never through a shell, bounded, and with no programs of strangers.
+"""Git for worktrees and diffs: without a shell, bounded, and without the repository's programs.
 
-Owns how git is started and ended. Above are `worktrees`, `changes` and `settling`; it knows what no
-command means. An agent can write a repository's configuration and hooks: what they would have git
-run is not run here. The configuration of the machine's user (LFS is there, as a rule) holds.
+Owns how git is started and ended. `worktrees`, `changes` and `settle` are above; it does not know
+what a command means. An agent can write a repository's configuration and hooks: programs named
+there are not run. The configuration of the machine's user (with LFS, for example) applies.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ HARDENED = (
 )  # fmt: skip
 
 LARGEST = 64 * 1024 * 1024
-"""Of what a git says that is not asked to be brief: the names of a million files."""
+"""The most output of one command: the names of a million files."""
 _CHUNK = 64 * 1024
 _OF_THE_REPOSITORY = {"local", "worktree"}
 _PROGRAMS = r"^(filter\..*\.(clean|smudge|process|required)|merge\..*\.driver)$"
 
 
 class GitResult(Value):
-    """What git said. `cut`: it would have said more."""
+    """The result of a git command. `cut`: there was more output."""
 
     code: int
     out: bytes
@@ -48,17 +48,17 @@ class GitResult(Value):
 
     @property
     def text(self) -> str:
-        """Its output, without the newline at the end; names that are no text stay what they are."""
+        """The output without its final newline; names that are not UTF-8 are preserved."""
         return self.out.decode(errors="surrogateescape").removesuffix("\n")
 
     @property
     def names(self) -> list[str]:
-        """Its output, cut at its zeros."""
+        """The output, split at NUL."""
         return [name for name in self.out.decode(errors="surrogateescape").split("\0") if name]
 
 
 class Git:
-    """Starts gits that end within so many seconds."""
+    """Runs git commands, each with a time limit in seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -72,7 +72,7 @@ class Git:
         limit: int = LARGEST,
         good: tuple[int, ...] = (0,),
     ) -> GitResult:
-        """Run git there. Raises `LaunchError`, with git's own words where it has some."""
+        """Run git there. Raises `LaunchError`, with git's error message if there is one."""
         command = " ".join(arguments[:2])
         try:
             process = await asyncio.create_subprocess_exec(
@@ -84,7 +84,7 @@ class Git:
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
-            raise LaunchError(f"git could not be started: {error}") from error
+            raise LaunchError(f"cannot start git: {error}") from error
         try:
             with anyio.fail_after(self._seconds):
                 result = await _read_output(process, stdin, limit)
@@ -100,7 +100,7 @@ class Git:
     async def without_programs(self, directory: str | Path) -> dict[str, str]:
         """An environment in which the repository's own configuration names no program.
 
-        Its filters do nothing, and its merge drivers fail: what they are for is then a conflict.
+        Its filters do nothing, and its merge drivers fail, so that their files are conflicts.
         """
         listed = await self(
             directory, "config", "--show-scope", "-z", "--get-regexp", _PROGRAMS, good=(0, 1)
@@ -126,7 +126,7 @@ def _environment(env: Mapping[str, str] | None) -> dict[str, str]:
 async def _read_output(
     process: asyncio.subprocess.Process, stdin: bytes | None, limit: int
 ) -> GitResult:
-    """Everything that it says, up to a limit; one that says more is not heard to its end."""
+    """All output up to a limit; reading stops at the limit."""
     assert process.stdout is not None
     assert process.stderr is not None
     errors = bytearray()
@@ -161,7 +161,7 @@ async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """End git and what it started, if it has not ended: filters are in its group."""
+    """End git and its children, if they are still running: filters are in its process group."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""The runner's errands: what the hub wants looked up or done outside of a run.
+"""Requests of the hub to this machine, outside of a run: changes, worktrees, folders.
 
-Owns how many at a time, and the one place where whatever goes wrong becomes a refusal. The `Runner`
-stands above it; below are `changes`, `settling` and `folders`.
+Owns how many run at a time, and turns every failure into a refusal. The `Runner` is above;
+`changes`, `settle` and `folders` are below.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from quarterdeck.worktrees.worktrees import Worktrees
 log = logging.getLogger("quarterdeck.runner")
 
 AT_ONCE = 4
-"""Git is quick, or waits for the disk; more of it at once makes agents wait."""
+"""Git is fast, or waits for the disk; more at once makes agents wait."""
 MOST_WAITING = 64
 
 
 class MachineRequests:
-    """Does errands, a few at a time."""
+    """Answers machine requests, a few at a time."""
 
     def __init__(self, worktrees: Worktrees, busy: Busy) -> None:
         self._worktrees = worktrees
@@ -45,22 +45,22 @@ class MachineRequests:
         self._waiting = 0
 
     async def do(self, lines: list[bytes]) -> tuple[bool, bytes]:
-        """Do one; gives whether it was refused, and the line to answer with."""
+        """Answer one; returns whether it was refused, and the line of the reply."""
         if self._waiting >= MOST_WAITING:
-            return _refusal("busy", f"{MOST_WAITING} errands wait already")
+            return _refusal("busy", f"{MOST_WAITING} requests are waiting already")
         self._waiting += 1
         try:
             async with self._places:
                 request = read_machine_request(b"\n".join(lines))
                 return False, msgspec.json.encode(await self._answer(request))
         except msgspec.DecodeError as error:
-            return _refusal("unknown", f"this runner does not understand it: {error}")
+            return _refusal("unknown", f"this runner does not know the request: {error}")
         except Conflict as error:
             return _refusal(error.code, str(error))
         except QuarterdeckError as error:
             return _refusal("git_failed", str(error))
         except Exception as error:
-            log.exception("an errand failed")
+            log.exception("a machine request failed")
             return _refusal("failed", f"{type(error).__name__}: {error}")
         finally:
             self._waiting -= 1

@@ -1,8 +1,8 @@
-"""The end of a worktree: merged, kept or discarded, and nothing lost on the way.
+"""Settling a worktree: merge, keep or discard it, without losing work.
 
-Owns the order of the steps. `errands` stands above it; below are `worktrees` and git. What would be
-lost is saved first under `refs/quarterdeck/discarded/`; what cannot be saved makes it refuse. A
-merge is made beside the working folders and takes effect in one step, or not at all.
+Owns the order of the steps. `requests` is above; `worktrees` and git are below. Work that would be
+lost is saved first under `refs/quarterdeck/discarded/`; if it cannot be saved, the request is
+refused. A merge is made beside the working folders and takes effect in one step, or not at all.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NOBODY = {
 _GITLINK = "160000"
 
 Busy = Callable[[Path, str], bool]
-"""Whether a run works in this folder, or is about to on this branch."""
+"""Whether a run works in this folder, or is being started on this branch."""
 
 
 async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settled:
-    """Do it. Raises `Conflict` with a code, or `LaunchError` with git's words."""
+    """Settle it. Raises `Conflict` with a code, or `LaunchError` with git's error message."""
     await worktrees.check_name(wanted.directory, wanted.branch)
     async with worktrees.alone(wanted.directory) as common:
         settling = _Settlement(wanted, worktrees, common, busy)
@@ -43,7 +43,7 @@ async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settle
             TreeAction.DISCARD: settling.discard,
         }
         done: list[Settled] = []
-        # Shielded: what is cancelled between its steps would be done by half. Git is bounded.
+        # Shielded: a cancellation between two steps would leave it half done. Git is bounded.
         with anyio.CancelScope(shield=True):
             await settling.look()
             done.append(await does[wanted.action]())
@@ -51,7 +51,7 @@ async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settle
 
 
 class _Settlement:
-    """One worktree while it is settled."""
+    """One worktree that is being settled."""
 
     def __init__(self, wanted: SettleTree, worktrees: Worktrees, common: str, busy: Busy) -> None:
         self._wanted = wanted
@@ -64,7 +64,7 @@ class _Settlement:
         self._tip: str | None = None
 
     async def look(self) -> None:
-        """Find the worktree and the branch: on its branch, or in the place that was made for it."""
+        """Find the worktree and the branch: by the branch, or in the folder made for it."""
         self._tree = await self._worktrees.find(self._directory, self._branch)
         if self._tree is None:
             place = self._place.resolve()
@@ -72,11 +72,11 @@ class _Settlement:
             self._tree = next((tree for tree in trees if tree.path.resolve() == place), None)
         self._tip = await self._worktrees.commit_of(self._directory, HEADS + self._branch)
         if self._tip is None and self._tree is None:
-            text = f"there is no branch {self._branch!r} and no worktree of it (any more)"
+            text = f"there is no branch {self._branch!r} and no worktree of it"
             raise Conflict("no_worktree", text)
 
     async def keep(self) -> Settled:
-        """Leave everything as it is, and say where."""
+        """Keep everything, and report where it is."""
         where = f", its worktree is {_text(self._tree.path)}" if self._tree else ""
         text = f"The branch {self._branch} is kept{where}."
         return Settled(action=TreeAction.KEEP, branch=self._branch, text=text)
@@ -84,10 +84,10 @@ class _Settlement:
     # --- merge ---
 
     async def merge(self) -> Settled:
-        """Bring the branch into its base."""
+        """Merge the branch into its base."""
         if self._tip is None or (self._tree and self._tree.ref != HEADS + self._branch):
             at = "no branch" if self._tree is None or not self._tree.ref else self._tree.ref
-            text = f"the worktree is not on {self._branch!r} any more, but on {at}: merge by hand"
+            text = f"the worktree is no longer on {self._branch!r}, but on {at}: merge by hand"
             raise Conflict("moved", text)
         base = await self._base()
         assert base.ref is not None
@@ -98,7 +98,7 @@ class _Settlement:
         removed = await self._remove_if_free()
         text = f"{self._branch} is merged into {base.branch}, which is now at {merged[:12]}."
         if merged == base.commit:
-            text = f"{base.branch} has all of {self._branch} already."
+            text = f"{base.branch} already has all of {self._branch}."
         text += " Its worktree and branch are removed." if removed else " Its worktree stays."
         return Settled(
             action=TreeAction.MERGE,
@@ -113,7 +113,7 @@ class _Settlement:
         if self._wanted.into is None:
             base = await self._worktrees.base_of(self._directory, self._branch)
             if base.ref is None:
-                text = "the branch was made from a commit that was on no branch: say into which"
+                text = "the branch was made from a commit on no branch: name a branch to merge into"
                 raise Conflict("no_base", text)
         else:
             await self._worktrees.check_name(self._directory, self._wanted.into)
@@ -127,7 +127,7 @@ class _Settlement:
         return base
 
     async def _commit_rest(self) -> None:
-        """Commit what is not committed, if that is wanted; refuse if it is there and is not."""
+        """Commit uncommitted changes if a message is given; otherwise refuse if there are any."""
         if self._tree is None:
             return
         tree = self._tree.path
@@ -137,10 +137,10 @@ class _Settlement:
         if self._wanted.message is None:
             some = ", ".join(_text(name) for name in changed[:5])
             more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-            text = f"not committed in {_text(tree)}: {some}{more}; commit that, or give a message"
+            text = f"not committed in {_text(tree)}: {some}{more}; commit them, or give a message"
             raise Conflict("uncommitted", text)
         if (await self._git(tree, "ls-files", "--unmerged", "-z")).names:
-            raise Conflict("unmerged", f"a merge in {_text(tree)} has conflicts that nobody solved")
+            raise Conflict("unmerged", f"a merge in {_text(tree)} has unresolved conflicts")
         env = await self._git.without_programs(tree)
         await self._refuse_nested(tree, env)
         await self._git(tree, "add", "--all", env=env)
@@ -152,7 +152,7 @@ class _Settlement:
         self._tip = await self._worktrees.commit_of(self._directory, HEADS + self._branch)
 
     async def _merged(self, base: Base, before: str) -> str:
-        """The commit that the base is to be at. Nothing has changed when this raises."""
+        """The new commit of the base. Nothing has changed when this raises."""
         tip = self._tip or before
         if await self._has(base.commit, tip):
             return base.commit
@@ -189,30 +189,30 @@ class _Settlement:
             return
         env = await self._git.without_programs(there.path)
         try:
-            # Git itself refuses, before it touches anything, to overwrite what is not committed.
+            # Git itself refuses to overwrite uncommitted changes, before it changes anything.
             await self._git(there.path, "merge", "--ff-only", "--quiet", merged, env=env)
         except LaunchError as error:
-            text = f"{base.branch} is checked out in {_text(there.path)}, and stays: {error}"
+            text = f"{base.branch} is checked out in {_text(there.path)} and was not moved: {error}"
             raise Conflict("base_in_use", text) from error
 
     async def _remove_if_free(self) -> bool:
-        """Remove a worktree of ours that nobody works in; never one that has something in it."""
+        """Remove an unused worktree of ours; never one that has something in it."""
         if self._tree is not None and (not self._is_ours() or self._works()):
             return False
         if self._tree is not None:
             try:
                 await self._git(self._directory, "worktree", "remove", str(self._tree.path))
             except LaunchError:
-                return False  # a submodule, or somebody has begun to work there
+                return False  # a submodule, or new work
         await self._delete_branch()
         return True
 
     # --- discard ---
 
     async def discard(self) -> Settled:
-        """Remove the worktree and the branch; what would be lost is saved under a ref first."""
+        """Remove the worktree and the branch; save under a ref what would be lost."""
         if self._works():
-            raise Conflict("running", "an agent works there; stop it first")
+            raise Conflict("running", "an agent is working there; stop it first")
         if self._tree is not None and not self._is_ours():
             text = f"the worktree {_text(self._tree.path)} was not made here; remove it by hand"
             raise Conflict("not_ours", text)
@@ -220,10 +220,10 @@ class _Settlement:
         if self._tree is not None:
             await self._git(self._directory, "worktree", "remove", "--force", str(self._tree.path))
         await self._delete_branch()
-        text = f"The worktree and the branch {self._branch} are gone; nothing was lost with them."
+        text = f"The worktree and the branch {self._branch} were removed; no work was lost."
         if saved:
             text = (
-                f"The worktree and the branch {self._branch} are gone. The work is saved:"
+                f"The worktree and the branch {self._branch} were removed. The work is saved:"
                 f" git branch {self._branch} {saved}"
             )
         return Settled(
@@ -231,7 +231,7 @@ class _Settlement:
         )
 
     async def _save(self) -> str | None:
-        """Keep what only this worktree or branch has; gives the ref, or None for nothing."""
+        """Save what only this worktree or branch has; returns the ref, or None for nothing."""
         commits = [commit for commit in (self._tip,) if commit]
         if self._tree is not None:
             commits = [await self._snapshot(self._tree), *commits]
@@ -247,19 +247,19 @@ class _Settlement:
             parents = [part for commit in unique for part in ("-p", commit)]
             made = await self._git(
                 self._directory, "commit-tree", f"{keep}^{{tree}}", *parents,
-                env=await self._identity(), stdin=b"What a discarded worktree had\n",
+                env=await self._identity(), stdin=b"State of a discarded worktree\n",
             )  # fmt: skip
             keep = made.text
-        # An id of our own at its end: two that are discarded in one second do not meet.
+        # An id at its end: two that are discarded in the same second get different refs.
         ref = f"{DISCARDED}{self._branch}-{time.strftime('%Y%m%d')}-{new_id()[-6:]}"
         await self._git(self._directory, "update-ref", ref, keep, "")
         return ref
 
     async def _snapshot(self, tree: Tree) -> str:
-        """A commit of all that is in the folder and not ignored; HEAD itself if that is all."""
+        """A commit of all files that are not ignored; HEAD itself if nothing else is there."""
         head = tree.head or await self._worktrees.commit_of(str(tree.path), "HEAD")
         if head is None:
-            raise Conflict("unborn", f"nothing was ever committed in {_text(tree.path)}")
+            raise Conflict("unborn", f"there is no commit in {_text(tree.path)}")
         await self._refuse_submodules(tree.path)
         async with scratch_index(self._git, tree.path) as env:
             await self._refuse_nested(tree.path, env)
@@ -269,12 +269,12 @@ class _Settlement:
             return head
         commit = await self._git(
             tree.path, "commit-tree", made, "-p", head,
-            env=await self._identity(), stdin=b"What was not committed when it was discarded\n",
+            env=await self._identity(), stdin=b"Uncommitted changes of a discarded worktree\n",
         )  # fmt: skip
         return commit.text
 
     async def _kept_elsewhere(self) -> list[str]:
-        """The tips of all other branches, of tags, of remotes, and of what was saved before."""
+        """The tips of all other branches, of tags, of remotes, and of saved work."""
         listed = await self._git(
             self._directory, "for-each-ref", "--format=%(refname) %(objectname)"
         )
@@ -297,7 +297,7 @@ class _Settlement:
         return not left.text
 
     async def _refuse_nested(self, tree: Path, env: dict[str, str]) -> None:
-        """A repository inside of it would be kept as a number only."""
+        """Refuse a repository inside it: only its commit id would be saved."""
         _, nested = await untracked(self._git, tree, env)
         if nested:
             text = f"{_text(nested[0])} in {_text(tree)} is a repository of its own: move it first"
@@ -337,12 +337,12 @@ class _Settlement:
         return result.code == 0
 
     async def _identity(self) -> dict[str, str]:
-        """Whoever the user is to git; a name of ours where git knows none."""
+        """The user's identity in git; a name of ours if git has none."""
         known = await self._git(self._directory, "var", "GIT_COMMITTER_IDENT", good=(0, 128))
         return {} if known.code == 0 else _NOBODY
 
     async def _delete_branch(self) -> None:
-        """Only as it was seen: one that has moved since stays."""
+        """Delete it only at the commit that was seen: a branch that has moved since stays."""
         if self._tip is not None:
             await self._git(self._directory, "update-ref", "-d", HEADS + self._branch, self._tip)
         await self._git(

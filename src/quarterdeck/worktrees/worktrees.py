@@ -1,12 +1,12 @@
-"""A git worktree for a run: found again, or made, one at a time per repository.
+"""A git worktree for a run: found again or created, one at a time per repository.
 
-Owns where worktrees are, what may be a branch's name, and which branch each was made from. A `Run`
-and `settling` stand above it; below it is git. It never removes one: there may be work in it.
+Owns where worktrees are, which branch names are valid, and the base of each branch. A `Run` and
+`settle` are above; git is below. It never removes one: there may be work in it.
 
 They are under the runner's home, by repository and branch, and not inside the repository: its
-status stays clean, and no tool that walks the repository meets itself again. Of a branch that is
-made here `refs/quarterdeck/base/BRANCH` says from where: it points to the branch that was checked
-out, or is the commit where none was.
+status stays clean, and no tool that walks the repository finds a copy of it. For a branch that is
+created here, `refs/quarterdeck/base/BRANCH` records its base: it points to the branch that was
+checked out, or to the commit if there was no branch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORDS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Tree(Value):
-    """A worktree as git lists it. `ref` is None where no branch is checked out."""
+    """A worktree as git lists it. `ref` is None if no branch is checked out."""
 
     path: Path
     head: str | None = None
@@ -41,7 +41,7 @@ class Tree(Value):
 
 
 class Base(Value):
-    """Where a branch comes from, and goes back to. `ref` is None where that is a commit only."""
+    """The base of a branch, for diffs and merges. `ref` is None if it is only a commit."""
 
     commit: str
     ref: str | None = None
@@ -61,9 +61,9 @@ class Worktrees:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def open(self, directory: str, branch: str) -> Path:
-        """Where to work: in the branch's worktree, as deep in it as `directory` is in its own.
+        """The folder to work in: the same subfolder of the branch's worktree as `directory`.
 
-        Raises `LaunchError`, with git's own words where it has some.
+        Raises `LaunchError`, with git's error message if there is one.
         """
         below = await self._ask(directory, "rev-parse", "--show-prefix")
         await self.check_name(directory, branch)
@@ -77,7 +77,7 @@ class Worktrees:
 
     @asynccontextmanager
     async def alone(self, directory: str) -> AsyncIterator[str]:
-        """One at a time per repository; gives the folder of the repository's own data."""
+        """One at a time per repository; yields the folder of the repository's own data."""
         common = await self._ask(
             directory, "rev-parse", "--path-format=absolute", "--git-common-dir"
         )
@@ -85,23 +85,23 @@ class Worktrees:
             yield common
 
     async def check_name(self, directory: str, branch: str) -> None:
-        """Refuse what git would take for an option, a revision, or another name than it is."""
+        """Refuse names that git would take for an option, a revision, or another name."""
         if branch.startswith("-") or branch in {"HEAD", "@"} or "\0" in branch:
-            raise LaunchError(f"worktree: {branch!r} cannot be the name of a branch")
+            raise LaunchError(f"worktree: {branch!r} is not a valid branch name")
         try:
             await self.git(directory, "check-ref-format", f"{HEADS}{branch}")
         except LaunchError:
-            raise LaunchError(f"worktree: {branch!r} cannot be the name of a branch") from None
+            raise LaunchError(f"worktree: {branch!r} is not a valid branch name") from None
 
     async def find(self, directory: str, branch: str) -> Tree | None:
-        """The worktree of a branch. Raises `LaunchError` where that is the repository itself."""
+        """The worktree of a branch. Raises `LaunchError` if that is the repository itself."""
         await self.git(directory, "worktree", "prune")
         for tree in await self.trees(directory):
             if tree.ref == HEADS + branch:
                 if tree.main:
                     raise LaunchError(
                         f"worktree: the branch {branch!r} is checked out in the repository itself"
-                        f" ({tree.path}); name another, or work there without a worktree"
+                        f" ({tree.path}); name another branch, or work there without a worktree"
                     )
                 return tree
         return None
@@ -124,7 +124,7 @@ class Worktrees:
         return found
 
     async def base_of(self, directory: str, branch: str) -> Base:
-        """Where a branch comes from: as noted when it was made, else what is checked out."""
+        """The base of a branch: as recorded when it was created, or what is checked out."""
         noted = await self._ask(directory, "symbolic-ref", "-q", BASES + branch, good=(0, 1, 128))
         if noted and (commit := await self.commit_of(directory, noted)):
             return Base(commit=commit, ref=noted)
@@ -136,14 +136,14 @@ class Worktrees:
         return Base(commit=main.head, ref=main.ref)
 
     async def commit_of(self, directory: str, ref: str) -> str | None:
-        """The commit that a ref stands for."""
+        """The commit of a ref."""
         found = await self._ask(
             directory, "rev-parse", "-q", "--verify", f"{ref}^{{commit}}", good=(0, 1, 128)
         )
         return found or None
 
     def place(self, common: str, branch: str) -> Path:
-        """A folder that no other branch of no other repository gets."""
+        """A folder that is unique to this repository and branch."""
         repository = Path(common)
         name = repository.parent.name if repository.name == ".git" else repository.stem
         return self.folder / _slug(name, common) / _slug(branch, branch)
@@ -151,7 +151,7 @@ class Worktrees:
     async def _make(self, directory: str, branch: str, tree: Path) -> None:
         await anyio.Path(tree.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
         if await anyio.Path(tree).exists():
-            raise LaunchError(f"worktree: {tree} is in the way: git does not know it as a worktree")
+            raise LaunchError(f"worktree: {tree} exists, and git does not know it as a worktree")
         known = await self._ask(directory, "for-each-ref", "--format=%(refname)", HEADS + branch)
         if HEADS + branch in known.splitlines():
             await self.git(directory, "worktree", "add", "--", str(tree), branch)

@@ -34,7 +34,7 @@ async def test_ctrl_c_stops_the_hub_and_the_agent_goes_on_and_stop_ends_everythi
     assert deck.hub is not None
     deck.hub.send_signal(signal.SIGINT)
     assert await deck.ends() == 0
-    assert "1 agent goes on; `quarterdeck stop` ends it." in deck.said
+    assert "1 agent keeps running; `quarterdeck stop` ends it." in deck.said
     assert agent is not None
     assert running(agent)
     refused = await deck("ps", code=3)
@@ -105,7 +105,7 @@ async def test_one_data_folder_has_one_hub_and_a_runner_without_agents_follows_i
     await deck.serve()
     first_runner = deck.adopt()
     second = await deck("serve", "--port", "0", code=1)
-    assert f"a hub serves from {deck.data} already at {deck.address}, process " in second.err
+    assert f"a hub already serves from {deck.data} at {deck.address}, process " in second.err
 
     # A killed hub leaves its file behind, and is not taken for a living one.
     assert deck.hub is not None

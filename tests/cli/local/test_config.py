@@ -54,9 +54,9 @@ def test_the_file_is_where_it_was_said_to_be(
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (None, "there is no such file"),
-        (b"a\nb\xff", ":2: it is not UTF-8"),
-        (b"#" * (1024 * 1024 + 1), "it is larger than 1 MiB"),
+        (None, "no such file"),
+        (b"a\nb\xff", ":2: not UTF-8"),
+        (b"#" * (1024 * 1024 + 1), "larger than 1 MiB"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_told(file: Path, data: bytes | None, problem: str) -> None:
@@ -87,7 +87,7 @@ async def test_a_change_is_taken_over_and_logged_without_its_secrets(
     ]
     caplog.clear()
     await reload(configuration, taken.append)
-    assert caplog.messages == ["the configuration was read again, and says the same"]
+    assert caplog.messages == ["the configuration was read again and has not changed"]
 
 
 @pytest.mark.parametrize("text", ["[server]\nprot = 1\n", "[server\n", None])
@@ -101,7 +101,7 @@ async def test_a_new_version_that_is_wrong_or_gone_changes_nothing(
     assert configuration.loaded.settings.server.hosts == ("a",)
     assert all(settings.server.hosts == ("a",) for settings in taken)
     assert caplog.messages[-1] == (
-        "the configuration is not taken over; the one before it stays in force"
+        "the configuration was not applied; the previous one stays in force"
     )
     assert str(file) in caplog.messages[0]
 

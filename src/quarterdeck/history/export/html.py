@@ -123,7 +123,7 @@ def _collapsed(what: str, title: str, body: str) -> str:
 
 
 class _Parser(MarkdownIt):
-    """Takes links to pages and people only; all others stay text."""
+    """Accepts only links to pages and mail addresses; others stay text."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 - the parser's own name for it
         return url.strip().lower().startswith(_LINKS)
@@ -132,7 +132,7 @@ class _Parser(MarkdownIt):
 @cache
 def _parser() -> MarkdownIt:
     parser = _Parser("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    # A picture would be fetched, so it stays the link that it is without its first sign.
+    # An image would be fetched, so it stays a link.
     parser.disable(["image", "html_block", "html_inline"])
     parser.add_render_rule("link_open", _link)
     parser.add_render_rule("th_open", _cell)
@@ -158,7 +158,7 @@ def _cell(
     options: Any,
     env: MutableMapping[str, Any],
 ) -> str:
-    """The parser aligns cells by a style, which the page's policy forbids."""
+    """The parser aligns cells with a style, which the page's policy forbids."""
     style = str(tokens[at].attrs.pop("style", ""))
     if style:
         tokens[at].attrSet("class", style.rpartition(":")[2])

@@ -16,7 +16,7 @@ from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.tools import one_line
 
 MOST_BLANKS = 4_000_000
-"""An input is indented if that needs no more blanks: a deeply nested one has thousands per line."""
+"""An input is indented if that needs no more blanks than this: deep nesting needs thousands."""
 
 _BRACKETS = re.compile(rb"[\[\]{}]")
 _FENCES = re.compile(r"`{3,}")
@@ -95,12 +95,12 @@ def plain(text: str) -> str:
 
 
 def capitalized(text: str) -> str:
-    """A notice as a sentence begins."""
+    """The text of a notice with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def readable(input_: Raw) -> str:
-    """A tool's input as indented JSON, unless that would be absurdly long."""
+    """A tool's input as indented JSON, unless that would be too long."""
     data = bytes(input_)
     try:
         if _indented(data) <= MOST_BLANKS:

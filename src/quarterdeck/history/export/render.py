@@ -1,6 +1,6 @@
-"""Markdown of answers as HTML, with limits: in a worker process, and not for ever.
+"""Rendering answers from Markdown to HTML, in a worker process and within time limits.
 
-Owns how much time an export may take. What takes longer is not lost: it is shown as plain text.
+Owns the limits. An answer that takes longer is shown as plain text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quarterdeck.hub.workers import Workers
 log = logging.getLogger(__name__)
 
 BATCH_CHARACTERS = 20_000
-"""Answers that are sent together. A longer one goes alone."""
+"""Answers that are sent together. A longer one is sent alone."""
 
 BATCH_SECONDS = 5.0
 """For one batch. The worst text of that length takes less than a second."""
@@ -25,9 +25,9 @@ EXPORT_SECONDS = 60.0
 """For all batches of one export."""
 
 WAIT_SECONDS = 60.0
-"""For a turn. Nobody else waits for an export."""
+"""For a free worker. Only this export waits for it."""
 MOST_WAITING = 100
-"""Exports of one person that wait for each other."""
+"""The most waiting exports of one person."""
 
 
 class Renderer:
@@ -39,7 +39,7 @@ class Renderer:
         self._left = EXPORT_SECONDS
 
     async def __call__(self, answers: Sequence[str]) -> list[str]:
-        """Answers as HTML, one for each."""
+        """Render answers to HTML, one for each."""
         made: list[str] = []
         for batch in _batches(answers):
             made += await self._render(batch)
@@ -54,7 +54,7 @@ class Renderer:
 
     async def _in_worker(self, batch: list[str]) -> list[str]:
         if self._left <= 0:
-            raise WorkLimit("took_too_long", f"its Markdown took {EXPORT_SECONDS:g} s")
+            raise WorkLimit("took_too_long", f"rendering its Markdown took {EXPORT_SECONDS:g} s")
         async with self._workers.turn(
             self._person, wait_seconds=WAIT_SECONDS, most_waiting=MOST_WAITING
         ) as turn:
