@@ -131,6 +131,10 @@ def test_frames_of_the_stream_are_in_the_document(spec: Json) -> None:
         if "t" in schema.get("properties", {})
     }
     assert {"follow", "command", "hello", "events", "views", "live", "done", "error"} <= kinds
+    for name in ("ServerFrame", "ClientFrame"):
+        parts = [part["$ref"].rpartition("/")[2] for part in schemas[name]["anyOf"]]
+        assert {schemas[part]["properties"]["t"]["const"] for part in parts} <= kinds
+    assert len(schemas["AnyCommand"]["anyOf"]) == len(TABLE)
 
 
 def test_a_body_has_neither_what_its_path_gives_nor_what_the_login_gives(spec: Json) -> None:

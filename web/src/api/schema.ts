@@ -1455,7 +1455,7 @@ export interface components {
         };
         /**
          * Flaw
-         * @description What is wrong with a file, and on which line.
+         * @description A problem in a file, with its line.
          */
         Flaw: {
             line: number;
@@ -1663,7 +1663,7 @@ export interface components {
         };
         /**
          * ImportedSession
-         * @description A session on disk, and what became of it.
+         * @description A session on disk, and the result of its import.
          */
         ImportedSession: {
             cli_session: string;
@@ -1705,7 +1705,7 @@ export interface components {
         };
         /**
          * LeftToCli
-         * @description A hook showed a tool call, and no rule of ours decides it: the CLI allows it, denies it or asks.
+         * @description A hook showed a tool call, and no rule of ours decides it: the CLI allows, denies or asks.
          *
          *     It has what the audit entry of the call needs and no line of the CLI tells.
          */
@@ -2421,7 +2421,7 @@ export interface components {
         };
         /**
          * Replay
-         * @description What a replay came to.
+         * @description The result of a replay.
          */
         Replay: {
             calls: number;
@@ -3096,6 +3096,9 @@ export interface components {
             /** @default null */
             saved?: string | null;
         };
+        AnyCommand: components["schemas"]["CreateSession"] | components["schemas"]["RenameSession"] | components["schemas"]["ArchiveSession"] | components["schemas"]["DeleteSession"] | components["schemas"]["ChangeSession"] | components["schemas"]["StopSession"] | components["schemas"]["ResumeSession"] | components["schemas"]["ForkSession"] | components["schemas"]["Interrupt"] | components["schemas"]["Control"] | components["schemas"]["SendPrompt"] | components["schemas"]["ChangePrompt"] | components["schemas"]["CancelPrompt"] | components["schemas"]["AnswerAsk"];
+        ClientFrame: components["schemas"]["Follow"] | components["schemas"]["Unfollow"] | components["schemas"]["Order"] | components["schemas"]["Beat"];
+        ServerFrame: components["schemas"]["Hello"] | components["schemas"]["Following"] | components["schemas"]["Events"] | components["schemas"]["Views"] | components["schemas"]["Live"] | components["schemas"]["Done"] | components["schemas"]["Failed"] | components["schemas"]["Bad"] | components["schemas"]["Beat"];
     };
     responses: never;
     parameters: never;

@@ -16,7 +16,7 @@ from litestar.plugins import OpenAPISchemaPlugin
 from litestar.routes import HTTPRoute
 
 from quarterdeck.fronts.http.problems import MEDIA_TYPE
-from quarterdeck.fronts.http.schema import Json, reference, schemas_of
+from quarterdeck.fronts.http.schema import Json, reference, schemas_of, union_of
 from quarterdeck.protocol.commands import AnyCommand
 from quarterdeck.protocol.problems import CODES, Problem
 from quarterdeck.protocol.stream_frames import ClientFrame, ServerFrame
@@ -54,6 +54,14 @@ COMMAND_ERRORS = (
     "cli_refused",
     "cli_timeout",
 )
+
+
+UNIONS: dict[str, Any] = {
+    "AnyCommand": AnyCommand,
+    "ClientFrame": ClientFrame,
+    "ServerFrame": ServerFrame,
+}
+"""Unions that no path names: the commands and the frames of the stream."""
 
 
 class Documented(msgspec.Struct, frozen=True):
@@ -118,10 +126,10 @@ def document(app: Litestar, names: StructNames) -> bytes:
     """The whole document, as JSON."""
     made: Json = app.openapi_schema.to_schema()
     handlers = [*_handlers(app)]
-    types: set[Any] = {*names.seen, Problem, AnyCommand, ClientFrame, ServerFrame}
+    types: set[Any] = {*names.seen, Problem, *UNIONS.values()}
     types |= {kind for _, _, said in handlers for kind in (said.takes, said.gives) if kind}
     made["components"] = {
-        "schemas": schemas_of(types),
+        "schemas": schemas_of(types) | {name: union_of(kind) for name, kind in UNIONS.items()},
         "securitySchemes": {
             "bearer": {"type": "http", "scheme": "bearer"},
             "cookie": {"type": "apiKey", "in": "cookie", "name": "quarterdeck_*"},

@@ -41,6 +41,11 @@ def reference(kind: type) -> Json:
     return {"$ref": f"#/components/schemas/{kind.__name__}"}
 
 
+def union_of(kind: object) -> Json:
+    """A schema of a union of structs."""
+    return _schema(kinds.type_info(kind))
+
+
 def _inside(kind: kinds.Type) -> list[kinds.Type]:
     match kind:
         case kinds.UnionType(types=types):
