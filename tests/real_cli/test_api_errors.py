@@ -1,4 +1,4 @@
-"""API errors: the turn fails or is tried again, and the session lives on."""
+"""API errors: the turn fails or is tried again, and the session continues."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def a_retry_is_told(seat: Seat, agent: Agent) -> None:
     assert [retry.error_status for retry in retries] == ([529] if newer else [])
     word = "overloaded" if seat.version >= release(325) else "rate_limit"
     assert [(retry.attempt, retry.error) for retry in retries] == ([(1, word)] if newer else [])
-    seat.found("Retries of the API are told", "yes" if newer else "no")
+    seat.found("Reports retries of the API", "yes" if newer else "no")
 
 
 async def a_cut_answer_goes_on_in_the_same_turn(seat: Seat, agent: Agent) -> None:
@@ -111,7 +111,7 @@ async def a_cut_answer_goes_on_in_the_same_turn(seat: Seat, agent: Agent) -> Non
     assert not (await agent.query(cut).finish()).failed
     assert len(seat.model.turns) == asked + 2
     assert agent.state is State.READY
-    seat.found("An answer that is too long goes on in the same turn")
+    seat.found("An answer that is too long continues in the same turn")
 
 
 async def an_answer_without_a_word_ends_the_turn(seat: Seat, agent: Agent) -> None:
@@ -122,7 +122,7 @@ async def an_answer_without_a_word_ends_the_turn(seat: Seat, agent: Agent) -> No
     assert turn.failed or turn.result.result == ("here I am" if newest else "")
     assert len(seat.model.turns) == (2 if newest else 1)
     answer = "fails the turn" if turn.failed else "ends the turn"
-    seat.found("An answer without a word", "is asked for again" if newest else answer)
+    seat.found("An empty answer", "is requested again" if newest else answer)
 
 
 async def a_refusal_ends_the_turn(seat: Seat, agent: Agent) -> None:
@@ -133,7 +133,7 @@ async def a_refusal_ends_the_turn(seat: Seat, agent: Agent) -> None:
     assert turn.failed is not goes_on
     said = turn.result.result or ""
     assert said == "or rather" if goes_on else "Usage Policy" in said
-    seat.found("A refusal of the model", "the model goes on" if goes_on else "fails the turn")
+    seat.found("A refusal of the model", "the model continues" if goes_on else "fails the turn")
 
 
 async def an_answer_may_break_off(seat: Seat, agent: Agent) -> None:
@@ -151,19 +151,19 @@ async def an_answer_may_break_off(seat: Seat, agent: Agent) -> None:
     if seat.version < release(120):
         assert (failed, said) == (False, ["half an answer"] * 2)
         assert (cut, said_before_the_cut) == (failed, said)
-        seat.found(with_an_error, "is asked for again, and comes twice")
-        seat.found(without_a_word, "is asked for again, and comes twice")
+        seat.found(with_an_error, "is requested again, and comes twice")
+        seat.found(without_a_word, "is requested again, and comes twice")
     elif seat.version < release(325):
         assert failed
         seat.found(with_an_error, "fails the turn")
         # Which of the two depends on when it sees the cut.
         assert cut or said_before_the_cut == ["half an answer"]
-        seat.found(without_a_word, "is asked for again, or fails the turn")
+        seat.found(without_a_word, "is requested again, or fails the turn")
     else:
         assert (failed, said) == (False, ["half an answer", "the rest"])
-        seat.found(with_an_error, "the model goes on")
+        seat.found(with_an_error, "the model continues")
         assert not cut
-        seat.found(without_a_word, "is asked for again")
+        seat.found(without_a_word, "is requested again")
 
 
 async def leave_while_the_model_speaks(seat: Seat, agent: Agent) -> Query:

@@ -282,7 +282,7 @@ async def the_end_of_its_input_does_not_end_the_turn(
     seat: Seat, agent: Agent, meddler: Meddler
 ) -> None:
     if seat.transport == "ws":
-        return  # it cannot be told: see `test_endings`
+        return  # not applicable: see `test_endings`
     query = await agent.prompt(play(reply("on ", Gate(), "and on")))
     await seat.model.wait_at_gate()
     await meddler.end_input()

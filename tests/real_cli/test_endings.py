@@ -32,7 +32,7 @@ from support.waiting import until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_cli]
 
-CANNOT = "cannot be told"
+CANNOT = "not applicable"
 BUSY = "The end of its input while a command runs"
 LATE = "A question after the end of its input"
 BEHIND = "The end of its input while a command runs in the background"

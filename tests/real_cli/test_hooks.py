@@ -300,5 +300,5 @@ async def a_hook_that_does_not_answer_is_not_waited_for(
     goes_on = seat.version < release(325)
     assert (seat.cwd / "slow").exists() is goes_on
     assert len(house.questions) == goes_on
-    answer = "the call goes on without it" if goes_on else "the call is refused"
+    answer = "the call continues without it" if goes_on else "the call is refused"
     seat.found("Hooks: a hook that does not answer in time", answer)

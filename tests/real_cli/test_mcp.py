@@ -162,7 +162,7 @@ async def python_functions_are_tools_of_the_agent(seat: Seat, agent: Agent) -> N
     offered = seat.model.turns[0].tools
     assert "mcp__calc__add" in offered
     assert ("mcp__calc__sub" in offered) is not newest
-    seat.found("Tools the model must look for", "unless told otherwise" if newest else "none")
+    seat.found("Tools the model must look for", "unless configured otherwise" if newest else "none")
     first, second, third, fourth = (
         request.last_message.blocks[0] for request in seat.model.turns[1:]
     )
@@ -176,7 +176,7 @@ async def python_functions_are_tools_of_the_agent(seat: Seat, agent: Agent) -> N
     # What a server says of its own accord is always taken, whoever it says it is.
     said = dump({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
     await agent.request(SendMcpMessage(server_name="nobody", message=said))
-    seat.found("A message of a server that is not there", "taken, without a word")
+    seat.found("A message of a server that is not there", "accepted silently")
 
 
 async def servers_come_and_go_while_the_agent_runs(seat: Seat, agent: Agent) -> None:

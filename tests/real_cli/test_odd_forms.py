@@ -107,7 +107,7 @@ async def a_prompt_may_come_before_the_greeting(
         person.answer(ask)
         await query.finish()
     assert probe.runs == ["asked"]
-    seat.found("A sign of life from us", "taken, without a word")
+    seat.found("A keep-alive from us", "accepted silently")
     decide.ask_instead(None)
 
 
@@ -149,7 +149,10 @@ async def prompts_may_be_wrong_where_it_does_no_harm(
         await agent.query(unasked).finish()
     marked = "[MESSAGE FROM NON-USER SOURCE" in seat.model.turns[-1].body.decode()
     assert marked is (seat.version >= release(325))
-    seat.found("A prompt that nobody wrote", "the model is told" if marked else "is like any other")
+    seat.found(
+        "A prompt without a human author",
+        "the model is informed" if marked else "is like any other",
+    )
 
 
 def for_session(session: str, line: Line) -> list[Line]:
@@ -195,7 +198,7 @@ async def answers_in_other_forms_do_not_pass_for_an_allow(
 
     assert await odd.answered("id", adding(toolUseID="toolu_of_another")) == "ran id"
     assert await odd.answered("more", adding(unknown={"a": 1})) == "ran more"
-    seat.found("Members that nobody knows in an allow", "ignored")
+    seat.found("Unknown members in an allow", "ignored")
 
     assert await odd.answered("twice", twice) == "ran twice"
     assert odd.probe.runs.count("twice") == 1
@@ -223,7 +226,7 @@ async def updates_that_the_library_keeps_back(seat: Seat, odd: Odd) -> None:
     assert await odd.answered("mode", adding(updatedPermissions=[bypass])) == "ran mode"
     obeyed = await mode_shown(odd.agent) is PermissionMode.BYPASS_PERMISSIONS
     assert obeyed is strict
-    seat.found("An allow that sets bypassPermissions, without leave", OBEYED[obeyed])
+    seat.found("An allow that sets bypassPermissions, without permission", OBEYED[obeyed])
     with anyio.fail_after(SECONDS):
         await odd.agent.set_permission_mode("default")
 
@@ -241,13 +244,15 @@ async def modes_that_the_library_keeps_back(seat: Seat, agent: Agent, meddler: M
     checked = seat.version >= release(325)
     assert (error is not None and "must be one of" in error) is checked
     assert shown.value == ("default" if checked else "nonsense")
-    seat.found("A mode that is none", "a clear error" if checked else "is taken and shown")
+    seat.found("An invalid mode", "a clear error" if checked else "is accepted and shown")
 
     error, shown = await asked("bypassPermissions")
     guarded = seat.version >= release(120)
     assert (error is not None and "was not launched with" in error) is guarded
     assert (shown is PermissionMode.BYPASS_PERMISSIONS) is not guarded
-    seat.found("Sets bypassPermissions, without leave", "a clear error" if guarded else OBEYED[1])
+    seat.found(
+        "Sets bypassPermissions, without permission", "a clear error" if guarded else OBEYED[1]
+    )
 
     nothing = await response_to(agent, meddler, request("to none", "set_permission_mode"))
     assert nothing.response.ok is not checked
@@ -263,7 +268,7 @@ async def the_end_of_its_input_denies_what_is_open(
     seat: Seat, agent: Agent, meddler: Meddler, decide: Decider
 ) -> None:
     if seat.transport == "ws":
-        return  # it cannot be told: see `test_endings`
+        return  # not applicable: see `test_endings`
     person, probe = Person(), Probe(seat, "open")
     decide.ask_instead(person)
     with anyio.fail_after(SECONDS):

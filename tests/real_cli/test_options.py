@@ -1,4 +1,4 @@
-"""Options: what can be switched off, and what the model is told from the start."""
+"""Options: what can be switched off, and what the model knows from the start."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def turns_end_without_echoes_too(seat: Seat, agent: Agent) -> None:
     assert two.result is not None
     assert two.result.result == "echo: second"
     assert joins_queued_prompts(seat.version) or len(seat.model.turns) == asked + 3
-    seat.found("Turns are told apart without echoes")
+    seat.found("Turns are distinguished without echoes")
 
 
 async def the_limits_of_a_subscription_are_told(seat: Seat, agent: Agent) -> None:

@@ -282,11 +282,11 @@ async def what_a_version_would_choke_on_or_misuse_does_not_reach_it(
     text, mode = await mode_after(probe.call("2"))
     assert "not started with leave to bypass" in text
     assert mode is PermissionMode.DEFAULT
-    seat.found("Set the mode: bypassPermissions, without leave", "refused by Quarterdeck")
+    seat.found("Set the mode: bypassPermissions, without permission", "refused by Quarterdeck")
     with pytest.raises(UsageError):
         await agent.set_permission_mode("bypassPermissions")
     seat.theme = "Switches"
-    seat.found("Change the mode to bypassPermissions, without leave", "refused by Quarterdeck")
+    seat.found("Change the mode to bypassPermissions, without permission", "refused by Quarterdeck")
     seat.theme = ""
 
     decide.will(allow(set_mode(PermissionMode.AUTO)))

@@ -101,7 +101,7 @@ class Asking:
         self._decide = decide
 
     async def told(self, answer: Callable[[QuestionsAsk], Decision]) -> str:
-        """What the model is told when a person answers so."""
+        """What the model reads when a person answers so."""
         self._decide.will(questions(answer))
         messages = await turn(self._agent, ASK, "I see")
         assert self._decide.asked() == 1
@@ -181,7 +181,7 @@ async def a_plan_is_revised_approved_or_rejected(
     assert answer.text == "and the tests?"
     assert result_of(messages).result == "I see"
     assert await mode_shown(agent) is PermissionMode.PLAN
-    seat.found("Plan: revise", "the model goes on planning")
+    seat.found("Plan: revise", "the model keeps planning")
 
     decide.asks.clear()
     decide.will(plan(lambda ask: ask.approve()))

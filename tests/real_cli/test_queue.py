@@ -1,6 +1,6 @@
 """Queued prompts: each query ends with the turn that took its prompt.
 
-Interrupting: what ends, what is kept, what is withdrawn, and what goes on.
+Interrupting: what ends, what is kept, what is withdrawn, and what continues.
 
 One session shows it all: its scenes follow each other.
 """

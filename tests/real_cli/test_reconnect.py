@@ -1,4 +1,4 @@
-"""Lost connections: what is kept and what is lost until a CLI has dialled again.
+"""Lost connections: what is kept and what is lost until a CLI has reconnected.
 
 Over stdio there is nothing to lose. There the test only says so.
 """
@@ -81,7 +81,7 @@ async def finish(query: Query) -> Turn:
 
 ROWS = (
     "Dials without further flags",
-    "A prompt on the command line of a CLI that dials",
+    "A prompt on the command line of a CLI that connects",
     "A turn outlives a lost connection",
     "What is said while the connection is lost",
     "A question outlives a lost connection",

@@ -113,7 +113,7 @@ def what_is_remembered(seat: Seat, messages: list[Message]) -> None:
     seat.found("Resume a session")
     texts = [message.text for message in messages if isinstance(message, Assistant | User)]
     assert not any("ALPHA" in text or "BETA" in text for text in texts)
-    seat.found("A resumed session tells its history", "no")
+    seat.found("A resumed session repeats its history", "no")
     # What the model said before its call is kept; of the call itself only the newest knows.
     said = [each for each in seat.model.turns[-1].messages if each.role == "assistant"]
     assert any("by your leave" in each.texts for each in said)
@@ -136,10 +136,10 @@ async def be_terminated_while_a_command_runs(seat: Seat, agent: Agent) -> str:
     if kills_children_on_term(seat.version):
         with anyio.fail_after(SECONDS):
             await until(lambda: not running(watched))
-        seat.found("Ends the commands it runs when it is told to stop")
+        seat.found("Ends the commands it runs when it is stopped")
     else:
         assert running(watched)
-        seat.found("Ends the commands it runs when it is told to stop", "no")
+        seat.found("Ends the commands it runs when it is stopped", "no")
     seat.theme = ""
     return watched
 
@@ -175,7 +175,7 @@ async def start_again_under_the_same_id(seat: Seat, chosen: str) -> None:
         with anyio.fail_after(SECONDS):
             assert Query.check(await agent.query("again").finish()).session_id == chosen
     assert knows(seat.model.turns[-1], "ALPHA", "again") == [False, True]
-    seat.found("Start a session with an id in use", "begins anew under that id")
+    seat.found("Start a session with an id in use", "starts again with that id")
 
 
 async def refusal(

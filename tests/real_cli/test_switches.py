@@ -44,7 +44,7 @@ async def the_model_changes(seat: Seat, agent: Agent) -> None:
     with anyio.fail_after(SECONDS):
         await agent.set_model("no-such-model")
     assert await model_used() == "no-such-model"
-    seat.found("Change the model: a name that nobody knows", "used as it is")
+    seat.found("Change the model: an unknown name", "used as it is")
     for default in ("default", None):
         with anyio.fail_after(SECONDS):
             await agent.set_model("no-such-model")
@@ -88,7 +88,7 @@ async def the_mode_changes_what_is_asked(seat: Seat, agent: Agent, decide: Decid
 
     with pytest.raises(UsageError):
         await agent.set_permission_mode("nonsense")
-    seat.found("Change the mode to a word that is none", "refused by Quarterdeck")
+    seat.found("Change the mode to an invalid word", "refused by Quarterdeck")
     if seat.version >= release(120):
         with anyio.fail_after(SECONDS):
             await agent.set_permission_mode("auto")
@@ -132,5 +132,5 @@ async def with_leave_nothing_is_asked_but_an_open_question_stays_open(
     assert len(person.asks) == 1
     assert probe.runs == ["1", "2"]
     assert await mode_shown(agent) is PermissionMode.BYPASS_PERMISSIONS
-    seat.found("Change the mode to bypassPermissions, with leave")
+    seat.found("Change the mode to bypassPermissions, with permission")
     seat.found("A question that is open when the mode changes", "stays open")
