@@ -118,9 +118,8 @@ async def site(
     request: pytest.FixtureRequest, clis: dict[str, RealCli], model: ScriptedModel, tmp_path: Path
 ) -> AsyncIterator[Site]:
     made = Site(clis[request.param], model, tmp_path)
-    with anyio.fail_after(SECONDS):
-        async with made.stack:
-            yield made
+    async with made.stack:
+        yield made
 
 
 async def end_of(process: SubprocessLink) -> LinkClosed:

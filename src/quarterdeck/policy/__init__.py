@@ -1,1 +1,1 @@
-"""What may be done without asking: pure decisions, each with its reasons."""
+"""Permission decisions: pure functions that return a verdict with its reasons."""

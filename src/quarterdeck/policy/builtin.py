@@ -1,15 +1,15 @@
-"""The built-in rules: what no policy file, grant, mode or setting of a session can allow.
+"""Built-in rules, which no policy file, grant, mode or setting of a session can override.
 
 An agent must not read or change the data folder of the hub that controls it, and must not run the
 command that talks to that hub: it could answer its own questions or make itself a token. `decide`
-holds these rules against a call before all others.
+checks these rules before all others.
 
-Three results. A call that surely does such a thing is denied. So is a call that names the folder or
-the command in code which nobody can read (`python -c`, `eval`, a variable). Of a call that nobody
-can read and that names neither, nothing is known: `decide` asks where a rule would have allowed it.
+There are three results. A call that certainly does such a thing is denied. So is a call that names
+the folder or the command in unreadable code (`python -c`, `eval`, a variable). For an unreadable
+call that names neither, `decide` asks a person where a rule would have allowed it.
 
-It is a rule about what a call says. A program that an agent has written to a file runs with the
-rights of its user, and no rule here sees what it does; `docs/explanation/hub.md` tells about that.
+The rules judge the text of a call. A program that an agent has written to a file runs with the
+rights of its user, and no rule here sees what it does; `docs/explanation/hub.md` discusses that.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ NAMED_IN_CODE = name_set(
     " rename restore resume retention rm runner search send serve service sessions stop token"
     " usage webhook worktree"
 )
-"""Subcommands that give away a call of the command in code that cannot be read. `import`, `run` and
-a few more are left out: in Python code they stand beside the name of the package."""
+"""Subcommands that reveal a call of the command in unreadable code. `import`, `run` and a few more
+are not listed: in Python code they are common beside the name of the package."""
 
 _SECRET_FILES = ("cli.token", "runner.token", "cli.secret")
 _VARIABLES = ("QUARTERDECK_HOME", "XDG_DATA_HOME")
@@ -58,7 +58,7 @@ _UNQUOTED = str.maketrans("", "", "'\"\\")
 
 _PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 _STARTERS = frozenset({"uvx", "pipx"})
-"""Programs that run a package which is named among their words."""
+"""Programs that run a package named in their arguments."""
 _MODULE_OPTION = re.compile(r"-[A-Za-z]*?m(?:[A-Za-z].*)?")
 _MODULE = re.compile(rf"{COMMAND}(?:\.[\w.]+)?")
 _PACKAGE = re.compile(rf"{COMMAND}(?:\[[\w,-]*\])?(?:[=@<>~!].*)?")
@@ -75,20 +75,21 @@ _RECURSIVE = re.compile(r"-[A-Za-z]*[rRa]|--recursive|--archive|--dereference-re
 DEEPEST = 16
 LONGEST_PATH = 4096
 MOST_WORDS = 256
-"""So many words of a command are looked at as paths; a longer command is one that nobody reads."""
+"""The number of words of a command that are checked as paths; a longer command counts as
+unreadable."""
 
 
 class Touch(StrEnum):
-    """How a call meets what is private."""
+    """How certain it is that a call touches something private."""
 
     SURE = "sure"
-    """It does what is forbidden, or names it in code that cannot be read."""
+    """It does what is forbidden, or names it in unreadable code."""
     UNKNOWN = "unknown"
-    """Nobody can tell."""
+    """It is not known."""
 
 
 class BuiltinHit(Value):
-    """What a built-in rule found in a call."""
+    """A hit of a built-in rule."""
 
     touch: Touch
     rule: str
@@ -160,11 +161,11 @@ def _hit(touch: Touch, rule: str, parts: Iterable[str]) -> BuiltinHit:
     return BuiltinHit(touch=touch, rule=rule, message=message, parts=tuple(dict.fromkeys(parts)))
 
 
-# --- what cannot be read -----------------------------------------------------------------------
+# --- unreadable calls --------------------------------------------------------------------------
 
 
 def _unreadable(request: Request) -> Iterable[Need]:
-    """The needs of which nobody can tell before they run what they do."""
+    """The needs whose effect is not known before they run."""
     for need in request.needs:
         if _is_unknown(need):
             yield need
@@ -213,7 +214,7 @@ def _nameless(part: Part | None) -> bool:
 
 
 def _is_harmless(words: list[str | None]) -> bool:
-    """Whether the words after the command only ask for help, or for the version."""
+    """Whether the words after the command only ask for help or for the version."""
     if words == ["--version"]:
         return True
     before, last = words[:-1], words[-1] if words else None
@@ -226,7 +227,7 @@ def _is_harmless(words: list[str | None]) -> bool:
 
 
 def _runs_our_file(words: list[str | None]) -> bool:
-    """Whether the first of these words that is no option is a script of ours."""
+    """Whether the first word that is not an option is a script of ours."""
     for before, word in zip([None, *words], words, strict=False):
         if word is not None and not word.startswith("-") and before not in {"-W", "-X"}:
             return _FILE_OF_OURS.fullmatch(word) is not None
@@ -237,7 +238,7 @@ def _runs_our_file(words: list[str | None]) -> bool:
 
 
 class _PrivatePaths:
-    """What is private, made ready to be compared."""
+    """The private paths, prepared for comparison."""
 
     def __init__(self, private: Private, context: Context) -> None:
         home = context.home
@@ -249,7 +250,7 @@ class _PrivatePaths:
         self._texts = _private_names(private.folders)
 
     def reaches(self, need: Need, request: Request) -> bool:
-        """Whether a need surely reaches something private."""
+        """Whether a need certainly reaches something private."""
         target = need.target
         if target is None:
             return False
@@ -260,9 +261,10 @@ class _PrivatePaths:
         return any(self._meets(path, target, folders, deep=deep) for path in target.paths)
 
     def names_private_path(self, request: Request) -> bool:
-        """Whether a command names a private path where nobody knows what the program does with it.
+        """Whether a command names a private path, where it is not known what the program does with
+        it.
 
-        Also where a program that goes through a folder is given none: it goes through its own.
+        Also where a recursive program gets no folder: it then uses the working directory.
         """
         parts = {id(need.part): need.part for need in request.needs if need.part is not None}
         if not self._folders or not parts:
@@ -318,7 +320,7 @@ class _PrivatePaths:
         return any(self._meets(path, here, self._folders, deep=True) for path in places)
 
     def lists_private(self, need: Need) -> bool:
-        """Whether a need lists the names of all that is in a folder around something private."""
+        """Whether a need lists all names in a folder that contains something private."""
         part, target = need.part, need.target
         if part is None or target is None or not _lists_deep(part):
             return False
@@ -347,7 +349,7 @@ class _PrivatePaths:
 
 
 def _private_names(folders: tuple[str, ...]) -> list[str]:
-    """The texts by which somebody would name what is private."""
+    """The texts that would name something private."""
     texts = {name.casefold() for name in (*_SECRET_FILES, *_VARIABLES)}
     for folder in folders:
         texts.add(folder.casefold())
@@ -358,7 +360,7 @@ def _private_names(folders: tuple[str, ...]) -> list[str]:
 
 
 def _names(path: str) -> list[str]:
-    """A path's names, alike for file systems that do not tell upper case from lower."""
+    """A path's names in one case, for file systems that ignore case."""
     return [name for name in path.casefold().split("/") if name not in {"", "."}]
 
 
@@ -374,14 +376,14 @@ def _glob_meets(pattern: list[str], folder: list[str], *, deep: bool) -> bool:
 
 
 def _reads_below(need: Need, request: Request) -> bool:
-    """Whether what is below a need's folder is read with it."""
+    """Whether everything below a need's folder is read too."""
     if request.tool == "Grep":
         return True
     return need.part is not None and _goes_deep(need.part)
 
 
 def _goes_deep(part: Part) -> bool:
-    """Whether a program reads or changes all that is below the folders which it is given."""
+    """Whether a program reads or changes everything below the folders that it is given."""
     if part.name is None or part.name in _LISTS_BELOW:
         return False
     if part.name in _READS_BELOW:

@@ -1,6 +1,6 @@
-"""Calls in short, as people write them: `Bash` and `git push`, or `Edit(./src/app.py)`.
+"""Short forms of calls, as people write them: `Bash` and `git push`, or `Edit(./src/app.py)`.
 
-For examples in policy files and for what people ask policy about. Real calls come with their input.
+For examples in policy files and for queries by people. Real calls come with their input.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ ARGUMENT = {
     "Task": "subagent_type",
     "Skill": "skill",
 }
-"""The member of each tool's input that one word can give."""
+"""For each tool, the member of its input that the short form sets."""
 
 _SHORT = re.compile(r"([A-Z][A-Za-z]*|mcp__[\w-]+)(?:\((.*)\))?", re.DOTALL)
 
 
 def input_of(tool: str, argument: str) -> Raw:
-    """The input of a call: a JSON object as it is, or the one argument that the tool is about.
+    """The input of a call: a JSON object, or the value of the tool's one argument.
 
     Raises `UsageError` for a tool whose argument is not known.
     """
@@ -57,7 +57,9 @@ def input_of(tool: str, argument: str) -> Raw:
 
 
 def short_call(text: str) -> tuple[str, Raw]:
-    """A call in short: `Tool(argument)`, or else a command for Bash. Raises `UsageError`."""
+    """Parse the short form of a call: `Tool(argument)`, or else a command for Bash. Raises
+    `UsageError`.
+    """
     found = _SHORT.fullmatch(text.strip())
     if found is None or (found[2] is None and found[1] not in ARGUMENT and "__" not in found[1]):
         return "Bash", input_of("Bash", text)

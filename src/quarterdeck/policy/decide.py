@@ -1,11 +1,11 @@
-"""`decide`: what becomes of a tool call before anybody is asked.
+"""`decide`: the verdict on a tool call before a person is asked.
 
 A pure function of the call and the rules: no clock, no disk, no event loop. The strictest rule
 wins: deny, then ask, then rewrite, then allow. To allow a call, rules must cover every part of it;
-to stop it, one part is enough. What no rule decides is left to the policy's default, and in the end
-to the CLI. The verdict has its reasons, for the card that a person sees and for the audit log.
+to stop it, one part is enough. Calls that no rule decides get the policy's default, and finally the
+CLI's decision. The verdict has reasons, for the person who is asked and for the audit log.
 
-It fails closed: what cannot be known is asked about, and so is a call at which `decide` itself
+It fails closed: a person is asked about unknown parts, and about a call at which `decide` itself
 fails.
 """
 
@@ -47,14 +47,14 @@ class Call(Value):
 
 
 class Rules(Value):
-    """What holds for a session: the policies, all of them at once, and the session's own wishes."""
+    """The rules of a session: all policies at once, and the session's own settings."""
 
     policies: tuple[Policy, ...] = ()
     auto_approve: tuple[str, ...] = ()
     skip_permissions: bool = False
     private: Private | None = None
-    """What belongs to the hub, for the built-in rules, which nothing else here can lift. None:
-    there is no hub, and no built-in rule."""
+    """The hub's private paths, for the built-in rules, which nothing else here can override. None:
+    there is no hub, and there are no built-in rules."""
 
 
 class Matched(Value):
@@ -65,7 +65,7 @@ class Matched(Value):
     verdict: str
     parts: tuple[str, ...]
     sure: bool = True
-    """False: nobody can tell whether the rule is meant, so it asks."""
+    """False: it is not known whether the rule applies, so it asks."""
 
     def __str__(self) -> str:
         """As people read it."""
@@ -77,19 +77,19 @@ class Matched(Value):
 
 
 class Verdict(Value):
-    """What becomes of a call, and why."""
+    """The decision on a call, with reasons."""
 
     behavior: Behavior
     reasons: tuple[str, ...]
     ruled: bool = False
-    """Whether a rule or a default of ours decided it; else it is left to the CLI."""
+    """Whether a rule or a default of ours decided it; otherwise the CLI decides."""
     rule: str | None = None
-    """The rule that decided, and where it stands."""
+    """The rule that decided, and its source."""
     source: str | None = None
     message: str = ""
-    """What the agent is told of a denial."""
+    """The message to the agent about a denial."""
     input: Raw = ABSENT
-    """What is to run instead."""
+    """The input that runs instead."""
     ask_settings: AskSettings = AskSettings()
     matched: tuple[Matched, ...] = ()
     open: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) ->
         return found.verdict(Behavior.ASK, asked)
     verdict = _allow_or_default(call, rules, found)
     if built_in is not None and verdict.behavior is Behavior.ALLOW and found.decides(verdict):
-        # A rule allows what nobody can read: a built-in rule might be meant, so a person is asked.
+        # A rule allows an unreadable call that a built-in rule might forbid, so a person is asked.
         return found.verdict(Behavior.ASK, [_builtin_matched(built_in, sure=False)])
     return verdict
 
@@ -159,7 +159,9 @@ def _builtin_matched(found: BuiltinHit, *, sure: bool = True) -> Matched:
 
 
 def _after(hit: Hit, result: Verdict, asked: list[Matched], found: _Found, new: Raw) -> Verdict:
-    """What becomes of a rewritten call. A rule that asks about the old one asks about the new."""
+    """The verdict on a rewritten call. A rule that asks about the old call asks about the new
+    one.
+    """
     how = _to_matched(hit)
     if asked and result.behavior is not Behavior.DENY:
         result = replace(found.verdict(Behavior.ASK, asked), ask_settings=found.ask_settings(asked))
@@ -254,7 +256,8 @@ class _Found:
         self._rules: dict[tuple[str, str], Rule] = {}
         covered: set[int] = set()
         self.unread = [need for need in request.needs if need.kind is NeedKind.UNKNOWN]
-        """What nobody can read: no rule for all of a tool allows it, only one that names it."""
+        """Unreadable needs: a rule for the whole tool does not allow them, only a rule that names
+        them."""
         for policy in rules.policies:
             for hit in policy.hits(request, call.context, call.facts):
                 self._add(hit, request, covered)
@@ -319,7 +322,7 @@ class _Found:
                 )
 
     def _add_hidden(self, request: Request) -> None:
-        """What cannot be read may hide what a rule would stop: that rule asks then."""
+        """An unreadable part may hide what a rule would stop: that rule then asks."""
         hidden = tuple(need.what for need in self.unread)
         for policy in self._policies:
             for placed in policy.stopping:
@@ -331,7 +334,9 @@ class _Found:
                     break
 
     def ask_settings(self, deciding: Iterable[Matched]) -> AskSettings:
-        """What holds for the question: what its rules say, and what the policies say of any."""
+        """The settings of the question: those of its rules, and the general ones of the
+        policies.
+        """
         own = [
             rule.ask_settings
             for one in deciding
@@ -345,7 +350,7 @@ class _Found:
         return replace(whole, then="allow" if own and strictest(own).then == "allow" else "deny")
 
     def unreadable(self) -> Verdict:
-        """The verdict on a call that rules would allow, if anybody could tell what it does."""
+        """The verdict on a call that rules would allow, if it could be read."""
         whys = ", ".join(dict.fromkeys(need.why for need in self.unread if need.why))
         reason = f"nobody can tell what it does ({whys}), and no rule names exactly it"
         asked = self.verdict(Behavior.ASK, self.allowing)

@@ -1,8 +1,8 @@
-"""The examples in a policy file: calls that a rule must hit, or must not; calls with their verdict.
+"""The examples in a policy file: calls that a rule must or must not match, and calls with verdicts.
 
-A policy that does not do what its author says of it is refused. An example of a rule is about the
-rule alone: facts that it does not tell are taken to fit. A `[[test]]` is about the whole policy,
-and what it does not tell is unknown.
+A policy that contradicts its examples is refused. An example of a rule tests the rule alone: facts
+that it does not mention are taken to match. A `[[test]]` tests the whole policy, and facts that it
+does not mention are unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PLACE = Context(cwd="/project", home="/home/someone")
 
 
 class Example(Value):
-    """A call, and what is told of its place and time."""
+    """A call, with facts about its place and time."""
 
     tool: str
     input: Raw

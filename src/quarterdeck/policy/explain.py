@@ -75,7 +75,7 @@ def explain(call: Call, rules: Rules) -> Explanation:
 
 
 def verdict_code(verdict: Verdict) -> str:
-    """A verdict as a word: what a rule says, or `cli`."""
+    """A verdict as a code: `allow`, `ask`, `deny`, or `cli` if the CLI decides."""
     return verdict.behavior.value if verdict.ruled else "cli"
 
 

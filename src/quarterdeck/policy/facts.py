@@ -1,7 +1,7 @@
-"""What is known about the place and the time of a call, and conditions on that.
+"""Facts about the place and time of a call, and conditions on them.
 
-A fact may be unknown. So a condition has three answers: it holds, it does not, or nobody can tell
-(None). What nobody can tell never allows anything, and is asked about where it would stop a call.
+A fact may be unknown. So a condition has three results: True, False, or unknown (None). An unknown
+condition never allows anything; where it would stop a call, a person is asked.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from fnmatch import translate
 from quarterdeck.domain.structs import Value
 
 Tri = bool | None
-"""Yes, no, or nobody can tell."""
+"""True, False, or unknown."""
 
 MAIN, SUBAGENT = "main", "subagent"
 
 
 class Facts(Value):
-    """What is known of a call besides what it asks for. None is unknown; "" is known to be none."""
+    """Facts about a call besides its input. None is unknown; "" is known to be empty."""
 
     now: int | None = None
-    """In ms since 1970: policy has no clock of its own."""
+    """In ms since 1970: policy has no clock."""
     machine: str | None = None
     project: str | None = None
     directory: str | None = None
@@ -40,10 +40,10 @@ class Facts(Value):
 
 
 class Private(Value):
-    """What belongs to the hub on the machine of a session, as absolute paths."""
+    """The hub's files on the machine of a session, as absolute paths."""
 
     folders: tuple[str, ...] = ()
-    """Closed to every access, with all that is in them."""
+    """Closed to every access, with everything in them."""
     open: tuple[str, ...] = ()
     """Folders in those where agents work: git worktrees."""
     fixed: tuple[str, ...] = ()
@@ -95,11 +95,13 @@ class Times(Value):
     days: frozenset[int] = frozenset()
     """0 is Monday. Empty: every day."""
     hours: tuple[tuple[int, int], ...] = ()
-    """From and to, in minutes; a span whose end is not after its start goes over midnight."""
+    """From and to, in minutes; a span that ends before its start continues after midnight."""
     zone: tzinfo = UTC
 
     def hold(self, now: int | None) -> Tri:
-        """Whether it is such a time. After midnight a span still belongs to the day it began."""
+        """Whether it is such a time. After midnight a span still belongs to the day of its
+        start.
+        """
         if now is None:
             return None
         local = datetime.fromtimestamp(now / 1000, self.zone)
@@ -121,7 +123,7 @@ class Times(Value):
 
 
 class FactConditions(Value):
-    """Conditions on the facts of a call. What is left out is no condition."""
+    """Conditions on the facts of a call. Empty fields are no condition."""
 
     machine: NamePatterns | None = None
     project: NamePatterns | None = None
@@ -138,7 +140,7 @@ class FactConditions(Value):
     """From this time on, in ms, the rule is over."""
 
     def hold(self, facts: Facts, *, assume: bool = False) -> Tri:
-        """Whether all conditions hold. `assume`: what is unknown is taken to fit, for examples."""
+        """Whether all conditions hold. `assume`: unknown facts are taken to match, for examples."""
         result: Tri = True
         for each in self._each(facts):
             if each is False:

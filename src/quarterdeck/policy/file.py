@@ -1,7 +1,7 @@
-"""A policy file: from TOML to a `Policy`, with every flaw on its line.
+"""Policy files: from TOML to a `Policy`, with a line for every flaw.
 
-Owns what the keys mean together. A file is taken whole or not at all: one flaw, or one example that
-does not hold, and there is no policy. The page is `docs/reference/policy.md`.
+Owns how keys combine. A file with one flaw, or with one example that fails, is refused as a whole.
+The reference page is `docs/reference/policy.md`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _ONLY_ASK = ("answered_by", "wait", "then")
 
 
 class Loaded(Value):
-    """What a file came to: a policy, or what is wrong with it."""
+    """The result of reading a file: a policy, or its flaws."""
 
     policy: Policy | None
     flaws: tuple[Flaw, ...] = ()
@@ -115,7 +115,7 @@ def _refusal(flaws: list[Flaw]) -> Loaded:
 
 
 class _Reader:
-    """Reads one document. What is wrong is collected, so that a person sees all of it at once."""
+    """Reads one document. Collects all flaws, so that a person sees them at once."""
 
     def __init__(
         self, document: Document, name: str, preset: Callable[[str], Policy | None]
@@ -128,7 +128,7 @@ class _Reader:
         self._preset = preset
 
     def policy(self) -> Policy:
-        """The policy, which counts only if there are no flaws."""
+        """The policy; valid only if there are no flaws."""
         top = self._table((), self._document.data, TOP_KEYS)
         extended = self._presets(top)
         rules = [rule for policy in extended for rule in policy.rules]

@@ -1,7 +1,7 @@
-"""Grants: what people allowed for longer than once, as rules that can be listed and taken back.
+"""Grants: lasting permissions by people, as rules that can be listed and revoked.
 
-A grant names what it allows in Claude Code's words, the folder that it holds in, and until when.
-Grants are allow rules like any other: what a policy denies or asks about, they do not change.
+A grant has rules in Claude Code's syntax, the folder in which it applies, and an expiry. Grants are
+allow rules like any other: they do not override what a policy denies or asks about.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Grant(Value):
 
 
 def policy_of(grants: Iterable[Grant]) -> Policy | None:
-    """The grants as a policy; None where there are none. One that cannot be read allows nothing."""
+    """The grants as a policy; None without grants. A grant that cannot be parsed allows nothing."""
     rules = [rule for grant in grants if (rule := _rule(grant)) is not None]
     return Policy(GRANTS, rules=rules) if rules else None
 
@@ -70,9 +70,9 @@ def _exactly(name: str | None) -> NamePatterns | None:
 
 
 def narrowest(tool: str, given: Raw, context: Context) -> tuple[str, ...]:
-    """The rules that allow this very call and as little else as can be said; empty if none can.
+    """The narrowest rules that allow this call; empty if there are none.
 
-    A command that has a wildcard cannot be named: the rule would mean more than the command.
+    A command with a wildcard cannot be named: the rule would allow more than the command.
     """
     request = needs_of(tool, given, context)
     if request.command is not None:
@@ -83,7 +83,7 @@ def narrowest(tool: str, given: Raw, context: Context) -> tuple[str, ...]:
     for need in request.needs:
         match need.kind:
             case NeedKind.READ if need.free and need.target is not None and need.target.glob:
-                continue  # what a search reaches needs no rule
+                continue  # the reach of a search needs no rule
             case NeedKind.EDIT | NeedKind.READ if need.target is not None:
                 word = "Edit" if need.kind is NeedKind.EDIT else "Read"
                 paths = need.target.paths

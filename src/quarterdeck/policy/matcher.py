@@ -1,8 +1,8 @@
-"""Which needs a rule hits. Pure: a rule, a request and its context in, the hits out.
+"""Which needs a rule matches. Pure: a rule, a request and its context in, the matches out.
 
-A rule is held against a need in one of two senses. To allow, it must name what is done: the command
-that really runs, and every option by which that does something else than its name says. To stop, it
-need only fit, in whatever way the command is written.
+A rule is compared with a need in one of two senses. To allow, it must name what is done: the
+command that really runs, and every option that makes it do more than its name says. To stop, it
+only has to fit, however the command is written.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPat
 from quarterdeck.policy.wildcards import fits
 
 MOST_WORDS = 32
-"""So many words of a command are held against a pattern that it may mean."""
+"""The number of words of a command that are compared with a pattern that it may match."""
 
 
 class Sense(StrEnum):
-    """What a match is for. To allow, a rule must name what is done; to stop, it need only fit."""
+    """The purpose of a match. To allow, a rule must name what is done; to stop, it only has to
+    fit.
+    """
 
     ALLOW = "allow"
     STOP = "stop"
@@ -33,13 +35,13 @@ class Match(Value):
     rule: Rule
     needs: tuple[Need, ...]
     sure: bool = True
-    """False: nobody can tell before the call runs whether the rule means it, but it may."""
+    """False: it is not known before the call runs whether the rule applies."""
 
 
 def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match | None:
-    """Hold a rule against a request: the needs that it covers (ALLOW), or catches (STOP).
+    """Compare a rule with a request: the needs that it covers (ALLOW) or catches (STOP).
 
-    What is not known may be what a rule would stop. If nothing else is caught, that is.
+    Unknown parts may be what a rule would stop. They are caught if nothing else is.
     """
     perhaps: list[Need] = []
     if rule.command is not None:
@@ -71,7 +73,9 @@ def _means(rule: Rule, tool: str) -> bool:
 
 
 def _whole(rule: Rule, request: Request, sense: Sense) -> list[Need]:
-    """A rule for all of a tool, held against another: only Read and Edit reach so far, to stop."""
+    """A rule for a whole tool, compared with another tool: only Read and Edit apply there, to
+    stop.
+    """
     if sense is Sense.ALLOW or request.tool not in COMMANDS | READING | EDITING:
         return []
     if rule.tool == "Edit":
@@ -84,10 +88,10 @@ def _whole(rule: Rule, request: Request, sense: Sense) -> list[Need]:
 def _path(
     rule: Rule, request: Request, context: Context, sense: Sense
 ) -> tuple[list[Need], list[Need]]:
-    """`Edit(path)` is for whatever writes, `Read(path)` for whatever reads: commands too.
+    """`Edit(path)` applies to all writes, `Read(path)` to all reads, by commands too.
 
-    The needs that are surely meant, and those that may be.
-    The CLI has no rules `Write(path)` and the like: they allow nothing. Here they stop.
+    Returns the needs that certainly match, and those that may. The CLI has no rules such as
+    `Write(path)`: they allow nothing. Here they stop.
     """
     pattern = rule.path
     if pattern is None:
@@ -121,7 +125,7 @@ def _path(
 
 def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Need]:
     if pattern.exact and request.command is not None and request.command.strip() == pattern.text:
-        # Somebody wrote out all of it: that is the clearest naming there is.
+        # The rule is the whole command, which is the clearest form of naming it.
         return list(request.needs)
     if sense is Sense.STOP:
         if request.command is not None and pattern.matches(request.command.strip()):
@@ -168,7 +172,7 @@ def _redirection_files(request: Request) -> set[int]:
 
 
 def _names_part(pattern: CommandPattern, part: Part) -> bool | None:
-    """Does the pattern name all that a part does? True: word for word. None: it does not."""
+    """Does the pattern name everything that a part does? True: literally. None: no."""
     if pattern.exact and any(form.text == pattern.text for form in part.forms):
         return True
     for form in part.forms:
@@ -185,7 +189,7 @@ def stops(pattern: CommandPattern, part: Part) -> bool:
 
 
 def _may_stop(pattern: CommandPattern, need: Need) -> bool:
-    """May a pattern mean a command of which some words are not known?"""
+    """May a pattern match a command with unknown words?"""
     part = need.part
     if need.kind is not NeedKind.COMMAND or part is None:
         return False
@@ -198,7 +202,7 @@ def _may_stop(pattern: CommandPattern, need: Need) -> bool:
         texts = ["git", *git_without_options(texts)]
     else:
         texts[0] = texts[0].rpartition("/")[2]
-    # A part of the pattern stands before what is not known, and the rest may be in it.
+    # The pattern starts with the known words, and the unknown ones may be the rest.
     before = " ".join(texts) + " "
     if f"{pattern.literal} ".startswith(before):
         return True
@@ -227,7 +231,7 @@ def _words(part: Part) -> list[str]:
 
 
 def with_flags(pattern: CommandPattern, part: Part) -> bool:
-    """Does the part do what the pattern writes out, with its flags in another order or form?"""
+    """Does the part do what the pattern says, with its flags in another order or form?"""
     wanted = pattern.literal.split()
     if len(wanted) < 2 or pattern.text.count("*") > 1 or not part.words:
         return False
@@ -247,7 +251,7 @@ def with_flags(pattern: CommandPattern, part: Part) -> bool:
 
 
 def _split(words: list[str]) -> tuple[set[str], list[str]]:
-    """Flags in their smallest form, and the other words in their order."""
+    """Flags in a canonical form, and the other words in their order."""
     flags: set[str] = set()
     others: list[str] = []
     for word in words:

@@ -1,8 +1,8 @@
-"""Needs: the things that must each be allowed before a tool call may pass.
+"""Needs: the things that must each be allowed before a tool call may run.
 
-A call is taken apart once, and every rule, Claude Code's or ours, is held against the pieces:
-allow needs every need allowed, deny and ask fire on any. Below it `shell` (commands), `paths` and
-`domains`; it knows no rule. Nothing is looked up: what the caller does not tell is not known.
+A call is split once, and every rule, Claude Code's or ours, is compared with the parts: to allow a
+call, every need must be allowed; deny and ask apply to any. It knows no rules. It looks nothing up:
+facts that the caller does not give are unknown.
 """
 
 from __future__ import annotations
@@ -34,21 +34,23 @@ from quarterdeck.policy.shell import (
 from quarterdeck.policy.wildcards import host_of
 
 MOST_NEEDS = 500
-"""Parts and files of one command that are looked at. Every rule is held against each of them, and
-each path is looked up, while all agents wait: what has more is asked about."""
+"""The number of parts and files of one command that are checked. Every rule is compared with each
+of them, and each path is resolved, while all agents wait. For a larger command a person is asked.
+"""
 
 MOST_PROBLEMS = 100
-"""Unknown things that are told of one command. A rule allows all of them or none."""
+"""The number of unknown parts that are listed for one command. A rule allows all of them or
+none."""
 
 
 class NeedKind(StrEnum):
-    """What has to be allowed."""
+    """The kind of a need."""
 
     TOOL = "tool"
-    """The tool itself: MCP tools, Agent, WebSearch, and all that has no finer need."""
+    """The tool itself: MCP tools, Agent, WebSearch, and all tools without finer needs."""
 
     COMMAND = "command"
-    """One part of a shell command, with what it does beyond its name."""
+    """One part of a shell command, with its effects."""
 
     EDIT = "edit"
     """A path is written: by Edit and Write, a redirection, `tee`, `rm` …"""
@@ -58,8 +60,8 @@ class NeedKind(StrEnum):
     """A host is fetched from."""
 
     UNKNOWN = "unknown"
-    """What cannot be known before it runs. Only a rule for all of the tool, or for exactly this
-    command, allows it."""
+    """Unknown before it runs. Only a rule for the whole tool, or for exactly this command, allows
+    it."""
 
 
 class Need(Value):
@@ -85,7 +87,7 @@ class Need(Value):
 
 
 class Context(Value):
-    """What the caller knows of the place where a call would run. Nothing is looked up."""
+    """The caller's knowledge about the place where a call would run. Nothing is looked up."""
 
     cwd: str | None = None
     home: str | None = None
@@ -93,7 +95,7 @@ class Context(Value):
     """Folders besides `cwd` that the session may work in (`--add-dir`)."""
 
     settings: str | None = None
-    """The project's folder, which rules from its settings are relative to; `cwd` if not told."""
+    """The project's folder, the base of rules from its settings; `cwd` if not given."""
 
     resolve: Callable[[str], str] | None = None
     """Gives the true path behind links, for a caller that can look. Without it, paths are taken by
@@ -120,7 +122,7 @@ class Request(Value):
     """The whole command, for Bash: a rule without wildcards may name exactly it."""
 
     name: str | None = None
-    """What an Agent, Skill or similar call is for: the subagent's type."""
+    """The subject of an Agent, Skill or similar call: the subagent's type."""
 
 
 _FILES = {
@@ -140,7 +142,7 @@ _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".joi
 """What JavaScript's `trim` cuts off."""
 
 _NAMES_ONLY = frozenset({None, "files_with_matches", "count"})
-"""What a search shows that does not show lines of the files it finds."""
+"""Output modes of a search that do not show lines of files."""
 
 _LEADS_OUT = re.compile(r"^\s*[/~]|[{,]\s*[/~]|\.\.")
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
@@ -204,7 +206,7 @@ def _unknown(tool: str, why: str) -> Request:
 
 
 def _resolve_links(target: Target, context: Context) -> Target:
-    """With what the caller can tell of links: the path by its text, and the true one."""
+    """Add the path behind links, if the caller can resolve it."""
     if context.resolve is None or not target.paths or target.glob:
         return target
     true: list[str] = []
@@ -216,7 +218,7 @@ def _resolve_links(target: Target, context: Context) -> Target:
             full = context.home.rstrip("/") + path[1:]
         if not full.startswith("/"):
             return target
-        # A link before a `..` leads the true path elsewhere: then the text is no help.
+        # A link before a `..` changes the path: then the text is not enough.
         true.append(context.resolve(full))
     if not target.sure:
         return msgspec.structs.replace(target, paths=tuple(dict.fromkeys((*target.paths, *true))))
@@ -233,16 +235,16 @@ def _file(tool: str, kind: NeedKind, path: str, context: Context) -> Request:
 
 
 def _locate(path: str, context: Context) -> Target:
-    """The file that a tool's path names: as it is written, and as the CLI takes it.
+    """The file that a tool's path names: literally, and as the CLI reads it.
 
-    The CLI cuts blanks off at both ends and composes characters. Where that makes another path,
-    both are meant: not every version does it.
+    The CLI strips blanks at both ends and composes characters. If that gives another path, both are
+    used, because not every version does so.
     """
     if "\0" in path:
         return Target(source=path)
     found: list[Target] = []
     for text in dict.fromkeys((unicodedata.normalize("NFC", path.strip(_BLANKS)), path)):
-        # A tool's path is no shell word: nothing in it is expanded but the `~`.
+        # A tool's path is not a shell word: only `~` is expanded.
         word = Word(source=path, text=text, prefix=text, tilde=text.startswith("~"))
         found.append(locate(word, context.cwd))
     if not all(target.paths for target in found):

@@ -32,7 +32,7 @@ def overlap(rule: list[str], reach: list[str], *, hidden: bool) -> bool:
         if len(rule) in places:
             return True
         if name == "**":
-            # Any names: all that is left of the rule may be among them.
+            # Any names: the rest of the rule may be among them.
             places = {at for start in places for at in range(start, _last(rule, start, hidden))}
             continue
         moved: set[int] = set()
@@ -46,7 +46,7 @@ def overlap(rule: list[str], reach: list[str], *, hidden: bool) -> bool:
 
 
 def _skip(rule: list[str], places: set[int]) -> set[int]:
-    """The same places, and those behind each `**`, which may be no name at all."""
+    """The same positions, and those after each `**`, which may match no name."""
     found = set(places)
     for at in places:
         following = at
@@ -101,7 +101,7 @@ def _stars(pieces: list[Piece], places: set[int]) -> set[int]:
 
 
 def _fits(one: Piece, other: Piece) -> bool:
-    # What a class holds is not worked out: it may be any character.
+    # The characters of a class are not expanded: it may match any character.
     return one == other or len(one) > 1 or len(other) > 1 or "?" in {one, other}
 
 

@@ -15,7 +15,7 @@ from quarterdeck.policy.specifiers import Behavior, Rule, Source
 
 
 class ClaudeRule(Value):
-    """A rule, what it is for, and where it comes from."""
+    """A rule in Claude Code's syntax, its behavior, and its source."""
 
     rule: Rule
     behavior: Behavior
@@ -23,18 +23,18 @@ class ClaudeRule(Value):
 
 
 class Outcome(Value):
-    """What the rules say. No behavior: they leave it open."""
+    """The result of the rules. Without a behavior they decide nothing."""
 
     behavior: Behavior | None
     decided: tuple[tuple[ClaudeRule, Match], ...] = ()
-    """The rules that decided, and what they hit."""
+    """The rules that decided, and their matches."""
 
     open: tuple[Need, ...] = ()
     """The needs that no allow rule covers, where nothing was denied or asked."""
 
 
 class _Index:
-    """The rules of one behavior, by the first word of the commands that they are for."""
+    """The rules of one behavior, by the first word of their commands."""
 
     def __init__(self, rules: Iterable[ClaudeRule]) -> None:
         self._by_word: dict[str, list[tuple[int, ClaudeRule]]] = {}
@@ -84,12 +84,13 @@ class RuleSet:
                 return Outcome(behavior=behavior, decided=sure)
             stopping += hits
         if stopping:
-            # Nobody can tell whether the rule is meant: then it asks.
+            # It is not known whether the rule applies: then it asks.
             return Outcome(behavior=Behavior.ASK, decided=tuple(stopping))
         hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW, words)
         covered = {id(need) for _, hit in hits for need in hit.needs}
         if self._stopping.intersection((request.tool, "Read", "Edit")):
-            # What cannot be read may hide what a rule would stop: a rule for all is no answer then.
+            # An unreadable part may hide what a rule would stop: then a rule for the whole tool
+            # does not allow it.
             covered -= {id(need) for need in request.needs if need.kind is NeedKind.UNKNOWN}
             covered |= {
                 id(need)
@@ -130,7 +131,7 @@ def names_exactly(rule: Rule, request: Request) -> bool:
 
 
 def _first(rule: Rule) -> str | None:
-    """The only first word of commands that a rule can hit; None if it may hit others."""
+    """The only first word of commands that a rule can match; None if it may match others."""
     if rule.command is None:
         return None
     words = rule.command.literal.split()
@@ -146,7 +147,7 @@ def _whole_word(text: str) -> bool:
 
 
 def _words(request: Request) -> set[str]:
-    """Every first word by which a rule may know a part of the request."""
+    """Every first word by which a rule may match a part of the request."""
     words: set[str] = set()
     if request.command is not None:
         words.update(request.command.split(maxsplit=1)[:1])

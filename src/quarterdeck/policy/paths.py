@@ -1,7 +1,7 @@
-"""Path patterns of rules, in the way of gitignore: `//abs/**`, `~/x`, `/x`, `./x`, `*.env`.
+"""Path patterns of rules, as in gitignore: `//abs/**`, `~/x`, `/x`, `./x`, `*.env`.
 
-By text alone: what is behind a link is the caller's to tell. A pattern that names a folder means
-all that is in it. Two strengths: to allow, a path must surely be meant; to stop, it may be meant.
+They work on text; the caller resolves links. A pattern that names a folder matches everything in
+it. There are two strengths: to allow, a path must certainly match; to stop, it may match.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _WILDCARD = re.compile(r"[*?\[]")
 
 
 class Base(StrEnum):
-    """What a pattern is relative to."""
+    """The base of a relative pattern."""
 
     ROOT = "root"
     HOME = "home"
@@ -26,7 +26,7 @@ class Base(StrEnum):
 
 
 class Folders(Value):
-    """Where the bases lie; None where it is not known."""
+    """The folders of the bases; None if unknown."""
 
     cwd: str | None = None
     home: str | None = None
@@ -34,7 +34,7 @@ class Folders(Value):
 
 
 class BadPattern(ValueError):
-    """Why a text is no pattern for paths."""
+    """A text is not a valid path pattern."""
 
 
 class PathPattern(Value):
@@ -45,16 +45,16 @@ class PathPattern(Value):
     """Without the mark of its base."""
 
     sure: re.Pattern[str]
-    """What it means for an allow: held against a path relative to the base."""
+    """For an allow: matched against a path relative to the base."""
 
     possible: re.Pattern[str]
-    """What it may mean for a deny or an ask."""
+    """For a deny or an ask: what it may match."""
 
     literal: str
     """The part before its first wildcard."""
 
     everything: bool
-    """It ends in `/**`, or names a folder: all below is meant."""
+    """It ends in `/**`, or names a folder: everything below matches."""
 
     anywhere: bool = False
     """It begins with `**`: to stop, it holds in every folder, not below its base only."""
@@ -100,10 +100,10 @@ def path_pattern(text: str) -> PathPattern:
 
 
 def _compile(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
-    """A regular expression that takes linear time.
+    """A regular expression with linear run time.
 
-    A pattern is cut at each `**` into runs of names. Each run is looked for from left to right and
-    is an atomic group: where it is first found leaves most for what comes after it.
+    A pattern is split at each `**` into runs of names. Each run is searched from left to right in
+    an atomic group: its first match leaves the most text for the runs after it.
     """
     below = r"(?:/.*)?"
     if text.endswith("/**"):
@@ -157,7 +157,7 @@ def _name(text: str) -> str:
 
 
 def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
-    """Does the pattern surely mean the target, whichever of its paths it is?"""
+    """Does the pattern certainly match the target, whichever of its paths it is?"""
     if not target.paths or not target.sure:
         return False
     for path in target.paths:
@@ -174,9 +174,9 @@ def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
 
 
 def catches(pattern: PathPattern, target: Target, folders: Folders) -> bool | None:
-    """Does the pattern mean the target, or something that the target takes with it?
+    """Does the pattern match the target, or something below the target that it affects?
 
-    None: it may, and nobody can tell before the command runs.
+    None: it may, which is not known before the command runs.
     """
     if not target.paths:
         return None
@@ -198,7 +198,7 @@ def _catches(pattern: PathPattern, target: Target, path: str, folders: Folders) 
             return True
         return None if target.glob and _around(path, pattern, target, folders) else False
     if target.glob:
-        # All that it can be lies in a folder which the pattern means.
+        # Every path that it can be is in a folder that the pattern matches.
         folder = _before_wildcard(relative).rstrip("/")
         if folder and pattern.possible.fullmatch(folder):
             return True
@@ -212,7 +212,7 @@ def _catches(pattern: PathPattern, target: Target, path: str, folders: Folders) 
 
 
 def _always(pattern: PathPattern, reach: list[str]) -> bool:
-    """Is all that a search reaches meant, in whatever folder it is found?"""
+    """Does everything that a search reaches match, in any folder?"""
     plain = [name for name in reach if name != "**"]
     if not plain or any(_WILDCARD.search(name) for name in plain):
         return False
@@ -221,7 +221,7 @@ def _always(pattern: PathPattern, reach: list[str]) -> bool:
 
 
 def _around(path: str, pattern: PathPattern, target: Target, folders: Folders) -> bool:
-    """May a pattern of a command, which begins above the base, lead to what the rule means?"""
+    """May a command's glob, which starts above the base, reach something that the rule matches?"""
     folder = _folder(pattern.base, folders)
     full = _relative(path, Base.ROOT, folders)
     if folder is None or full is None:
@@ -259,7 +259,7 @@ def _relative(path: str, base: Base, folders: Folders) -> str | None:
         path = folders.home.rstrip("/") + path[1:]
     folder = _folder(base, folders)
     if not path.startswith("/"):
-        # No working folder was told: relative paths are from there.
+        # The working directory is unknown: relative paths start there.
         return path if base is Base.CWD and folder is None and not path.startswith("..") else None
     if folder is None:
         return None
@@ -275,7 +275,7 @@ def _above(path: str, pattern: PathPattern, folders: Folders) -> bool:
 
 
 def is_inside(target: Target, roots: tuple[str, ...], home: str | None) -> bool:
-    """Is the target surely below one of these folders?"""
+    """Is the target certainly below one of these folders?"""
     if not target.paths or not target.sure:
         return False
     for path in target.paths:
@@ -299,7 +299,7 @@ _PROTECTED = re.compile(
 
 
 def names_protected(pattern: PathPattern) -> bool:
-    """Does a pattern write out such a file or folder? Only then does it allow one."""
+    """Does a pattern name such a file or folder literally? Only then does it allow one."""
     return _PROTECTED.search("/" + pattern.text.removesuffix("/**")) is not None
 
 

@@ -1,8 +1,7 @@
-"""A policy: rules made ready for many calls.
+"""A policy: rules prepared for many calls.
 
-Owns which rules are looked at: of five hundred rules about commands, those about the commands at
-hand. It holds every rule against a call that may hit it, and says nothing about what follows:
-`decide` does.
+Owns which rules are candidates: of five hundred rules about commands, those about the commands of
+the call. It compares each candidate with the call; `decide` draws the conclusion.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from quarterdeck.policy.rules import AskSettings, Hit, Rule
 from quarterdeck.policy.specifiers import Behavior
 
 Default = Literal["cli", "ask", "deny"]
-"""What becomes of a call that no rule decides: as the CLI would have it, asked, or denied."""
+"""The decision on a call without a matching rule: by the CLI, ask, or deny."""
 
 STRICTNESS: tuple[Default, ...] = ("cli", "ask", "deny")
 
@@ -54,14 +53,14 @@ class Policy:
                 self._others.append(index)
 
     def hits(self, request: Request, context: Context, facts: Facts) -> Iterator[Hit]:
-        """What its own rules hit in a call, in their order."""
+        """The matches of its own rules, in their order."""
         for rule in self._candidates(request):
             hit = rule.hit(request, context, facts)
             if hit is not None:
                 yield hit
 
     def weigh(self, request: Request, context: Context) -> Outcome | None:
-        """What its rules in Claude Code's words make of a call; None where it has none."""
+        """The result of its rules in Claude Code's syntax; None if it has none."""
         return self._claude.weigh(request, context) if self._claude is not None else None
 
     def _candidates(self, request: Request) -> Iterable[Rule]:
@@ -85,7 +84,7 @@ class Policy:
 
 
 def _commands(rule: Rule) -> list[str] | None:
-    """The names of the only commands that a rule can hit; None if others may be meant too."""
+    """The names of the only commands that a rule can match; None if it may match others."""
     what = rule.what
     if not what.commands or what.claude or what.domains:
         return None

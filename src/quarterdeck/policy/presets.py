@@ -189,7 +189,7 @@ verdict = "deny"
 
 @cache
 def preset(name: str) -> Policy | None:
-    """A policy that comes with us; None if there is none of that name."""
+    """A policy that is part of Quarterdeck; None if there is none with that name."""
     text = PRESETS.get(name)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""What a policy would have done with calls of the past, against what was done. Pure."""
+"""What a policy would have decided for past calls, compared with what was decided. Pure."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from quarterdeck.policy.decide import Behavior, Call, Rules, decide
 from quarterdeck.policy.policy import Policy
 
 MOST_CHANGES = 500
-"""So many differences are told one by one; all are counted."""
+"""The number of differences that are listed; all are counted."""
 MOST_SHOWN = 200
 """Characters of a call."""
 
 
 class PastCall(Value):
-    """A call of the past, and what became of it."""
+    """A past call, and its outcome."""
 
     session: str
     at: int
     call: Call
     done: str
-    """`allow` or `deny`; empty where nobody knows: it was still open, or the CLI has ended."""
+    """`allow` or `deny`; empty if unknown: it was still open, or the CLI had ended."""
     by: str = ""
     """A person, `policy`, or `cli`."""
     asked: bool = False
@@ -36,7 +36,7 @@ class PastCall(Value):
 
     @property
     def then(self) -> str:
-        """What was done, in words: `allowed`, `denied`, `asked, allowed`, `asked, denied`."""
+        """The outcome: `allowed`, `denied`, `asked, allowed`, `asked, denied`."""
         word = {"allow": "allowed", "deny": "denied"}.get(self.done, "left open")
         return f"asked, {word}" if self.asked else word
 
@@ -65,16 +65,16 @@ class Change(Value):
 
 
 class Replay(Value, omit_defaults=False):
-    """What a replay came to."""
+    """The result of a replay."""
 
     calls: int
     same: int
     counts: dict[str, int]
-    """How often what was done would have become what: `asked, allowed → allow`."""
+    """How often each outcome would have become which verdict: `asked, allowed → allow`."""
     changes: tuple[Change, ...]
     """The calls that differ, those first that a person denied and that would now pass."""
     truncated: bool = False
-    """There were more calls than are looked at: the oldest are left out."""
+    """There were more calls than the limit: the oldest are not included."""
 
 
 _DONE = {Behavior.ALLOW: "allowed", Behavior.DENY: "denied", Behavior.ASK: "asked"}

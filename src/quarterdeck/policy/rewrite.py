@@ -1,8 +1,8 @@
-"""Rewriting: another input in place of the one that the agent asked for.
+"""Rewriting: another input in place of the agent's.
 
 Members of the input are set or removed; flags of a command are added, removed or replaced in its
-text. What cannot be rewritten with certainty is not: the caller then asks a person. What comes out
-is a new call, which is decided like any other.
+text. An input that cannot be rewritten with certainty is not rewritten: the caller asks a person.
+The result is a new call, which is decided like any other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quarterdeck.policy.shell import Part
 
 
 class Rewrite(Value):
-    """What is changed. A change that is there already is no change."""
+    """The changes. A change that is already in place changes nothing."""
 
     set: dict[str, object] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ class Rewrite(Value):
 
 
 class PartEdit(Value):
-    """A part to edit, and the word of it behind which flags are added."""
+    """A part to edit, and the word after which flags are added."""
 
     part: Part
     at: int

@@ -1,10 +1,10 @@
-"""A rule of ours: conditions, a verdict, and what it hits in a call.
+"""Rules: conditions, a verdict, and their matches in a call.
 
-A call is taken apart into needs (`needs`), and a rule is held against each. To allow, it must
-surely cover a need; to stop, it need only fit, and where nobody can tell whether it fits, a person
-is asked. Commands and paths are compared by the same code as Claude Code's rules: the word
-`command` here is a rule `Bash(… :*)` there. What is lax here, flags in any order and options before
-a subcommand, is lax for stopping only.
+A call is split into needs (`needs`), and a rule is compared with each. To allow, it must certainly
+cover a need; to stop, it only has to fit, and where it is unknown whether it fits, a person is
+asked. Commands and paths are compared by the same code as Claude Code's rules: `command` here is a
+rule `Bash(… :*)` there. Flags in any order, and options before a subcommand, are accepted for
+stopping only.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class AskSettings(Value):
     """What holds for a question."""
 
     answered_by: tuple[tuple[str, ...], ...] = ()
-    """Lists of people and roles (`ada`, `role:owner`). Whoever answers is on every list; without a
-    list it is whoever may answer at all."""
+    """Lists of people and roles (`ada`, `role:owner`). An answer is accepted from people who are on
+    every list; without a list, from everyone with the right to answer."""
     wait: float | None = None
-    """Seconds. None: for ever, or as long as the session says."""
+    """Seconds. None: no limit, or the session's limit."""
     then: Literal["deny", "allow"] = "deny"
-    """What happens when nobody has answered. Never `allow` unless a rule says so."""
+    """The decision after the wait. Never `allow` unless a rule says so."""
 
 
 def strictest(asked: Iterable[AskSettings]) -> AskSettings:
@@ -52,13 +52,13 @@ def strictest(asked: Iterable[AskSettings]) -> AskSettings:
 
 
 def may_answer(answered_by: Iterable[tuple[str, ...]], name: str, role: str) -> bool:
-    """Whether somebody may answer. A role that nobody has told is none."""
+    """Whether a person may answer. An unknown role matches no list."""
     known = {name, f"{ROLE}{role}"} if role else {name}
     return all(known & set(people) for people in answered_by)
 
 
 class Verb(StrEnum):
-    """What a rule says, strictest first."""
+    """The verdict of a rule, strictest first."""
 
     DENY = "deny"
     ASK = "ask"
@@ -67,20 +67,21 @@ class Verb(StrEnum):
 
 
 FAMILY = {NeedKind.EDIT: "Edit", NeedKind.READ: "Read", NeedKind.FETCH: "WebFetch"}
-"""Whoever does it: a redirection in Bash is an edit, and rules for Edit are about it."""
+"""Kinds of needs that belong to a tool, whichever tool causes them: a redirection in Bash is an
+edit."""
 
 
 class Pattern(Value):
-    """A command by its words, as in `git push`. A word may have wildcards."""
+    """A command by its words, such as `git push`. A word may have wildcards."""
 
     words: tuple[str, ...]
     rule: specifiers.Rule
     """The same for allowing: `Bash(git push:*)`."""
 
     def place(self, part: Part) -> int | None:
-        """Where in a part the last word of the pattern stands; None if it is not such a command.
+        """The index of the word of a part that the pattern's last word matches; None if none does.
 
-        Options may stand between the words, each with a value: `git -C there push`.
+        Options may be between the words, each with a value: `git -C there push`.
         """
         name = part.name
         if name is None or not (
@@ -120,7 +121,7 @@ class Pattern(Value):
         return None if self._may_follow(part) else False
 
     def _may_follow(self, part: Part) -> bool:
-        """May its other words be among those of a part that are not known?"""
+        """May its remaining words be among the unknown words of a part?"""
         wanted, after_option = 1, False
         for word in part.words[1:]:
             text = word.literal
@@ -138,7 +139,7 @@ class Pattern(Value):
 
 
 def has_flag(part: Part, flag: str) -> Tri:
-    """Whether a part has a flag, wherever it stands: alone, with a value, or among short ones."""
+    """Whether a part has a flag: alone, with a value, or in a group of short flags."""
     found: Tri = None if part.open_ended else False
     for word in part.words[1:]:
         text = word.literal
@@ -163,7 +164,7 @@ def _may_mean(text: str, flag: str) -> bool:
 
 
 class CallConditions(Value):
-    """Conditions on what is asked for. All empty: every call of the tools."""
+    """Conditions on the call itself. All empty: every call of the tools."""
 
     claude: tuple[specifiers.Rule, ...] = ()
     commands: tuple[Pattern, ...] = ()
@@ -182,7 +183,7 @@ class CallConditions(Value):
         )
 
     def covers(self, request: Request, context: Context) -> list[Need]:
-        """The needs that are surely meant: what an allow rule allows."""
+        """The needs that certainly match: an allow rule allows these."""
         if self.any:
             return list(request.needs)
         found: list[Need] = []
@@ -209,7 +210,7 @@ class CallConditions(Value):
         return found
 
     def catches(self, request: Request, context: Context) -> list[tuple[Need, bool]]:
-        """The needs that are meant or may be: what stops a call. Each with whether it is sure."""
+        """The needs that match or may match: they stop a call. Each with whether it is certain."""
         if self.any:
             return [(need, True) for need in request.needs]
         caught: dict[int, tuple[Need, bool]] = {}
@@ -285,7 +286,7 @@ def _allowed_needs(
 def _stopped_needs(
     rules: tuple[specifiers.Rule, ...], request: Request, context: Context
 ) -> tuple[list[Need], list[Need]]:
-    """The needs that rules surely stop, and those that they may stop."""
+    """The needs that rules certainly stop, and those that they may stop."""
     sure: list[Need] = []
     perhaps: list[Need] = []
     for rule in rules:
@@ -296,12 +297,12 @@ def _stopped_needs(
 
 
 class Rule(Value):
-    """A rule of ours."""
+    """A rule of a policy."""
 
     name: str
     verb: Verb
     source: str
-    """Where it stands: a policy's name."""
+    """The name of its policy."""
     line: int = 0
     tools: NamePatterns | None = None
     servers: NamePatterns | None = None
@@ -315,18 +316,18 @@ class Rule(Value):
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """What tells it from all others."""
+        """Identifies the rule."""
         return (self.source, self.line, self.name)
 
     @property
     def place(self) -> str:
-        """Where it stands, for people."""
+        """Its place, for people."""
         return f"{self.source}:{self.line}" if self.line else self.source
 
     def hit(
         self, request: Request, context: Context, facts: Facts, *, assume: bool = False
     ) -> Hit | None:
-        """What it hits in a call, if anything."""
+        """Its match in a call, if any."""
         if not self._concerns(request):
             return None
         holds = self.where.hold(facts, assume=assume)
@@ -356,7 +357,7 @@ class Rule(Value):
         return True
 
     def _is_tool(self, request: Request, need: Need) -> bool:
-        """A rule for Bash is about all that a command does; one for Edit about every edit."""
+        """A rule for Bash applies to everything that a command does; one for Edit to every edit."""
         if self.tools is None or self.tools.fit(request.tool):
             return True
         family = FAMILY.get(need.kind)
@@ -364,7 +365,7 @@ class Rule(Value):
 
 
 class Hit(Value):
-    """A rule, and the needs of a call that it hits. Not `sure`: nobody can tell whether it does."""
+    """A rule, and the needs that it matches. Not `sure`: it is unknown whether it does."""
 
     rule: Rule
     needs: tuple[Need, ...]

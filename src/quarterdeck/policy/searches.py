@@ -1,7 +1,7 @@
-"""What a search reads: the files below a folder, as far as its `glob` and `type` narrow them down.
+"""The reach of a search: the files below a folder, narrowed by its `glob` and `type`.
 
-Rules that stop are held against that reach. A search without a glob reads all that is there, files
-with secrets among them: whether it finds one, nobody can tell.
+Rules that stop are compared with that reach. A search without a glob reads every file, and may find
+files with secrets; it is unknown whether it does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPES = {
     "rust": ("*.rs",),
     "ts": ("*.ts", "*.tsx", "*.cts", "*.mts"),
 }
-"""Types of ripgrep, and what they mean."""
+"""Types of ripgrep, and their globs."""
 
 _SOURCES = frozenset(glob for globs in _TYPES.values() for glob in globs) | {"*.md", "*.rst"}
 """They find files of programs and texts. That one is called `.env.ts` is not to be expected, and to
@@ -57,7 +57,8 @@ def reach_of(folder: Target, glob: str | None, kind: str | None) -> Target:
 
 def _globs(text: str) -> tuple[str, ...] | None:
     """The globs that files must fit; None where they may be any."""
-    # What a backslash makes plain may be taken for a wildcard: that means more, not less.
+    # A character after a backslash may be taken for a wildcard: that widens the reach, which is
+    # safe.
     text = text.replace("\\", "").strip()
     if not text or text.startswith("!") or _EXCEPT.search(text):
         return None

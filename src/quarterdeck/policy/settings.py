@@ -17,7 +17,7 @@ from quarterdeck.policy.specifiers import Behavior, RuleError, Source, parse_rul
 
 
 class WrongEntry(Value):
-    """Something in a settings file that is not what it should be."""
+    """An invalid entry of a settings file."""
 
     source: Source
     where: str
@@ -105,7 +105,7 @@ def _one(source: Source, text: str) -> Imported:
 def _texts(
     permissions: dict[str, Raw], name: str, where: str, complain: Complain
 ) -> list[str | None]:
-    """The texts of a list; None for an entry that is none."""
+    """The texts of a list; None for an entry that is not a text."""
     if name not in permissions:
         return []
     try:

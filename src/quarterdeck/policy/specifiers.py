@@ -1,7 +1,7 @@
 """Claude Code's own permission rules: `Tool`, and `Tool(specifier)`.
 
-Owns their syntax: a text becomes a `Rule` that is taken apart and compiled. What a rule hits is
-told in `matching`; what many rules make of a call in `parity`.
+Owns their syntax: a text becomes a parsed and compiled `Rule`. `matcher` finds what a rule matches,
+and `parity` combines many rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quarterdeck.policy.wildcards import Glob, too_wild
 
 
 class Behavior(StrEnum):
-    """What becomes of a call."""
+    """The decision on a call."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -38,7 +38,7 @@ LONGEST_SHOWN = 200
 
 
 class RuleError(ValueError):
-    """A text that is no rule, and why."""
+    """A text is not a valid rule."""
 
     def __init__(self, text: str, why: str) -> None:
         shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
@@ -52,17 +52,17 @@ class CommandPattern(Value):
 
     text: str
     literal: str
-    """What stands before its first wildcard: what the rule writes out at the start."""
+    """The text before its first wildcard."""
 
     words: tuple[str, ...]
-    """All words that it writes out."""
+    """All its literal words."""
 
     exact: bool
     """No wildcard: it means one command only."""
 
     glob: Glob
     bare: str | None = None
-    """For `git *`: the command that is meant without any arguments too, and never as `gitk`."""
+    """For `git *`: the command that also matches without arguments, and never as `gitk`."""
 
     def matches(self, text: str) -> bool:
         """Whether the pattern means all of this text."""
@@ -83,7 +83,7 @@ class CommandPattern(Value):
 
 
 class Rule(Value):
-    """A rule as it was written, taken apart."""
+    """A parsed rule."""
 
     text: str
     tool: str
@@ -94,10 +94,10 @@ class Rule(Value):
     path: PathPattern | None = None
     domain: str | None = None
     name: Glob | None = None
-    """What an agent, a skill, or anything else with a name must be called."""
+    """The name that an agent, a skill or the like must have."""
 
     tools: Glob | None = None
-    """The tools that are meant besides `tool`: those of `mcp__server`, or `mcp__server__get_*`."""
+    """The tools that match besides `tool`: those of `mcp__server`, or `mcp__server__get_*`."""
 
 
 COMMANDS = frozenset({"Bash", "PowerShell", "Monitor"})
@@ -111,7 +111,7 @@ _TOOL = re.compile(r"[A-Za-z][\w.*-]*")
 
 
 def parse_rule(text: str) -> Rule:
-    """Read a rule. Raises RuleError for what is none."""
+    """Parse a rule. Raises RuleError if it is not valid."""
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None:
         raise RuleError(text, "it must be Tool or Tool(specifier)")

@@ -1,8 +1,8 @@
-"""Rules learnt from the answers that people gave. Pure.
+"""Rules derived from people's answers. Pure.
 
-A suggestion is about what people were asked and always answered alike: a command, a folder, a
-domain, a tool. It comes with the history that supports it, and with what else it would admit, from
-the same history and in words: nobody should take it on trust.
+A suggestion is about something that people were asked about and always answered alike: a command, a
+folder, a domain, a tool. It comes with the history that supports it, and with what else it would
+decide, as examples from the same history and in words, so that people can check it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAST = 3
 """So many times the same must have been answered."""
 MOST_EXAMPLES = 5
 MOST_SUGGESTIONS = 50
-"""So many are told. Each is held against all calls of the past."""
+"""The number of suggestions. Each is compared with all past calls."""
 
 # fmt: off
 WITH_SUBCOMMAND = frozenset({
@@ -32,12 +32,12 @@ WITH_SUBCOMMAND = frozenset({
     "composer", "deno", "just", "tox", "nox", "hatch", "mix",
 })
 # fmt: on
-"""Programs whose second word says what they do."""
+"""Programs whose second word is a subcommand."""
 WITH_SCRIPT = frozenset({("npm", "run"), ("pnpm", "run"), ("yarn", "run"), ("bun", "run")})
 
 
 class Key(Value):
-    """What a suggestion is about."""
+    """The subject of a suggestion."""
 
     kind: str
     """`command`, `path`, `domain` or `tool`."""
@@ -50,7 +50,7 @@ class Suggestion(Value, omit_defaults=False):
 
     verdict: str
     toml: str
-    """The rule, as it would stand in a policy file."""
+    """The rule, as in a policy file."""
     allowed: int
     denied: int
     people: tuple[str, ...]
@@ -59,13 +59,13 @@ class Suggestion(Value, omit_defaults=False):
     examples: tuple[str, ...]
     """Calls that people were asked about, and that support it."""
     admits: tuple[str, ...]
-    """What else it would decide, from history: calls that nobody was asked about."""
+    """Other calls in the history that it would decide, and that no person was asked about."""
     means: str
-    """What else it would decide, in words."""
+    """A description of what else it would decide."""
 
 
 def suggest(calls: Iterable[PastCall], *, least: int = LEAST) -> tuple[Suggestion, ...]:
-    """What the answers in these calls suggest, the best supported first."""
+    """The suggestions from the answers in these calls, the best supported first."""
     known = [(past, needs_of(past.call.tool, past.call.input, past.call.context)) for past in calls]
     support: dict[Key, list[PastCall]] = {}
     for past, request in known:
@@ -100,7 +100,7 @@ def _keys(past: PastCall, request: Request) -> Iterator[Key]:
 
 
 def prefix_of(part: Part) -> str:
-    """The words that say what a command does: `npm run build`, `git push`, `pytest`."""
+    """The words that identify what a command does: `npm run build`, `git push`, `pytest`."""
     words: list[str] = []
     for word in part.words[:3]:
         text = word.literal
@@ -167,7 +167,7 @@ def _rule(key: Key, verdict: str, answers: Sequence[PastCall]) -> tuple[str, Rul
     loaded = read_policy(text, "suggestion")
     rule = loaded.policy.rules[0] if loaded.policy is not None else None
     if key.kind == "command" and rule is not None:
-        # Only what the rule alone decides is an example of it.
+        # Only calls that the rule alone decides are examples of it.
         examples = [past.text for past in answers if "…" not in past.text]
         listed = ", ".join(json.dumps(each) for each in dict.fromkeys(examples[:2]))
         checked = f"{text}\nmatch = [{listed}]"

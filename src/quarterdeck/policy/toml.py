@@ -35,7 +35,7 @@ _AT_END = re.compile(r" \(at end of document\)$")
 
 
 class Flaw(Value):
-    """What is wrong with a file, and on which line."""
+    """A problem in a file, with its line."""
 
     line: int
     text: str
@@ -61,7 +61,7 @@ class Document:
 
 
 def read_toml(text: str) -> Document | Flaw:
-    """Read a file. What is no TOML gives the first flaw, with its line."""
+    """Read a file. Text that is not valid TOML gives the first flaw, with its line."""
     if len(text) > LIMIT:
         return Flaw(line=1, text=f"the file has more than {LIMIT:,} characters")
     if (flaw := _too_deep(text)) is not None:
@@ -74,7 +74,7 @@ def read_toml(text: str) -> Document | Flaw:
 
 
 def _too_deep(text: str) -> Flaw | None:
-    """What is nested deeper than is read, in a dotted key or in brackets."""
+    """A flaw for text that is nested too deep, in a dotted key or in brackets."""
     bare = _TEXTS.sub(lambda found: "\n" * found.group().count("\n"), text)
     if found := _DOTTED.search(bare):
         line = bare.count("\n", 0, found.start()) + 1

@@ -1,7 +1,7 @@
-"""The words of a policy file: which keys there are, and what kind of value each takes.
+"""The values of a policy file: the type of each key.
 
-Reads values out of TOML's data and says what is wrong with each, on which line, with the nearest
-right name for one that is misspelt. What they make together is known by `file`.
+Reads values from TOML data and reports problems with their lines, and the nearest valid name for a
+misspelt one. `file` knows how values combine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions")
 
 MOST_FLAWS = 100
-"""Flaws of one file that are told."""
+"""The number of flaws that are reported for one file."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
 _HOURS = re.compile(r"(\d\d?):(\d\d)-(\d\d?):(\d\d)")
@@ -32,7 +32,7 @@ _Choice = TypeVar("_Choice", bound=str)
 
 
 def seconds_of(text: str) -> float | None:
-    """How many seconds a duration has, as in `90s`, `30m`, `8h`, `30d`; None if it is none."""
+    """The seconds of a duration such as `90s`, `30m`, `8h`, `30d`; None if it is not one."""
     found = _DURATION.fullmatch(text.strip())
     seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
     return seconds or None
@@ -45,11 +45,11 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 class TooManyFlaws(Exception):
-    """So much is wrong with a file that nobody reads on."""
+    """A file has too many flaws to go on."""
 
 
 class Table:
-    """A table of the file that is being read. What is wrong with it goes to `flaws`."""
+    """A table of the file. Its problems are added to `flaws`."""
 
     def __init__(
         self, document: Document, path: Path, value: object, flaws: list[Flaw], *, keys: set[str]
@@ -82,7 +82,7 @@ class Table:
         return key in self._data
 
     def get(self, key: str) -> object:
-        """A value as it is; None if it is not given."""
+        """A value as it is; None if it is missing."""
         return self._data.get(key)
 
     def text(self, key: str, default: str = "") -> str:
@@ -114,7 +114,7 @@ class Table:
         return NamePatterns.of(texts) if self.has(key) else None
 
     def choice(self, key: str, choices: tuple[_Choice, ...], default: _Choice) -> _Choice:
-        """One of several words."""
+        """One of several codes."""
         value = self._data.get(key, default)
         for each in choices:
             if value == each:

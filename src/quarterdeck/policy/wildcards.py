@@ -1,10 +1,10 @@
 """Patterns with wildcards, matched in linear time.
 
-Owns how a text is held against a pattern. Patterns come from rules, grants and clients, and texts
+Owns the comparison of texts with patterns. Patterns come from rules, grants and clients, and texts
 from agents: neither may choose how long the other takes. So a `*` is never a `.*` that a regular
-expression could backtrack into. A pattern is cut at its wildcards, and the pieces are found from
-left to right: what a piece has found first leaves most for the pieces after it, so it is never
-looked for again. Regular expressions of this package do the same with atomic groups.
+expression could backtrack into. A pattern is split at its wildcards, and the pieces are searched
+from left to right: the first match of a piece leaves the most text for the pieces after it, so no
+piece is searched again. Regular expressions of this package do the same with atomic groups.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ LONGEST = 4096
 
 
 class Glob(Value):
-    """A pattern in which each `*` stands for any characters, or for none."""
+    """A pattern in which each `*` matches any characters, or none."""
 
     pieces: tuple[str, ...]
-    """What stands before, between and after the wildcards."""
+    """The text before, between and after the wildcards."""
 
     @classmethod
     def of(cls, pattern: str) -> Glob:
@@ -83,7 +83,7 @@ def host_of(url: str) -> str | None:
 
 
 def fits(pattern: str, host: str) -> bool:
-    """Does a host fit a pattern? `*.example.com` means what is below it, not itself."""
+    """Does a host match a pattern? `*.example.com` matches its subdomains, not itself."""
     pattern = pattern.lower().rstrip(".")
     if pattern == "*":
         return True

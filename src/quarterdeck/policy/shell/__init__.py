@@ -1,7 +1,7 @@
-"""Shell understanding: what a command would run, read and write, told without running it.
+"""Static analysis of shell commands: what a command would run, read and write.
 
-`read` is total: whatever text it is given, it gives a `Script`. What it cannot know it says in
-`problems`, and nobody may take a script with problems for harmless.
+`read` is total: it returns a `Script` for any text. Unknown parts are listed in `problems`; a
+script with problems must not be taken for harmless.
 """
 
 from quarterdeck.policy.shell.commands import UNTOUCHED

@@ -1,8 +1,8 @@
-"""From one simple command to its parts: wrappers peeled, and what the program does looked up.
+"""From one simple command to its parts: wrappers removed, effects looked up.
 
-Above it `reader`, which knows where the command stands; below it `wrappers` (programs that run
-other programs) and `programs` (what options and operands do). A wrapper may hold another: peeling
-goes on until a command is left that runs nothing else.
+`reader` finds the commands; `wrappers` knows programs that run other programs, and `programs` knows
+the effects of options and operands. Wrappers may be nested: unwrapping continues until a command is
+left that runs nothing else.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ RESERVED = name_set(
 """Words of the grammar: where one is taken for a command's name, the tree is wrong."""
 
 UNTOUCHED = name_set("cd true false : test [ echo pwd exit return break continue")
-"""Commands that change nothing beyond the script they stand in, whatever words they get."""
+"""Commands that change nothing beyond their own script, whatever their arguments."""
 
 _SPECIAL = re.compile(r"[\s\"'\\$`]")
 
 _IN_THIS_SHELL = name_set("command builtin time noglob nocorrect")
-"""Wrappers whose command runs in the shell itself: `command cd x` goes to x."""
+"""Wrappers whose command runs in the shell itself: `command cd x` changes the directory."""
 
 LAYERS = 8
 """Wrappers around wrappers."""
@@ -50,7 +50,7 @@ INNER = 50
 
 
 class Simple(Value):
-    """A simple command where it stands."""
+    """A simple command in its place."""
 
     words: tuple[Word, ...]
     assignments: tuple[Assignment, ...]
@@ -61,7 +61,7 @@ class Simple(Value):
 
 
 class Inner(Value):
-    """A script that a command runs: `bash -c` and the like."""
+    """A script that a command runs, as `bash -c` does."""
 
     text: str
     here: WorkingDir
@@ -79,7 +79,7 @@ class Inner(Value):
 
 
 class Analysis(Value):
-    """What a simple command comes to."""
+    """The analysis of a simple command."""
 
     parts: tuple[Part, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -104,7 +104,7 @@ class _Layer(Value):
 
 
 def analyze(simple: Simple) -> Analysis:
-    """Tell what a simple command comes to."""
+    """Analyse a simple command."""
     if not simple.words:
         return _redirections_only(simple)
     effects = [each for each in map(assignment_effect, simple.assignments) if each is not None]
@@ -198,7 +198,7 @@ def _redirections_only(simple: Simple) -> Analysis:
 
 
 def _why_unnamed(word: Word) -> str | None:
-    """Why it is not known which command a word names; None if it is."""
+    """Why the command's name is unknown; None if it is known."""
     if word.literal is None:
         return "what it runs is only known when it runs"
     if word.literal in RESERVED:
@@ -248,7 +248,7 @@ def _part(
     runs_others: bool,
 ) -> Part:
     head = len(layer.words[0].source)
-    # One who runs other commands must be named: a rule for `* --version` is not for `sudo`.
+    # A program that runs others must be named: a rule for `* --version` does not allow `sudo`.
     forms = [Form(text=text, named=head if runs_others else 0)]
     if layer.before:
         whole = layer.before + text + (" " + layer.after if layer.after else "")

@@ -1,4 +1,4 @@
-"""Short ways to say what a program does."""
+"""Constructors for the effects of programs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from quarterdeck.policy.shell.working_dir import WorkingDir
 
 
 class ProgramEffects(Value):
-    """What is known of one use of a program."""
+    """The effects of one use of a program."""
 
     effects: tuple[Effect, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -19,7 +19,7 @@ class ProgramEffects(Value):
 
 
 def runs(why: str, token: str) -> Effect:
-    """Runs code, or works on something else than it seems; a rule that allows it writes `token`."""
+    """Runs code, or works on something unexpected; a rule that allows it must contain `token`."""
     return Effect(kind=EffectKind.RUNS, why=why, token=token)
 
 
@@ -29,7 +29,7 @@ def alters(why: str, token: str) -> Effect:
 
 
 def writes(target: Target, why: str, *, own: bool = False) -> Effect:
-    """Writes, moves or removes a file. `own`: that is what the command is there for."""
+    """Writes, moves or removes a file. `own`: that is the purpose of the command."""
     return Effect(kind=EffectKind.WRITES, why=why, target=target, own=own)
 
 

@@ -1,4 +1,4 @@
-"""Variables: which may stand before a command without changing what it does."""
+"""Variables: which may be set for a command without changing what it does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def lasting_doubt(name: str) -> str | None:
 
 
 def assignment_effect(assignment: Assignment) -> Effect | None:
-    """What an assignment before a command does to it; None if nothing that matters."""
+    """The effect of an assignment before a command; None if it is harmless."""
     if assignment.name in SAFE:
         return None
     return Effect(

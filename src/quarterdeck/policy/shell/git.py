@@ -1,4 +1,4 @@
-"""git: the options, settings and subcommands by which it runs other programs or writes files."""
+"""git: the options, settings and subcommands that run other programs or write files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAFE_KEYS = re.compile(
     r"(?:=.*)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""Settings that change how git shows or joins things, never what it runs."""
+"""Settings that change how git shows or merges things, never what it runs."""
 
 _GLOBAL_VALUES = name_set(
     "-c -C --git-dir --work-tree --namespace --super-prefix --config-env --exec-path --attr-source"
@@ -87,7 +87,7 @@ _WRITES = (
 
 
 def git(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
-    """What a git command does beyond git's own work."""
+    """The effects of a git command beyond its usual work."""
     effects, at = _global(words, here)
     rest = words[at:]
     if not rest:
@@ -199,7 +199,7 @@ def _scripts(name: str, rest: tuple[Word, ...]) -> tuple[str, ...]:
 
 
 def git_without_options(words: list[str]) -> list[str]:
-    """The words of git from the subcommand on: `git -C x push` pushes too."""
+    """The words of git from the subcommand on: `git -C x push` is a push too."""
     at = 1
     while at < len(words) and words[at].startswith("-"):
         name, equals, _ = words[at].partition("=")

@@ -15,7 +15,7 @@ _LIVE = re.compile(rb"(?<!\\)(?:\\\\)*(?:`|\$\(|\$\{|\$\[)")
 
 
 def check_heredoc(node: Node, source: bytes) -> str | None:
-    """Why a here-document is doubtful; None if it is what it seems."""
+    """Why a here-document is doubtful; None if it is not."""
     kinds = {child.type: child for child in node.children}
     start, end, body = (kinds.get(f"heredoc_{part}") for part in ("start", "end", "body"))
     if start is None or end is None or node.children[0].type not in {"<<", "<<-"}:

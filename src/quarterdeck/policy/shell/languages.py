@@ -1,4 +1,4 @@
-"""Programs that run code which is written in their words: interpreters, editors, awk and sed."""
+"""Programs that run code from their arguments: interpreters, editors, awk and sed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _FROM_INPUT = name_set("python pypy perl ruby node nodejs php lua tclsh bun Rscr
 
 
 def language(name: str) -> _Reader | None:
-    """How an interpreter's words are read, by its name; also `python3.11`."""
+    """The reader for an interpreter's arguments, by its name; also `python3.11`."""
     numbered = _NUMBERED.fullmatch(name)
     base = name if name in _CODE or numbered is None else numbered.group(1)
     if base not in _CODE:
@@ -166,10 +166,11 @@ _SED_COMMAND = (
 _SED_SAFE = re.compile(
     rf"(?>\s*)(?>(?>{_SED_ADDRESS}){_SED_COMMAND}(?>\s*(?:[;\n]\s*|$)))*", re.DOTALL
 )
-"""Scripts of sed that only change text on its way: any other may write a file or run a command.
+"""sed scripts that only change the text passing through: any other may write a file or run a
+command.
 
-There is one way to read each command, and the groups are atomic so that only that one is tried: the
-blanks between two commands can be shared out in many ways, and all of them mean the same.
+There is one way to parse each command, and the groups are atomic so that only that one is tried:
+the blanks between two commands can be divided in many equivalent ways.
 """
 
 

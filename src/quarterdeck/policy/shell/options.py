@@ -10,10 +10,10 @@ from quarterdeck.policy.shell.script import Word
 def operand_at(
     words: tuple[Word, ...], values: frozenset[str], flags: frozenset[str]
 ) -> int | None:
-    """Where the first word stands that is no option; None if that cannot be told.
+    """The index of the first word that is not an option; None if unknown.
 
-    `values` are options that take the next word, `flags` those that stand alone; any other option
-    makes the place doubtful, since it could take the next word or not.
+    `values` are options that take the next word, `flags` those that do not; for any other option it
+    is unknown whether it takes the next word.
     """
     at = 1
     while at < len(words):
@@ -32,7 +32,7 @@ def operand_at(
 
 
 def _takes(text: str, values: frozenset[str], flags: frozenset[str]) -> int | None:
-    """How many words an option takes, itself included; None if it is not known."""
+    """How many words an option takes, itself included; None if unknown."""
     name, equals, _ = text.partition("=")
     if name in flags:
         return 1
@@ -52,7 +52,7 @@ def _takes(text: str, values: frozenset[str], flags: frozenset[str]) -> int | No
 
 
 def operands(words: tuple[Word, ...], values: frozenset[str]) -> Iterator[Word]:
-    """The words that are no options, nor values of options that take one. Unknown words count."""
+    """The words that are neither options nor values of options. Unknown words are included."""
     at, only = 1, False
     while at < len(words):
         word = words[at]
@@ -69,7 +69,7 @@ def operands(words: tuple[Word, ...], values: frozenset[str]) -> Iterator[Word]:
 
 
 class Options:
-    """The options among a command's words, found once and asked for often."""
+    """The options of a command, indexed for repeated lookups."""
 
     def __init__(self, words: tuple[Word, ...]) -> None:
         self._words = words
@@ -86,11 +86,10 @@ class Options:
         return bool(self._dashed)
 
     def find(self, name: str) -> Iterator[tuple[Word, str | None]]:
-        """Every use of an option: its word, and its value if it has one that is known.
+        """Every use of an option: its word, and its value if known.
 
-        Long options may be shortened (`--outp=x`), short ones stand together (`-xzf`): both are
-        found, also where it is not certain that they are meant. A name without a dash is found at
-        the start of any word.
+        Long options may be abbreviated (`--outp=x`), short ones combined (`-xzf`): both are found,
+        also where it is not certain. A name without a dash is found at the start of any word.
         """
         if name[0] != "-":
             for word in self._words[1:]:

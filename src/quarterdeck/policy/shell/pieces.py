@@ -1,7 +1,6 @@
-"""The smaller pieces of a script: words, assignments, redirections, and the blanks between them.
+"""The parts of statements: words, assignments, redirections, and the blanks between them.
 
-`reader` walks over statements and comes here for what is inside them. Whatever in these pieces is
-not certain becomes a problem.
+`reader` handles statements. Everything uncertain becomes a problem.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
 
 
 class Pieces(ABC):
-    """One text, its bytes, and what is found wrong with it; words and redirections in it."""
+    """One text, its bytes, its problems, and the words and redirections in it."""
 
     def __init__(self, source: str, here: WorkingDir, level: int) -> None:
         self.parts: list[Part] = []
@@ -73,10 +72,10 @@ class Pieces(ABC):
         self._depth = 0
         self._cut_at = -1
         self._marks: list[Mark] = []
-        """What the tree shows, to be held against a strict reading of the text."""
+        """Marks from the syntax tree, to be compared with the strict reading."""
         self._shells = 0
         self._strict: dict[int, list[tuple[int, int]]] = {}
-        """Where the words of each command stand, by a strict reading of the text."""
+        """The positions of the words of each command, by the strict reading."""
 
     @abstractmethod
     def _visit(self, node: Node) -> None:
@@ -103,7 +102,7 @@ class Pieces(ABC):
         self._problem((node.start_byte, node.end_byte), why)
 
     def _gap(self, start: int, end: int) -> None:
-        """Between two nodes there may be blanks only, and no line that goes on within a word."""
+        """Between two nodes there may be only blanks, and no continuation line inside a word."""
         if start >= end:
             return
         text = self._bytes[start:end].decode("utf-8", "replace")
@@ -115,13 +114,13 @@ class Pieces(ABC):
             self._problem((start, end), "a word goes on in the next line")
 
     def _marked(self, what: str, nodes: list[Node]) -> None:
-        """Note the words of one command."""
+        """Mark the words of one command."""
         place = nodes[0].start_byte if nodes else 0
         for node in nodes:
             self._marks.append((node.start_byte, node.end_byte, what, place, self._shells))
 
     def _joint(self, node: Node) -> None:
-        """Note what stands between commands."""
+        """Mark an operator between commands."""
         if node.type in JOINTS:
             self._marks.append((node.start_byte, node.end_byte, node.type, 0, self._shells))
 
@@ -130,7 +129,7 @@ class Pieces(ABC):
             self._gap(left.end_byte, right.start_byte)
 
     def _inside(self, node: Node) -> None:
-        """Look for commands in a node that is none itself: all of them may run."""
+        """Find commands inside a node that is not a command: all of them may run."""
         for child in node.children:
             if child.child_count or (child.is_named and child.type not in LEAVES):
                 self._visit(child)
@@ -138,7 +137,7 @@ class Pieces(ABC):
     # --- words, assignments, redirections -----------------------------------------------
 
     def _word(self, node: Node) -> Word:
-        """A word, and the commands that are substituted in it."""
+        """A word, and the commands substituted in it."""
         self.steps += 1
         if node.child_count:
             if self._depth >= DEPTH:

@@ -1,8 +1,8 @@
-"""What programs do by their options and operands: files they read and write, code they run.
+"""The effects of programs by their options and operands: files they read and write, code they run.
 
-A table for what is regular, and small functions for what is not (`languages`, `git`, `builtins`).
-A program that is not listed does what its name says, as far as anybody here knows: a rule that
-allows it allows that. What is listed is known to do more, and a rule must name that too.
+A table for regular programs, and functions for the others (`languages`, `git`, `builtins`). A
+program that is not listed is taken to do what its name says: a rule that allows it allows that.
+Listed programs can do more, and a rule must name that too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 
 class Use(StrEnum):
-    """What a program does with the files that its operands name."""
+    """What a program does with the files in its operands."""
 
     NOTHING = "nothing"
     READS = "reads"
@@ -37,11 +37,11 @@ class Use(StrEnum):
 
 
 class Program(Value):
-    """What is known of a program."""
+    """The known effects of a program."""
 
     use: Use = Use.NOTHING
     skipped: int = 0
-    """Operands that are no files: a pattern, a mode."""
+    """Operands that are not files: a pattern, a mode."""
 
     runs: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
@@ -236,7 +236,7 @@ PROGRAMS: dict[str, Program] = {
 
 
 def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> ProgramEffects:
-    """What a command does beyond its name. `via` adds words that are not known yet."""
+    """The effects of a command beyond its name. `via` is a wrapper that adds unknown words."""
     literal = words[0].literal
     if literal is None:
         return ProgramEffects()
@@ -261,7 +261,7 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
 
 
 def _unknown_operands(name: str, via: str) -> list[Effect]:
-    """What words that are only known later may do."""
+    """The effects of words that are added later."""
     use = PROGRAMS[name].use if name in PROGRAMS else Use.NOTHING
     unknown = Target(source="…")
     match use:
@@ -328,7 +328,7 @@ def _operands(
     files = [
         word
         for word in named
-        # A process substitution is no file: its commands are parts of their own.
+        # A process substitution is not a file: its commands are separate parts.
         if word.text not in HARMLESS and not word.source.startswith(("<(", ">("))
     ]
     folder = [found for each in program.target for found in Options(words).find(each)]

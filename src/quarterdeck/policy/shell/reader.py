@@ -1,10 +1,9 @@
 """`read`: from a command's text to its `Script`.
 
-Walks the syntax tree that tree-sitter makes, and gives every simple command in it to `commands`.
-The tree is not trusted blindly: tree-sitter mends what it cannot parse, and now and then sees other
-words than bash does. Whatever is not certain becomes a problem, and a problem is asked about.
-Below it `words` (quoting), `places` (the working folder), `commands` (what programs do); it knows
-no rule.
+Walks the syntax tree of tree-sitter, and passes every simple command to `commands`. The tree is not
+trusted: tree-sitter repairs text that it cannot parse, and sometimes sees other words than bash
+does. Everything uncertain becomes a problem, and a person is asked about problems. `word_reader`
+handles quoting and `working_dir` the working directory. It knows no rules.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ _WORDS = name_set(
 
 
 def read(command: str, *, cwd: str | None = None, limit: int = LIMIT) -> Script:
-    """Tell what a command does. `cwd` is the folder that it would start in. Never raises."""
+    """Analyse a command that would start in the folder `cwd`. Never raises."""
     if len(command) > limit:
         why = f"it is {len(command)} characters long; {limit} are looked into"
         problem = Problem(source="", why=why, span=(0, len(command)))
@@ -79,7 +78,7 @@ class _Reader(Pieces):
     # --- the whole text --------------------------------------------------------------------
 
     def run(self, span: tuple[int, int] | None = None) -> None:
-        """Read all of it. `span` is where the text stands in the outermost script."""
+        """Read the whole text. `span` is its position in the outermost script."""
         self._span = span
         whole = (0, len(self._bytes))
         for odd in _ODD.finditer(self._source):
@@ -166,7 +165,7 @@ class _Reader(Pieces):
         self._loose = self._loose.union(either)
 
     def _subshell(self, node: Node) -> None:
-        """In a process of its own: what it does to the working folder ends with it."""
+        """A subshell: changes of the working directory end with it."""
         here, loose = self._here, self._loose
         if node.children[0].type == "`" and b"\\" in self._bytes[node.start_byte : node.end_byte]:
             self._doubt(node, "backslashes mean something else between backquotes")
@@ -207,7 +206,7 @@ class _Reader(Pieces):
         self._here = self._loose
 
     def _test(self, node: Node) -> None:
-        """`[[ … ]]` and `[ … ]`: only what is substituted in it runs."""
+        """`[[ … ]]` and `[ … ]`: only substitutions in it run."""
         text = self._text(node)
         self._marked(TEST, [node])
         if _COMPARES.search(text) and _INDEXED.search(text):
@@ -313,7 +312,9 @@ class _Reader(Pieces):
         self._simple(node, words, assignments, own)
 
     def _lost_words(self, node: Node) -> list[tuple[int, int]]:
-        """Plain words of a command which the tree has lost, as it does around here-documents."""
+        """Plain words of a command that are missing in the tree, as happens around
+        here-documents.
+        """
         strict = self._strict.get(node.start_byte)
         if strict is None:
             return []

@@ -1,7 +1,7 @@
-"""What a shell command does, in plain values: `Script` and what it is made of.
+"""The analysis of a shell command as plain values: `Script` and its parts.
 
-These are the words in which the rest of policy speaks about a command. `reader` makes them from a
-text. Nothing here knows bash's grammar, a rule, or the machine that the command would run on.
+The rest of policy uses these types; `reader` makes them from a text. They do not know bash's
+grammar, rules, or the machine.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ class Word(Value):
     """As it was written, quotes and all."""
 
     text: str | None = None
-    """What the shell makes of it; None where only running it can tell (`$x`, `$(…)`)."""
+    """Its value after expansion; None if it is known only at run time (`$x`, `$(…)`)."""
 
     prefix: str = ""
-    """What it surely begins with: all of it when `text` is known."""
+    """Its known beginning: all of it when `text` is known."""
 
     glob: bool = False
-    """Unquoted `*`, `?`, `[` or braces: the shell may put other words, or several, in its place."""
+    """Unquoted `*`, `?`, `[` or braces: the shell may replace it by other words."""
 
     tilde: bool = False
-    """Begins with an unquoted `~`: a home folder stands there."""
+    """Begins with an unquoted `~`: a home folder."""
 
     quoted: bool = False
 
@@ -36,7 +36,7 @@ class Word(Value):
 
     @property
     def literal(self) -> str | None:
-        """The text, where it is exactly the word that the command gets."""
+        """The text, if it is exactly the argument that the command gets."""
         return None if self.glob or self.tilde else self.text
 
 
@@ -52,14 +52,14 @@ class Target(Value):
 
     source: str
     paths: tuple[str, ...] = ()
-    """Every path it may mean: absolute (or from `~/`, or relative when the folder was not told),
-    and normalised by its text. Several after a `cd` that may fail; none when it is not known."""
+    """Every path it may be: absolute (or from `~/`, or relative when the folder is unknown),
+    normalised as text. Several after a `cd` that may fail; empty when unknown."""
 
     sure: bool = True
     """False where a link could lead elsewhere (`name/../x`): good enough to deny, not to allow."""
 
     glob: bool = False
-    """The paths are patterns: any file that fits them may be meant."""
+    """The paths are globs: any matching file may be the target."""
 
     hidden: bool = False
     """As patterns, they find names that begin with a dot: a search does, a shell does not."""
@@ -69,7 +69,7 @@ class Target(Value):
 
 
 class EffectKind(StrEnum):
-    """What an option or a word makes a command do beyond its name."""
+    """An effect of an option or a word beyond the command's name."""
 
     WRITES = "writes"
     """Writes, moves or removes a file: an edit of that path."""
@@ -77,7 +77,7 @@ class EffectKind(StrEnum):
     READS = "reads"
 
     RUNS = "runs"
-    """Runs code that is not a part of its own here: an interpreter's text, a build's recipe."""
+    """Runs code that is not a separate part here: an interpreter's text, a build's recipe."""
 
     ALTERS = "alters"
     """Changes what later commands do: PATH, an alias, a trap, a shell option."""
@@ -91,7 +91,7 @@ class Effect(Value):
     """For people: `tar --checkpoint-action runs a program`."""
 
     token: str = ""
-    """What a rule must write out for its pattern to name this effect: `--checkpoint-action`."""
+    """The text that a rule must contain to name this effect: `--checkpoint-action`."""
 
     target: Target | None = None
     own: bool = False
@@ -99,7 +99,7 @@ class Effect(Value):
 
 
 class Form(Value):
-    """A text by which a rule may know a part: with its wrappers, or without."""
+    """A text by which a rule may match a part: with its wrappers, or without."""
 
     text: str
     named: int
@@ -108,7 +108,7 @@ class Form(Value):
 
 
 class Part(Value):
-    """One simple command as it would run, wherever it stands in the script.
+    """One simple command as it would run, anywhere in the script.
 
     A wrapper that only changes how its command runs (`timeout`, `nice`) gives one part, with the
     wrapper in `via`. One that changes what it means (`sudo`, `ssh`, `bash -c`, `xargs -I`) gives a
@@ -117,13 +117,13 @@ class Part(Value):
 
     words: tuple[Word, ...]
     text: str
-    """The command without wrappers and assignments, words joined by one space, as written."""
+    """The command without wrappers and assignments; its words as written, joined by one space."""
 
     forms: tuple[Form, ...]
     """`text` first, then the same with the wrappers around it, the outermost last."""
 
     span: tuple[int, int]
-    """Where it stands in the script, in characters. A part of a quoted script has the quote's."""
+    """Its position in the script, in characters. A part of a quoted script has the quote's."""
 
     assignments: tuple[Assignment, ...] = ()
     reads: tuple[Target, ...] = ()
@@ -133,11 +133,10 @@ class Part(Value):
     """Names of the wrappers around it, the outermost first."""
 
     known: int = 0
-    """So many of its words, from the first, are what the program gets; then comes one that only
-    running the command can tell."""
+    """The number of known words from the first; the next one is known only at run time."""
 
     open_ended: bool = False
-    """More words are added when it runs (`xargs rm`, `find -exec rm {} +`)."""
+    """More words are added at run time (`xargs rm`, `find -exec rm {} +`)."""
 
     @property
     def name(self) -> str | None:

@@ -16,8 +16,8 @@ from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.tokens import Kind, Lexer, Outside, Token
 
 Mark = tuple[int, int, str, int, int]
-"""Something that was seen: where it begins and ends, in bytes, what it is, the place of the command
-that it belongs to, and the number of subshells and substitutions around it."""
+"""Start and end in bytes, the kind, the position of the command that it belongs to, and the number
+of subshells and substitutions around it."""
 
 WORD, ASSIGNMENT, TEST = "word", "assignment", "test"
 TESTS = frozenset({"[", "[["})
@@ -33,7 +33,7 @@ _CASE_ENDS = frozenset({";;", ";&", ";;&"})
 
 
 class Reading(NamedTuple):
-    """A text as it was read strictly."""
+    """The result of the strict reading."""
 
     marks: list[Mark]
     tokens: list[Token]
@@ -68,7 +68,7 @@ def difference(strict: list[Mark], other: list[Mark]) -> Mark | None:
 
 
 def document_mark(start: int, end: int, last: int) -> Mark:
-    """A here-document: where its delimiter stands, and where its last line begins."""
+    """A here-document: the position of its delimiter, and the start of its last line."""
     return (start, end, "<<", last, 0)
 
 
@@ -81,7 +81,7 @@ class _Grammar(Lexer):
         self._shells = -1
 
     def program(self, closer: str) -> None:
-        """Read commands up to a closing bracket, or to the end of what may be read ("")."""
+        """Read commands up to a closing bracket, or to the end of the text ("")."""
         documents = len(self.documents)
         self._shells += 1
         self._start_command()
@@ -158,7 +158,7 @@ class _Grammar(Lexer):
             return
         else:
             self._unexpected()
-        # What follows a compound command: redirections only.
+        # After a compound command only redirections may follow.
         self.advance()
         while self.at(Kind.REDIRECTION):
             self._redirection()
@@ -212,7 +212,7 @@ class _Grammar(Lexer):
         self._then("}")
 
     def _then(self, *stops: str) -> str:
-        """A list of commands, and which of these words ends it."""
+        """A list of commands; returns the word that ends it."""
         self._start_command()
         self._list(frozenset(stops))
         return self.raw

@@ -1,10 +1,10 @@
 """Tokens of a shell text by bash's own rules: words, operators, redirections, here-documents.
 
-It is a second opinion, written from bash's grammar and strict on purpose: it shares no code with
-the tree that `reader` walks, and a construct outside of the common part of the language is not
-guessed at but given up (`Outside`). `strict` makes commands of the tokens.
+A second opinion, written from bash's grammar and strict on purpose: it shares no code with the tree
+that `reader` walks, and gives up (`Outside`) at constructs outside of the common part of the
+language. `strict` makes commands of the tokens.
 
-Linear: every character is looked at a bounded number of times. The text is one character for each
+Linear: every character is visited a bounded number of times. The text has one character for each
 byte (latin-1), so that positions are those of the tree.
 """
 
@@ -29,7 +29,7 @@ class Outside(Exception):
 
 
 class Kind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     WORD = "word"
     OPERATOR = "operator"
@@ -40,7 +40,7 @@ class Kind(Enum):
     DOCUMENT = "document"
     """The lines of a here-document, its last one included."""
     REST = "rest"
-    """What was not looked at any more."""
+    """The rest of the text, which was not read."""
     END = "end"
 
 
@@ -53,12 +53,12 @@ class Token(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A here-document whose lines are yet to come."""
+    """A here-document whose lines follow later."""
 
     delimiter: str
     start: int
     end: int
-    """Where its delimiter stands in the command."""
+    """The position of its delimiter in the command."""
     quoted: bool
     dashed: bool
 
@@ -99,19 +99,20 @@ class Lexer(ABC):
         self.raw = ""
         """Its text."""
         self.arrays = False
-        """Whether `name=(…)` may stand where the next word is."""
+        """Whether the next word may be `name=(…)`."""
         self.documents: list[tuple[Document, int]] = []
         """The here-documents that were read, and where each one's last line begins."""
         self._at = 0
         self._limit = len(text)
         self._level = 0
         self._within = 0
-        """Words, documents and arrays around this place: what is in them is part of their token."""
+        """The number of enclosing words, documents and arrays; text inside them belongs to their
+        token."""
         self._waiting: list[Document] = []
 
     @abstractmethod
     def program(self, closer: str) -> None:
-        """Read commands up to a closing bracket, or to the end of what may be read ("")."""
+        """Read commands up to a closing bracket, or to the end of the text ("")."""
 
     def outside(self, why: str, at: int | None = None) -> NoReturn:
         """Give up."""
@@ -134,7 +135,7 @@ class Lexer(ABC):
     # --- tokens ----------------------------------------------------------------------------
 
     def advance(self) -> None:
-        """Go to the next token that is no blank and no comment."""
+        """Go to the next token that is not a blank or a comment."""
         self._blanks()
         start = self.start = self._at
         char = self._char(start)
@@ -208,7 +209,7 @@ class Lexer(ABC):
         return self.text[at] if at < self._limit else ""
 
     def _blanks(self) -> None:
-        """Skip what stands between tokens: blanks, lines that go on, comments."""
+        """Skip text between tokens: blanks, continued lines, comments."""
         start = self._at
         while True:
             char = self._char(self._at)
@@ -296,7 +297,7 @@ class Lexer(ABC):
             self.outside("a word goes on after a bracket", self._at)
 
     def _array(self) -> None:
-        """`name=(…)`: words, comments and new lines between brackets."""
+        """`name=(…)`: words, comments and newlines between brackets."""
         begun = self.start
         if self._waiting:
             self.outside("an array before a here-document's lines", self._at)
@@ -328,7 +329,7 @@ class Lexer(ABC):
         self._at += 1
 
     def _live(self, char: str, plain: re.Pattern[str]) -> None:
-        """One step in a text where substitutions count, or over all that is `plain`."""
+        """One step in a text with substitutions, or over all `plain` characters."""
         if char == "\\":
             self._at += 2
         elif char == "$":
@@ -372,7 +373,7 @@ class Lexer(ABC):
         self._at = self.end
 
     def _inside(self, at: int, limit: int, closer: str) -> None:
-        """Commands in a part of the text. What is around them is kept."""
+        """Commands in a part of the text. The state around them is kept."""
         kept = self.start, self.kind, self.arrays, self._waiting, self._limit
         begun = at
         self._at, self._limit, self._waiting = at, limit, []
@@ -488,7 +489,7 @@ class Lexer(ABC):
         raise Outside(document.start, "the here-document has no end")
 
     def _substitutions(self, at: int, end: int) -> None:
-        """What is substituted in the lines of a here-document without quotes."""
+        """Substitutions in the lines of a here-document without quotes."""
         kept, self._limit, self._at = self._limit, end, at
         start, kind = self.start, self.kind
         self._within += 1

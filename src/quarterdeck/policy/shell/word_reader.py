@@ -1,7 +1,7 @@
-"""One word of shell text: what the shell would make of it, where that can be known.
+"""One word of shell text: its value after expansion, where that is known.
 
-Works on the word's own characters and does not trust the syntax tree for quoting: which characters
-are quoted decides what is a pattern, what is an expansion, and what a rule may be held against.
+It reads the word's own characters and does not trust the syntax tree for quoting: quoting decides
+what is a glob, what is an expansion, and which text a rule is compared with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ANSI_C_NAMED = {
 
 
 def read_word(source: str) -> Word:
-    """Read a word. Total: text that is no word at all is a word that is not known."""
+    """Read a word. Total: text that is not a word gives a word with an unknown value."""
     if _PLAIN.fullmatch(source):
         return Word(source=source, text=source, prefix=source)
     return _Scan(source).run()
@@ -55,14 +55,14 @@ class _Scan:
         self._at = 0
         self._out: list[str] = []
         self._prefix: str | None = None
-        """What was certain when the first unknown came; None while all is known."""
+        """The known text before the first unknown part; None while everything is known."""
         self._glob = False
         self._quoted = False
         self._bare: list[str] = []
         """The unquoted characters, blanks for the quoted: where braces are looked for."""
 
     def run(self) -> Word:
-        """The word that these characters make."""
+        """The word of these characters."""
         source = self._source
         tilde = source.startswith("~")
         if source.startswith("="):
@@ -71,7 +71,7 @@ class _Scan:
             self._one(source[self._at])
         texts: tuple[str, ...] = ()
         if _braces("".join(self._bare)):
-            # Braces make several words of one, any of them an option.
+            # Braces expand to several words, and any of them may be an option.
             texts = self._expanded() if self._prefix is None else ()
             self._glob = True
             self._prefix = ""
@@ -88,7 +88,7 @@ class _Scan:
         )
 
     def _expanded(self) -> tuple[str, ...]:
-        """The words that braces make: lists of a few texts, not one in the other; else none."""
+        """The words that braces expand to: short lists, not nested; else empty."""
         made, group, within = [""], [""], False
         for text, bare in zip(self._out, self._bare, strict=True):
             if bare == "{" or bare == "}":
@@ -133,7 +133,8 @@ class _Scan:
         elif char == "$":
             self._dollar()
         elif char in "`<>();&| \t\n":
-            # A substitution, or something that is no part of a word: only running it can tell.
+            # A substitution, or something that is not part of a word: its value is known only at
+            # run time.
             self._unknown()
             self._at = len(source)
         else:
@@ -210,7 +211,7 @@ class _Scan:
 
 
 def _counted(text: str) -> list[str]:
-    """The numbers of `1..3`; none where it is something else."""
+    """The numbers of `1..3`; empty for other texts."""
     found = re.fullmatch(r"(0|[1-9]\d{0,5})\.\.(0|[1-9]\d{0,5})", text)
     if found is None:
         return []
@@ -219,7 +220,7 @@ def _counted(text: str) -> list[str]:
 
 
 def _braces(text: str) -> bool:
-    """May braces in it make several words of one: `{a,b}`, `{1..3}`, or some that do not close?"""
+    """May braces expand it to several words: `{a,b}`, `{1..3}`, or unclosed ones?"""
     at = text.find("{")
     while at >= 0:
         end = text.find("}", at)

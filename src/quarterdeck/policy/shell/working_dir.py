@@ -1,7 +1,7 @@
-"""Where relative paths lead while a script runs: the working folder, as far as it is known.
+"""The working directory of a script as far as it is known, and the paths relative to it.
 
-By text alone: no disk is looked at. A `..` after the name of a folder that the script itself went
-into may lead elsewhere if that folder is a link; such a path is marked as not sure.
+It works on text and does not look at the disk. A `..` after a folder that the script itself entered
+may lead elsewhere if that folder is a link; such a path is marked as not sure.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class WorkingDir:
         return WorkingDir(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
 
     def target(self, word: Word) -> Target:
-        """The file that a word names here; each of them, if it may name a few."""
+        """The file that a word names here; several, if it may expand to several words."""
         if word.text is None and not word.texts:
             return Target(source=word.source)
         known: list[tuple[Place, bool]] = []
@@ -108,7 +108,7 @@ def _is_process_link(path: str) -> bool:
 
 
 def step(place: Place, text: str, *, tilde: bool) -> tuple[Place, bool] | None:
-    """Where a word leads from a place, and whether no link can bend the way."""
+    """The place that a word leads to, and whether no link can change it."""
     base, loose = place
     if tilde:
         if text != "~" and not text.startswith("~/"):

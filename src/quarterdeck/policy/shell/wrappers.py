@@ -1,8 +1,8 @@
-"""Programs that run other programs: where in their words the other command stands.
+"""Programs that run other programs, and the position of that command in their words.
 
-A transparent wrapper changes how its command runs, not what it does: rules look through it. Any
-other is a command to be allowed by itself, besides the command that it runs. A wrapper whose
-options are not known leaves a doubt: better asked than peeled wrongly.
+A transparent wrapper changes how its command runs, not what it does: rules see through it. Any
+other wrapper must be allowed itself, besides the command that it runs. A wrapper with unknown
+options leaves a doubt, and a person is asked.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
 
 
 class InnerCommand(Value):
-    """A command among a wrapper's words."""
+    """A command in a wrapper's words."""
 
     words: tuple[Word, ...]
     start: int
@@ -34,7 +34,7 @@ class InnerScript(Value):
 
 
 class Unwrapped(Value):
-    """What a command runs. Nothing at all, for most."""
+    """What a command runs. Empty for most commands."""
 
     name: str = ""
     commands: tuple[InnerCommand, ...] = ()
@@ -45,7 +45,7 @@ class Unwrapped(Value):
 
 
 class _Wrapper(Value):
-    """How a wrapper takes its words."""
+    """How a wrapper parses its words."""
 
     values: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
@@ -184,7 +184,7 @@ _SHELL_VALUES = name_set("-o +o -O +O --rcfile --init-file")
 
 
 def unwrap(words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
-    """What a command runs besides itself."""
+    """The commands and scripts that a command runs."""
     literal = words[0].literal
     if literal is None:
         return Unwrapped()
@@ -238,7 +238,7 @@ def _peel(
     if wrapper.open_ended:
         rest = _mask_placeholders(rest, words[1:at])
     inner = InnerCommand(words=rest, start=at, open_ended=wrapper.open_ended, here=inside)
-    # A wrapper from a folder of its own (`./timeout`) is any program.
+    # A wrapper with a path (`./timeout`) may be any program.
     plain = literal == name
     return Unwrapped(
         name=name,
@@ -261,7 +261,7 @@ def _splits(word: Word) -> bool:
 
 
 def _mask_placeholders(words: tuple[Word, ...], options: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words of a command in which `{}`, or what -I names, stands for something unknown."""
+    """The words of a command in which `{}`, or the text given with -I, is replaced at run time."""
     marks = {"{}"}
     for at, word in enumerate(options):
         text = word.text or ""
