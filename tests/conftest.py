@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from functools import wraps
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 from quarterdeck.runtime.agent_process import MARKS
 from quarterdeck.testing.clis import RealCli
 from quarterdeck.testing.model import ScriptedModel
+from support.bounds import TEST_SECONDS
 from support.clis import EXTRA_VERSIONS, VERSIONS, real_cli
 from support.processes import Processes, left_behind, offspring
 
@@ -41,10 +45,27 @@ for _name in [name for name in os.environ if name.startswith(MARKS)]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measure no coverage in property tests: thousands of examples walk the same branches."""
+    """Bound every asynchronous test. Measure no coverage in property tests.
+
+    Property tests walk the same branches thousands of times.
+    """
     for item in items:
         if item.get_closest_marker("hypothesis"):
             item.add_marker("no_cover")
+        elif isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
+            item.obj = _bounded(item.obj)
+
+
+def _bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """The test with an outermost bound. A bound in a fixture would cancel more than the test."""
+
+    @wraps(test)
+    async def run(*args: object, **named: object) -> None:
+        # Not a cancel scope: what a test enters may be left by its fixture, after the bound.
+        async with asyncio.timeout(TEST_SECONDS):
+            await test(*args, **named)
+
+    return run
 
 
 @pytest.fixture(scope="session")

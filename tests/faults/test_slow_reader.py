@@ -10,7 +10,7 @@ import anyio
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from quarterdeck.fronts.http import Access, Listen, Role, make_app, serve
+from quarterdeck.fronts.http import Access, Listen, Pace, Role, make_app, serve
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal import SqliteJournal
 from quarterdeck.journal.tail import MOST_BYTES
@@ -21,6 +21,7 @@ from support.web_sockets import connect
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
+PATIENT = Pace(silence_seconds=SECONDS, send_seconds=SECONDS)
 EVENTS, SIZE, TOGETHER = 3600, 20_000, 25
 """72 MB: more than all that is held on the way may come to."""
 ROOM = 2 * MOST_BYTES + 24 * 1024 * 1024
@@ -80,7 +81,7 @@ async def test_a_socket_that_stops_holds_up_nobody_and_gets_everything_later(
         created = SessionCreated(spec=SessionSpec(directory="/"), by="ada")
         await journal.append("mine", [created])
         hub = Hub(journal, lambda token: None)
-        async with hub.running(), serve(make_app(hub, access), Listen(port=0)) as url:
+        async with hub.running(), serve(make_app(hub, access, pace=PATIENT), Listen(port=0)) as url:
             address = f"ws{url.removeprefix('http')}/api/stream"
             token = access.make_token("ada", Role.VIEWER)
             headers = {"authorization": f"Bearer {token}"}
