@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
-from quarterdeck.journal.stored import encode
+from quarterdeck.journal.stored import decode, encode
 from quarterdeck.journal.views import PromptStage, only_counts, telling
 from quarterdeck.protocol.events import (
     Alarmed,
@@ -522,3 +523,18 @@ def test_a_task_keeps_its_time_when_the_cli_tells_its_id() -> None:
     assert (task.task, task.since) == ("a1", 1003)
     assert viewed(*STARTED, first, second, TaskEnded(task="c1")).holds.tasks == (task,)
     assert viewed(*STARTED, first, second, TaskEnded(task="a1")).holds.tasks == ()
+
+
+@settings(max_examples=examples(100))
+@given(happened=st.lists(events, max_size=4))
+def test_what_an_append_gives_back_is_what_is_read_again(happened: list[AnyEvent]) -> None:
+    encoded = encode(happened)
+    read = [decode(line, "a file", "s1", 1) for line in encoded.lines]
+    assert encoded.events == read
+
+
+@pytest.mark.parametrize("beside", [(), (Noted(level="info", text="x"),)])
+def test_a_float_that_json_does_not_have_is_refused(beside: tuple[AnyEvent, ...]) -> None:
+    reached = BudgetReached(scope="run", unit="usd", limit=float("nan"), spent=1.0)
+    with pytest.raises(UsageError, match="BudgetReached cannot be stored"):
+        encode([*beside, reached])

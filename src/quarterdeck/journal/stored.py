@@ -11,15 +11,20 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
-from typing import TypeVar
+from typing import TypeVar, cast, get_args
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, inspect
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.domain.structs import Value
-from quarterdeck.protocol.events import AnyEvent, Event, SessionCreated, SpecChanged
+from quarterdeck.protocol.events import (
+    AnyEvent,
+    Event,
+    SessionCreated,
+    SpecChanged,
+)
 
 PAGE_BYTES = 4 * 1024 * 1024
 """No page is made much larger than this: one line of a CLI may have 10 MB, and a page 1,000."""
@@ -39,6 +44,36 @@ _FAULTS = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
 _skim = msgspec.json.Decoder(Raw)
+
+
+def _plain_kinds() -> frozenset[type]:
+    """The events without raw JSON and without a float, in all that is in them."""
+
+    def plain(info: object, above: tuple[type, ...] = ()) -> bool:
+        match info:
+            case inspect.RawType() | inspect.FloatType() | inspect.AnyType():
+                return False
+            case inspect.StructType(cls=kind):
+                return kind in above or all(
+                    plain(field.type, (*above, kind)) for field in info.fields
+                )
+            case inspect.UnionType(types=kinds):
+                return all(plain(each, above) for each in kinds)
+            case inspect.VarTupleType(item_type=item) | inspect.ListType(item_type=item):
+                return plain(item, above)
+            case inspect.TupleType(item_types=kinds):
+                return all(plain(each, above) for each in kinds)
+            case inspect.DictType(key_type=key, value_type=value):
+                return plain(key, above) and plain(value, above)
+            case _:
+                return True
+
+    return frozenset(kind for kind in get_args(AnyEvent) if plain(inspect.type_info(kind)))
+
+
+_PLAIN = _plain_kinds()
+"""They are stored as they are. Only raw JSON can be broken, and only a float can be none that JSON
+has: events with either are decoded again, and refused if that fails."""
 
 WITH_A_SPEC = tuple(
     f'{{"kind":"{kind.__struct_config__.tag}"'.encode() for kind in (SessionCreated, SpecChanged)
@@ -89,16 +124,19 @@ class Encoded(Value):
 
 def encode(events: Sequence[Event]) -> Encoded:
     """Events as bytes. Raises `UsageError` for one that could not be read again."""
-    if len(events) > 1:
-        # One by one it would show which of them is to blame.
+    if len(events) == 1:
+        event, line = _encode_one(events[0])
+        return Encoded(events=[event], lines=[line])
+    if events:
+        # When one is refused, the way below finds out which.
         with contextlib.suppress(*_FAULTS):
-            if (lines := _lines(events)) is not None:
-                return Encoded(events=list(map(_decoder.decode, lines)), lines=lines)
+            if (encoded := _encode_all(events)) is not None:
+                return encoded
     pairs = [_encode_one(event) for event in events]
     return Encoded(events=[event for event, _ in pairs], lines=[line for _, line in pairs])
 
 
-def _lines(events: Sequence[Event]) -> list[bytes] | None:
+def _encode_all(events: Sequence[Event]) -> Encoded | None:
     """All at once, in a third of the time; None when they have to be looked at one by one."""
     data = _encoder.encode_lines(events)
     lines = data.split(b"\n")
@@ -108,8 +146,12 @@ def _lines(events: Sequence[Event]) -> list[bytes] | None:
     if not data.isascii():
         data.decode()
     if mask_tokens_in(data) is not data:
-        return list(map(_masked, lines))
-    return lines
+        lines = list(map(_masked, lines))
+        return Encoded(events=list(map(_decoder.decode, lines)), lines=lines)
+    if _PLAIN.issuperset(map(type, events)):
+        return Encoded(events=list(cast("Sequence[AnyEvent]", events)), lines=lines)
+    # Each line ends in the brace that began it: broken raw JSON cannot reach into the next one.
+    return Encoded(events=_decoder.decode_lines(data), lines=lines)
 
 
 def _masked(line: bytes) -> bytes:
@@ -126,10 +168,13 @@ def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
         if b"\n" in data or b"\r" in data:
             # Only between the tokens of somebody's raw JSON: in a string they would be escaped.
             data = msgspec.json.format(data, indent=-1)
-        data = _masked(data)
-        if not data.isascii():
-            data.decode()  # raw JSON is passed through, and nobody has looked at its letters
-        return _decoder.decode(data), data
+            return _decoder.decode(masked := _masked(data)), masked
+        masked = _masked(data)
+        if not masked.isascii():
+            masked.decode()  # raw JSON is passed through, and nobody has looked at its letters
+        if masked is data and type(event) in _PLAIN:
+            return cast("AnyEvent", event), data
+        return _decoder.decode(masked), masked
     except _FAULTS as error:
         raise UsageError(f"{type(event).__name__} cannot be stored: {error}") from error
 
