@@ -1,9 +1,9 @@
 """Claude Code's NDJSON protocol, with no I/O.
 
-The names that most programs need are here; the rest are in the modules: `messages`, `system`,
-`content`, `stream` and `result` for what a CLI says, `commands` for what can be asked of it,
-`requests` and `answers` for what it asks, `hooks` and `permissions` for what their names say.
-The names are loaded when they are first used: a runner cuts lines with `framing` and reads none.
+This package exports the names that most programs need. The modules have the rest: `messages`,
+`system`, `content`, `stream` and `result` for the CLI's messages, `commands` for our requests,
+`requests` and `answers` for the CLI's requests, `hooks` and `permissions`. Names are imported when
+they are first used: a runner only needs `line_reader`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What we answer to a CLI's requests: the bodies of our control responses.
+"""Our answers to a CLI's requests: the bodies of our control responses.
 
-A body is always of the one shape that every version takes. Below: `permissions`, `rawjson`. Above:
-`outbound` puts a body into its envelope.
+A body always has the one form that every version accepts. `outbound` puts it into its envelope.
 
-Learnt from real versions: an allow without `updatedInput` is refused up to 2.1.120, one with an
+Observed on real versions: an allow without `updatedInput` is refused up to 2.1.120, one with an
 empty input runs the tool without its arguments up to 2.1.62, and a deny without `message` is
 refused by all. So these members are required here.
 """
@@ -26,7 +25,7 @@ MAX_UPDATES = 4096
 
 
 class DecisionClassification(OpenEnum):
-    """How a person meant a decision. For statistics of the CLI's maker only."""
+    """The meaning of a person's decision. Only for the statistics of the CLI's maker."""
 
     USER_TEMPORARY = "user_temporary"
     USER_PERMANENT = "user_permanent"
@@ -36,7 +35,7 @@ class DecisionClassification(OpenEnum):
 class AllowResult(Part, tag_field="behavior", tag="allow"):
     """The tool may run, with this input.
 
-    `updated_input` is the whole input: what came with the question, or what shall run instead.
+    `updated_input` is the whole input: the original one, or a replacement.
     """
 
     updated_input: Raw = field(name="updatedInput")
@@ -116,7 +115,7 @@ class McpAnswer(Part):
 
 
 class ElicitationAction(OpenEnum):
-    """What a person did with a form. Nobody there is `cancel`, not `decline`."""
+    """What a person did with a form. Without a person it is `cancel`, not `decline`."""
 
     ACCEPT = "accept"
     DECLINE = "decline"

@@ -1,13 +1,13 @@
-"""What every message of the protocol is made of.
+"""The building blocks of the protocol's messages.
 
-Owns the base structs, the enumerations that stay open, the tagged unions that stay open, and the
-two values for what we cannot read: `Unknown` (valid JSON that we have no type for) and `Malformed`
-(not even that). The other modules of `wire` define messages with these; `codec` reads them.
+Owns the base structs, open enumerations, open tagged unions, and the two values for messages that
+we cannot read: `Unknown` (valid JSON without a type here) and `Malformed` (any other line). The
+other modules of `wire` define messages with these; `codec` decodes them.
 
-The protocol grows with every release of the CLI, so nothing here refuses what is new. A message
-keeps the line it came from in `raw`: passing it on is sending `raw` again, unknown members and
-all. Parts whose shape may be new (content blocks, stream events, control bodies) stay undecoded
-until somebody asks for them; what has no type then becomes an `Unknown…` value, never an error.
+The protocol grows with every release of the CLI, so nothing new is refused. A message keeps its
+line in `raw`; to forward it, send `raw`, unknown members included. Parts that may take new forms
+(content blocks, stream events, control bodies) are decoded on demand; a part without a type becomes
+an `Unknown…` value, never an error.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from quarterdeck.domain.structs import NamedFields
 T = TypeVar("T")
 
 Number = int | float
-"""A JSON number. Kept as it came, so that 1 does not become 1.0 on the way back."""
+"""A JSON number. Its type is kept, so that 1 does not become 1.0 when it is encoded again."""
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Part(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=NamedFields):
-    """Something inside a message. Members that we do not know are skipped.
+    """A part of a message. Unknown members are skipped.
 
-    `dict=True` lets a part cache what it decodes on demand (`functools.cached_property`).
+    `dict=True` lets a part cache values that it decodes on demand (`functools.cached_property`).
     """
 
 
@@ -39,8 +39,8 @@ class Part(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=NamedFi
 class Message(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=NamedFields):
     """One line of the protocol.
 
-    `raw` is the line as it came, without its newline; empty on a message that was made here. It is
-    no field: it takes no part in equality, `repr`, or `msgspec.structs.replace`, so that a changed
+    `raw` is the received line without its newline; empty for a message that was made here. It is
+    not a field: it does not affect equality, `repr` or `msgspec.structs.replace`, so that a changed
     copy never encodes as the original.
     """
 
@@ -48,9 +48,9 @@ class Message(Struct, frozen=True, omit_defaults=True, dict=True, metaclass=Name
 
 
 class OpenEnum(StrEnum):
-    """An enumeration to which the CLI may add: a value that we do not know is a member too.
+    """An open enumeration: an unknown value of the CLI is a member too.
 
-    Such a member is named `UNKNOWN`, equals its own string, and encodes as it came.
+    Such a member is named `UNKNOWN`, equals its own string, and encodes unchanged.
     """
 
     @classmethod
@@ -87,10 +87,11 @@ class Unknown(Message):
 
 
 class Malformed(Message):
-    """A line that is no JSON object at all, or that was too long to be kept.
+    """A line that is not a JSON object, or that was too long.
 
-    `session_id` and `is_init` are guesses from the text, so that a front can still tell whose line
-    it was. `size` is the length of the line; `raw` holds all of it, or the head of one too long.
+    `session_id` and `is_init` are guesses from the text, so that a front can still assign the line
+    to a session. `size` is the length of the line; `raw` holds all of it, or the head of a line
+    that was too long.
     """
 
     error: str
@@ -100,7 +101,7 @@ class Malformed(Message):
 
 
 class _Kind(Struct):
-    """Just enough of a JSON object to tell what it is."""
+    """The members of a JSON object that identify its type."""
 
     type: str | None = None
     subtype: str | None = None
@@ -108,7 +109,7 @@ class _Kind(Struct):
 
 
 class OpenUnion(Generic[T]):
-    """A tagged union that gives an `UnknownPart` for what is none of its members.
+    """A tagged union that decodes any other JSON to an `UnknownPart`.
 
     ::
 
@@ -129,12 +130,14 @@ class OpenUnion(Generic[T]):
             return self._decode(json)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             part = unknown_part(json, error)
-            if part.kind and part.kind not in self._kinds:  # merely new, which is no error
+            if part.kind and part.kind not in self._kinds:  # a new kind is not an error
                 return msgspec.structs.replace(part, error=None)
             return part
 
     def decode_each(self, parts: Iterable[Raw]) -> tuple[T | UnknownPart, ...]:
-        """Decode a sequence of members, each by itself, so that a new one hides no other."""
+        """Decode a sequence of members, each separately, so that a new one does not affect the
+        others.
+        """
         return tuple(self.decode(part) for part in parts)
 
 
@@ -142,7 +145,7 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
 def unknown_part(json: Raw | bytes, error: Exception | None = None) -> UnknownPart:
-    """Wrap JSON that fits no type of ours. Never raises, whatever the bytes are."""
+    """Wrap JSON that fits no type of ours. Never raises, for any bytes."""
     try:
         found = _decode_kind(json)
         kind = found.type or found.subtype or found.behavior or ""

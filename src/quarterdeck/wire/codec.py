@@ -1,10 +1,10 @@
 """Lines to messages and back.
 
-Owns which struct a line becomes, in either direction, and what becomes of lines that fit none.
-Below it are the modules that define messages; above it `peer`, which knows what they mean.
+Owns which struct a line becomes, in either direction, and the values for lines that fit none.
+`peer` interprets the messages.
 
-`from_cli` and `to_cli` never raise: what cannot be read is an `Unknown` or a `Malformed`.
-`encode` gives back the very line that a message came from, if it came from one.
+`from_cli` and `to_cli` never raise: a line that cannot be decoded is an `Unknown` or a `Malformed`.
+`encode` returns the original line of a received message.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _header = msgspec.json.Decoder(_Header).decode
 _type = msgspec.json.Decoder(_Type).decode
 _any_object = msgspec.json.Decoder(dict[str, Raw]).decode
 
-# A broken line may still tell whose it is. These two patterns find a session id and the mark of an
-# init message in text that is no JSON.
+# A broken line may still identify its session. These two patterns find a session id and the mark of
+# an init message in text that is not JSON.
 _SESSION_ID = re.compile(rb"session(?:_id|Id)?(?:[\"'=\s:]+)([a-z0-9._-]{8,})", re.IGNORECASE)
 _INIT = re.compile(rb"\[(?:init|system/init)\]|\bsubtype[\"'=\s:]+init\b", re.IGNORECASE)
 _GUESS_WITHIN = 64 * 1024
@@ -73,7 +73,7 @@ def from_cli(line: bytes) -> Message:
 
 
 def to_cli(line: bytes) -> Message:
-    """Decode a line that is meant for a CLI."""
+    """Decode a line for a CLI."""
     try:
         message = _to_cli(line)
     except _UNREADABLE as error:
@@ -93,9 +93,9 @@ def encode(message: Message) -> bytes:
 
 
 def _decode_repaired(line: bytes, decode: Callable[[bytes], Message]) -> Message | None:
-    """Read a line with half a surrogate pair in it, which is legal JSON but no text for us.
+    """Decode a line with a lone surrogate, which is legal JSON but not valid text.
 
-    A CLI writes such when it cuts a text inside an emoji. `raw` keeps the line as it came.
+    A CLI writes one when it cuts a text inside an emoji. `raw` keeps the original line.
     """
     mended = replace_lone_surrogates(line)
     if mended == line:
@@ -127,11 +127,13 @@ def _read_header(line: bytes) -> _Header:
     try:
         return _header(line)
     except _UNREADABLE:
-        return _Header(_type(line).type)  # an id that is no string must not cost us the type
+        return _Header(_type(line).type)  # keep the type when an id is not a string
 
 
 def _without_type(line: bytes, error: Exception | None) -> Unknown | Malformed:
-    """A JSON object whose `type` is missing or no string is unknown; all else is malformed."""
+    """A JSON object whose `type` is missing or not a string is unknown; anything else is
+    malformed.
+    """
     try:
         _any_object(line)
     except _UNREADABLE as broken:

@@ -1,10 +1,10 @@
 """Content of messages: the Messages API's blocks, and the bodies that hold them.
 
-Owns the shapes that the CLI passes through from the API. Above it are `messages` and `stream`;
-what the CLI itself says around them is theirs.
+Owns the structs that the CLI passes through from the API. `messages` and `stream` have the CLI's
+own envelopes.
 
-Each block is decoded by itself, so that a block of a new kind hides no other. What a tool is
-called with stays raw, to be shown or sent back byte for byte.
+Each block is decoded separately, so that a block of a new kind does not affect the others. A tool's
+input stays raw, to be shown or sent back byte for byte.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ class CacheCreation(Part):
 
 
 class ServerToolUsage(Part):
-    """How often the API ran a tool of its own."""
+    """How often the API ran one of its own tools."""
 
     web_search_requests: Number | None = 0
     web_fetch_requests: Number | None = 0
 
 
 class OutputTokensDetails(Part):
-    """What the output tokens were for."""
+    """Output tokens by purpose."""
 
     thinking_tokens: Number | None = 0
 
 
 class Usage(Body):
-    """Tokens of one response, or of one turn. `input_tokens` leaves out what the cache gave."""
+    """Tokens of one response, or of one turn. `input_tokens` excludes tokens from the cache."""
 
     input_tokens: Number | None = None
     cache_creation_input_tokens: Number | None = None
@@ -88,7 +88,7 @@ class TextBlock(Part, tag="text"):
 
 
 class ThinkingBlock(Part, tag="thinking"):
-    """What the model thought. The signature proves to the API that the text was not changed."""
+    """The model's thinking. The signature proves to the API that the text was not changed."""
 
     thinking: str = ""
     signature: str = ""
@@ -112,7 +112,7 @@ class ToolUseBlock(Part, tag="tool_use"):
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The input as plain values; empty if it is no JSON object."""
+        """The input as plain values; empty if it is not a JSON object."""
         return plain_object(self.input)
 
 
@@ -137,7 +137,7 @@ class McpToolUseBlock(Part, tag="mcp_tool_use"):
 
 
 class _Outcome(Part):
-    """What came back from a tool: a string, or blocks."""
+    """The result of a tool: a string, or blocks."""
 
     tool_use_id: str
     content_json: Raw = field(name="content", default=ABSENT)
@@ -156,15 +156,15 @@ class _Outcome(Part):
 
 
 class ToolResultBlock(_Outcome, tag="tool_result"):
-    """What a tool gave that the CLI ran. Comes in a `User` message."""
+    """The result of a tool that the CLI ran. Comes in a `User` message."""
 
 
 class McpToolResultBlock(_Outcome, tag="mcp_tool_result"):
-    """What a tool gave of an MCP server that the API talks to."""
+    """The result of a tool of an MCP server that the API talks to."""
 
 
 class _ServerOutcome(Part):
-    """What a tool gave that the API ran. The shape of `content` is the tool's own."""
+    """The result of a tool that the API ran. The form of `content` depends on the tool."""
 
     tool_use_id: str
     content: Raw = ABSENT
@@ -173,11 +173,11 @@ class _ServerOutcome(Part):
 
 
 class WebSearchToolResultBlock(_ServerOutcome, tag="web_search_tool_result"):
-    """What the API's web search found."""
+    """The results of the API's web search."""
 
 
 class WebFetchToolResultBlock(_ServerOutcome, tag="web_fetch_tool_result"):
-    """What the API fetched from the web."""
+    """The page that the API fetched."""
 
 
 class CodeExecutionToolResultBlock(_ServerOutcome, tag="code_execution_tool_result"):
@@ -185,13 +185,13 @@ class CodeExecutionToolResultBlock(_ServerOutcome, tag="code_execution_tool_resu
 
 
 class BashCodeExecutionToolResultBlock(_ServerOutcome, tag="bash_code_execution_tool_result"):
-    """What a shell command printed that the API ran."""
+    """The output of a shell command that the API ran."""
 
 
 class TextEditorCodeExecutionToolResultBlock(
     _ServerOutcome, tag="text_editor_code_execution_tool_result"
 ):
-    """What an edit did that the API made."""
+    """The result of an edit that the API made."""
 
 
 class ToolSearchToolResultBlock(_ServerOutcome, tag="tool_search_tool_result"):
@@ -199,7 +199,7 @@ class ToolSearchToolResultBlock(_ServerOutcome, tag="tool_search_tool_result"):
 
 
 class AdvisorToolResultBlock(_ServerOutcome, tag="advisor_tool_result"):
-    """What the model got from the model that advises it."""
+    """The answer of the advisor model."""
 
 
 class ToolReferenceBlock(Part, tag="tool_reference"):
@@ -210,7 +210,9 @@ class ToolReferenceBlock(Part, tag="tool_reference"):
 
 
 class Source(Part):
-    """Where an image or a document comes from. `kind` tells which of the others is set."""
+    """The source of an image or a document. `kind` determines which of the other members are
+    set.
+    """
 
     kind: str = field(name="type", default="")
     media_type: str | None = None
@@ -255,7 +257,7 @@ class ContainerUploadBlock(Part, tag="container_upload"):
 
 
 class CompactionBlock(Part, tag="compaction"):
-    """The API's own summary of what came before."""
+    """The API's own summary of the earlier conversation."""
 
     content: str | None = None
     encrypted_content: str | None = None
@@ -287,7 +289,7 @@ Block = (
 )
 
 Content = str | tuple[Block | UnknownPart, ...]
-"""What a person or a tool said: a string, or blocks."""
+"""The content of a person's or tool's message: a string, or blocks."""
 
 blocks: OpenUnion[Block] = OpenUnion(Block)
 
@@ -308,21 +310,21 @@ def decode_content(json: Raw) -> Content:
 
 
 def text_of(content: Content) -> str:
-    """The text in a content; blocks of text are joined by newlines, others are left out."""
+    """The text of a content; blocks of text are joined by newlines, others are skipped."""
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content if isinstance(block, TextBlock))
 
 
 class UserBody(Body):
-    """What `user` carries: somebody's words, or what tools gave."""
+    """The body of `user`: a person's text, or the results of tools."""
 
     role: str = ""
     content_json: Raw = field(name="content", default=ABSENT)
 
     @cached_property
     def content(self) -> Content:
-        """The words or blocks, decoded."""
+        """The text or blocks, decoded."""
         return decode_content(self.content_json)
 
     @property
@@ -340,9 +342,9 @@ class UserBody(Body):
 
 
 class AssistantBody(Body, tag="message"):
-    """What `assistant` carries: a response of the model, or the part of it that is finished.
+    """The body of `assistant`: a response of the model, or its finished part.
 
-    The CLI sends each block as a message of its own; those of one response share `id`.
+    The CLI sends each block as a separate message; those of one response share `id`.
     """
 
     id: str = ""

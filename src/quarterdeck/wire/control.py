@@ -83,7 +83,7 @@ class Reply(Part):
 
 
 class ControlResponse(Message, tag="control_response"):
-    """The CLI answers a request of ours."""
+    """The CLI's answer to a request of ours."""
 
     response_json: Raw = field(name="response", default=_NULL)
 
@@ -94,7 +94,7 @@ class ControlResponse(Message, tag="control_response"):
 
 
 class ControlCancel(Message, tag="control_cancel_request"):
-    """The CLI no longer wants the answer to a request of its own."""
+    """The CLI withdraws one of its requests."""
 
     request_id: str = always("")
 

@@ -1,11 +1,10 @@
-"""What the messages of a CLI share.
+"""Common parts of the CLI's messages.
 
-Owns the base of all `system` messages, the origin that several of them name, and the way in which
-a message keeps a part undecoded until somebody asks. Above it are the modules that define
-messages; it knows none of them.
+Owns the base of all `system` messages, the origin, and lazy decoding of parts. It knows none of the
+modules that define messages.
 
-The convention for such a part: a field `x_json` holds the JSON as it came, and a cached property
-`x` decodes it. `survey` relies on these names.
+The convention for a lazy part: a field `x_json` holds the undecoded JSON, and a cached property `x`
+decodes it. `survey` relies on these names.
 """
 
 from __future__ import annotations
@@ -22,33 +21,34 @@ T = TypeVar("T")
 
 
 class System(Message, tag_field="subtype"):
-    """A `system` message. Its subtype tells what it is; the subclasses are in `system` and near.
+    """A `system` message. Its subtype determines its type; the subclasses are in `system` and
+    nearby.
 
-    `untyped` names the members that the CLI is known to send and that we leave to `raw`: they are
-    for the CLI's makers, vary often, and nobody here reads them.
+    `untyped` names known members of the CLI without a field here: they are for the CLI's makers,
+    vary often, and are not used.
     """
 
     untyped: ClassVar[frozenset[str]] = frozenset()
 
-    # A factory, not a plain default: members equal to their default are left out when encoding.
+    # A factory, not a plain default: members equal to a plain default are not encoded.
     type: Literal["system"] = field(default_factory=lambda: "system")
     uuid: str = ""
     session_id: str = ""
 
 
 class Body(Part):
-    """A part that is decoded on demand. `error` says why, where the JSON did not fit.
+    """A part that is decoded on demand. `error` says why the JSON did not fit.
 
-    It is no field, just as `raw` of a message is none. A part with an error has only defaults.
+    It is not a field, like `raw` of a message. A part with an error has only defaults.
     """
 
     error: ClassVar[str | None] = None
 
 
 class Lazy(Generic[T]):
-    """Decodes a part on demand. Never raises: what does not fit gives `empty()`.
+    """Decodes a part on demand. Never raises: JSON that does not fit gives `empty()`.
 
-    If that is a `Body`, it keeps the error.
+    A `Body` keeps the error.
     """
 
     def __init__(self, shape: type[T], empty: Callable[[], T]) -> None:
@@ -78,7 +78,7 @@ def _missing(json: Raw) -> bool:
 
 
 class OriginKind(OpenEnum):
-    """Who or what is behind a prompt or a turn."""
+    """The origin of a prompt or a turn."""
 
     HUMAN = "human"
     CHANNEL = "channel"
@@ -92,9 +92,9 @@ class OriginKind(OpenEnum):
 
 
 class Origin(Body):
-    """Who or what is behind a prompt or a turn, and what is known of them.
+    """The origin of a prompt or a turn, with details.
 
-    Only `kind` is always there. `task-notification` is a turn that the CLI began by itself.
+    Only `kind` is always set. `task-notification` is a turn that the CLI started by itself.
     """
 
     kind: OriginKind = OriginKind.UNCLASSIFIED

@@ -1,13 +1,13 @@
 """Control requests in both directions, each of which ends exactly once.
 
-Owns the correlation of requests and answers by their ids: which are open, in which direction, and
-how each ended. It knows nothing of what they ask, and nothing of time: a caller that has waited
-long enough calls `give_up`.
+Owns the correlation of requests and answers by id: which are open, in which direction, and how each
+ended. It does not know their contents, and has no clock: a caller that stops waiting calls
+`give_up`.
 
 Ours and theirs have separate namespaces. A request of ours ends in one of: `Answered`, `Refused`,
 `Abandoned` (by us), `Lost` (with the link). One of theirs ends when we answer it or they withdraw
-it. Whatever comes later for a request that has ended is ignored, so that answers may be late,
-doubled, or cross a cancellation on the way.
+it. Later messages about an ended request are ignored, so answers may be late, duplicated, or cross
+a cancellation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Ending = Answered | Refused | Abandoned | Lost
 
 
 class Ours(Struct, frozen=True):
-    """A request of ours that is open."""
+    """An open request of ours."""
 
     request_id: str
     subtype: str
@@ -63,7 +63,9 @@ class Ours(Struct, frozen=True):
 
 
 def request_ids() -> Callable[[], str]:
-    """Ids that no other controller of the same CLI has used, before or after a restart."""
+    """A generator of ids that are unique among all controllers of the same CLI, also across
+    restarts.
+    """
     prefix = f"qd-{uuid4().hex[:10]}"
     numbers = count(1)
     return lambda: f"{prefix}-{next(numbers)}"
@@ -151,11 +153,11 @@ class TheirRequests:
         return self._end(request_id, line)
 
     def withdraw(self, request_id: str) -> bool:
-        """The answer is no longer wanted. False if the request was not open."""
+        """The CLI withdraws a request. False if it was not open."""
         return self._end(request_id, None)
 
     def answer_line(self, request_id: str) -> bytes | None:
-        """The line with which a request was answered, if it was and we still have it."""
+        """The line that answered a request, if we still have it."""
         return self._ended.get(request_id)
 
     def answers(self) -> tuple[bytes, ...]:

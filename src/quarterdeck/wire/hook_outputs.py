@@ -1,7 +1,7 @@
-"""What a hook answers.
+"""The answers of hooks.
 
-`SyncOutput` decides at once, `AsyncOutput` says that the hook goes on by itself, and no opinion at
-all is `SyncOutput()`. What only one event understands is in its own struct, in `specific`.
+`SyncOutput` decides at once, `AsyncOutput` says that the hook continues in the background, and
+`SyncOutput()` has no opinion. Members for a single event are in their own struct, in `specific`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class HookDecision(OpenEnum):
 
 
 class HookPermission(OpenEnum):
-    """What a hook says of a tool call. `defer` (2.1.91 and newer) ends the turn."""
+    """A hook's decision on a tool call. `defer` (2.1.91 and newer) ends the turn."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -39,7 +39,7 @@ class _WithContext(_Specific):
 
 
 class PreToolUseOutput(_WithContext, tag="PreToolUse"):
-    """Decide about a call before anybody is asked, or change its input."""
+    """Decide about a call before a person is asked, or change its input."""
 
     permission_decision: HookPermission | None = None
     permission_decision_reason: str | None = None
@@ -50,7 +50,7 @@ class PreToolUseOutput(_WithContext, tag="PreToolUse"):
 
 
 class PostToolUseOutput(_WithContext, tag="PostToolUse"):
-    """Tell the model more, or change what the tool gave."""
+    """Add context for the model, or change the tool's result."""
 
     classifier_context: str | None = None
     updated_tool_output: Raw = ABSENT
@@ -108,7 +108,7 @@ class SubagentStopOutput(_WithContext, tag="SubagentStop"):
 
 
 class PreModelSwitchOutput(_Specific, tag="PreModelSwitch"):
-    """Decide about a change of model. `defer` is no answer here."""
+    """Decide about a change of model. `defer` is not valid here."""
 
     permission_decision: HookPermission | None = None
     permission_decision_reason: str | None = None
@@ -214,9 +214,9 @@ SpecificOutput = (
 
 
 class SyncOutput(Part, rename="camel"):
-    """What a hook decides. Without members it has no opinion.
+    """A hook's decision. Without members it has no opinion.
 
-    `continue_=False` ends the turn; the tool in question is still asked for and run.
+    `continue_=False` ends the turn; the current tool is still asked for and run.
     """
 
     continue_: bool | None = field(name="continue", default=None)
@@ -230,7 +230,7 @@ class SyncOutput(Part, rename="camel"):
 
 
 class AsyncOutput(Part, rename="camel"):
-    """The hook goes on by itself; the CLI waits for nothing."""
+    """The hook continues in the background; the CLI does not wait."""
 
     async_: bool = field(name="async", default_factory=lambda: True)
     async_timeout: Number | None = None

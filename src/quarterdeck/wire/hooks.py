@@ -1,7 +1,7 @@
 """Hooks: their registration, and the input of each of the 33 events.
 
-What a hook answers is in `hook_outputs`. An event that we do not know is an `UnknownHook` with its
-JSON. Every member has a default: a hook must be answered, whatever a version left out.
+`hook_outputs` has the answers. An unknown event is an `UnknownHook` with its JSON. Every member has
+a default: a hook must be answered, even if a version omits members.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ class ToolCall(Part):
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The tool's input as plain values; empty if it is no JSON object."""
+        """The tool's input as plain values; empty if it is not a JSON object."""
         return plain_object(self.tool_input)
 
 
 class HookInputBase(Part, tag_field="hook_event_name"):
-    """What every event carries."""
+    """Members of every event."""
 
     session_id: str = ""
     transcript_path: str = ""
@@ -130,7 +130,7 @@ class HookInputBase(Part, tag_field="hook_event_name"):
 
 
 class _ToolInput(HookInputBase):
-    """What the events of one tool call carry."""
+    """Members of the events of one tool call."""
 
     tool_name: str = ""
     tool_input: Raw = EMPTY
@@ -139,7 +139,7 @@ class _ToolInput(HookInputBase):
 
     @property
     def arguments(self) -> dict[str, object]:
-        """The tool's input as plain values; empty if it is no JSON object."""
+        """The tool's input as plain values; empty if it is not a JSON object."""
         return plain_object(self.tool_input)
 
 
@@ -355,7 +355,7 @@ class WorktreeCreateInput(HookInputBase, tag="WorktreeCreate"):
 
 
 class WorktreeRemoveInput(HookInputBase, tag="WorktreeRemove"):
-    """A worktree is no longer wanted."""
+    """A worktree is no longer needed."""
 
     worktree_path: str = ""
 

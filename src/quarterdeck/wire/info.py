@@ -1,8 +1,8 @@
-"""What a CLI says about itself, and what it is told about servers, agents and plugins.
+"""Descriptions of the CLI, and of servers, agents and plugins.
 
 Owns the small structs that several messages and answers share: commands, agents, models, account,
-MCP servers. Everything that comes from a CLI has a default, because versions differ in what they
-say. Python names are ours; the wire's are camel case.
+MCP servers. Everything that comes from a CLI has a default, because versions differ. Python names
+are snake case; the wire's are camel case.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class PluginInfo(Part):
 
 
 class McpServerState(OpenEnum):
-    """What has become of an MCP server."""
+    """The status of an MCP server."""
 
     CONNECTED = "connected"
     FAILED = "failed"
@@ -81,7 +81,7 @@ class McpServerState(OpenEnum):
 
 
 class McpServerInfo(Part):
-    """What an MCP server calls itself."""
+    """An MCP server's name and version, as it reports them."""
 
     name: str = ""
     version: str = ""
@@ -131,7 +131,7 @@ class McpServerProvenance(Part):
 
 
 class ToolPolicy(Part):
-    """What may be done with one tool of an MCP server."""
+    """The permissions of one tool of an MCP server."""
 
     name: str
     permission_policy: str | None = None

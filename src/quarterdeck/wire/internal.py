@@ -1,8 +1,8 @@
-"""Messages that the CLI sends and that its makers call internal.
+"""Messages that the CLI's makers call internal.
 
-They are in no published type, and may change or vanish with any release: nothing may depend on
-them without a way to do without. Most are for Anthropic's own hosts and user interfaces. Their
-fields are therefore few and loose; whoever needs more reads `raw`.
+They are in no published type, and may change or vanish with any release: code that uses them must
+also work without them. Most are for Anthropic's own hosts and user interfaces. So their fields are
+few and loosely typed; `raw` has the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quarterdeck.wire.envelope import System
 
 
 class LifecycleState(OpenEnum):
-    """Where a prompt stands."""
+    """The state of a prompt."""
 
     QUEUED = "queued"
     STARTED = "started"
@@ -45,7 +45,7 @@ class TranscriptMirror(Message, tag="transcript_mirror"):
 
 
 class Autocompact(Part):
-    """When the CLI compacts by itself."""
+    """The threshold of automatic compaction."""
 
     enabled: bool | None = None
     effective_window: Number | None = None
@@ -55,7 +55,7 @@ class Autocompact(Part):
 
 
 class AutocompactState(Message, tag="autocompact_state"):
-    """When the CLI compacts by itself has changed."""
+    """The threshold of automatic compaction has changed."""
 
     value: Autocompact | None = None
     uuid: str = ""
@@ -85,7 +85,7 @@ class InheritedAsksSettled(System, tag="inherited_asks_settled"):
 
 
 class CodeChangePublished(System, tag="code_change_published"):
-    """A pull request or the like was made or changed."""
+    """A pull request or similar object was created or changed."""
 
     provider: str = ""
     url: str = ""
@@ -104,7 +104,7 @@ class VcsStateChanged(System, tag="vcs_state_changed"):
 
 
 class FeedbackDraftQueued(System, tag="feedback_draft_queued"):
-    """A report to the CLI's makers waits for somebody to send it."""
+    """A report to the CLI's makers waits to be sent."""
 
     draft_id: str = ""
     draft_type: str = ""
@@ -283,7 +283,7 @@ class FileAttachmentsMissing(System, tag="file_attachments_missing"):
 
 
 class PostTurnSummary(System, tag="post_turn_summary"):
-    """A turn in a line, and what it needs from a person."""
+    """A one-line summary of a turn, and what it needs from a person."""
 
     summarizes_uuid: str = ""
     status_category: str = ""
@@ -292,7 +292,7 @@ class PostTurnSummary(System, tag="post_turn_summary"):
 
 
 class TaskSummary(System, tag="task_summary"):
-    """What the CLI is at, in a line."""
+    """A one-line summary of the CLI's current work."""
 
     detail: str | None = None
 

@@ -1,11 +1,11 @@
 """NDJSON framing: any chunks in, whole lines out.
 
-Owns the cutting of a byte stream into lines, and nothing else: what a line says is `codec`'s
-business. Chunks may end anywhere, in the middle of a character too, because only the byte 0x0A
-ends a line and UTF-8 never has it inside a character.
+Owns splitting a byte stream into lines; `codec` decodes the lines. Chunks may end anywhere, also
+inside a character, because only the byte 0x0A ends a line and UTF-8 never has it inside a
+character.
 
-The cost of a line is linear in its size. The result depends on the stream alone, never on how it
-was cut.
+The cost is linear in the size of a line. The result depends on the stream alone, not on how it was
+split.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from msgspec import Struct
 
 DEFAULT_MAX_LINE = 256 * 1024 * 1024
 """Bytes. Real lines reach 6 MB (a tool's whole output); images and exports may be far larger. The
-limit is there so that a peer gone mad cannot fill the memory."""
+limit keeps a faulty peer from filling the memory."""
 
 KEPT_OF_OVERSIZED = 4096
-"""Bytes kept of a line over the limit, to show what it was."""
+"""Bytes that are kept of a line over the limit, to identify it."""
 
 
 class OversizedLine(Struct, frozen=True):
@@ -39,14 +39,14 @@ class LineReader:
         if max_line < 1:
             raise ValueError("max_line must be at least 1 byte")
         self.max_line = max_line
-        # A `BytesIO` grows in place and hands out what it holds uncopied. Pieces kept in a list
-        # would fill the memory with a long line twice, which takes longer than reading it.
+        # A `BytesIO` grows in place and returns its contents without a copy. A list of pieces would
+        # hold a long line twice, which takes longer than reading it.
         self._unfinished = BytesIO()
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[Line]:
         """Take the next bytes; return the lines that they complete, in order."""
-        if b"\n" not in chunk:  # the midst of a long line: one look, and no more work than that
+        if b"\n" not in chunk:  # inside a long line: nothing else to do
             if chunk:
                 self._keep(chunk)
             return []

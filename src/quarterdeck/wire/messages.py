@@ -1,9 +1,9 @@
-"""The messages that a CLI sends, but for `system` (see `system`) and control (see `control`).
+"""The messages of a CLI, except `system` (see `system`) and control (see `control`).
 
-Owns the conversation itself: what the model and the tools said, whole or in pieces, and the few
-notices that have a type of their own. `result` and `internal` hold the rest. Above it is `codec`.
+Owns the conversation: the output of the model and the tools, whole or in pieces, and the notices
+with their own type. `result` and `internal` have the rest.
 
-Bodies that may hold what we do not know yet (`message`, `event`) stay raw until somebody asks.
+Bodies that may take new forms (`message`, `event`) are decoded on demand.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class StreamEvent(Message, tag="stream_event"):
 
 
 class AssistantError(OpenEnum):
-    """Why there is no answer of the model."""
+    """Why the model did not answer."""
 
     AUTHENTICATION_FAILED = "authentication_failed"
     OAUTH_ORG_NOT_ALLOWED = "oauth_org_not_allowed"
@@ -117,12 +117,12 @@ class AssistantError(OpenEnum):
     SERVER_ERROR = "server_error"
     MAX_OUTPUT_TOKENS = "max_output_tokens"
     CLOUD_CREDENTIAL_ERROR = "cloud_credential_error"
-    # The CLI's own word; `UNKNOWN` is what an `OpenEnum` calls values it has no name for.
+    # The CLI's own value; `UNKNOWN` is the name of values that an `OpenEnum` does not know.
     NOT_KNOWN = "unknown"
 
 
 class LocalCommandRun(Part):
-    """A slash command that the CLI ran by itself."""
+    """A slash command that the CLI ran itself."""
 
     command: str = ""
     args: str = ""
@@ -130,17 +130,17 @@ class LocalCommandRun(Part):
 
 
 class LocalCommandOutcome(Part):
-    """What became of a slash command that did not work."""
+    """The failure of a slash command."""
 
     kind: str = ""
     suggestion: str | None = None
 
 
 class Assistant(Message, tag="assistant"):
-    """A finished block of the model's answer, or text that the CLI wrote in its place.
+    """A finished block of the model's answer, or a text by the CLI in its place.
 
-    `parent_tool_use_id` is the tool call of the subagent that speaks, if one does. `supersedes`
-    names messages that this one replaces. `aborted` marks what was cut short by an interrupt.
+    `parent_tool_use_id` is the tool call of the subagent, if one wrote it. `supersedes` names
+    messages that this one replaces. `aborted` marks a message that an interrupt cut short.
     """
 
     untyped: ClassVar[frozenset[str]] = name_set(
@@ -218,7 +218,7 @@ class Priority(OpenEnum):
 
 
 class User(Message, tag="user"):
-    """What the tools gave, a text that the CLI put in, or the echo of a prompt (`is_replay`)."""
+    """Results of tools, a text by the CLI, or the echo of a prompt (`is_replay`)."""
 
     untyped: ClassVar[frozenset[str]] = name_set(
         """
@@ -274,7 +274,7 @@ class User(Message, tag="user"):
 
     @cached_property
     def origin(self) -> Origin | None:
-        """Who or what is behind it."""
+        """Its origin."""
         return decode_origin.maybe(self.origin_json)
 
 
@@ -325,7 +325,7 @@ class ToolUseSummary(Message, tag="tool_use_summary"):
 
 
 class RateLimitEvent(Message, tag="rate_limit_event"):
-    """The account's limits have changed. No error by itself, not even as `rejected`."""
+    """The account's limits have changed. Not an error by itself, not even as `rejected`."""
 
     rate_limit_info: RateLimitInfo
     uuid: str = ""
@@ -333,7 +333,7 @@ class RateLimitEvent(Message, tag="rate_limit_event"):
 
 
 class PromptSuggestion(Message, tag="prompt_suggestion"):
-    """What a person might say next. Comes after the result, at most once a turn, if asked for."""
+    """A suggested next prompt. Comes after the result, at most once per turn, if requested."""
 
     suggestion: str = ""
     uuid: str = ""
@@ -341,7 +341,7 @@ class PromptSuggestion(Message, tag="prompt_suggestion"):
 
 
 class ResetTrigger(OpenEnum):
-    """What made the conversation begin anew."""
+    """Why the conversation was restarted."""
 
     CLEAR = "clear"
     PLAN_MODE_EXIT = "plan_mode_exit"
@@ -350,7 +350,7 @@ class ResetTrigger(OpenEnum):
 
 
 class ConversationReset(Message, tag="conversation_reset"):
-    """The conversation begins anew: what follows has another `session_id`, and costs restart."""
+    """The conversation restarts: later messages have another `session_id`, and costs restart."""
 
     new_conversation_id: str
     trigger: ResetTrigger | None = None
@@ -361,7 +361,7 @@ class ConversationReset(Message, tag="conversation_reset"):
 
 
 class Goal(Part):
-    """What the CLI goes on for until it is reached."""
+    """The goal that the CLI works on until it is reached."""
 
     condition: str = ""
     iterations: Number = 0
@@ -371,7 +371,7 @@ class Goal(Part):
 
 
 class ActiveGoal(Message, tag="active_goal"):
-    """A goal was set, went on, or (`value` is null) is no more."""
+    """A goal was set, continued, or (`value` is null) removed."""
 
     value: Goal | None = None
     uuid: str = ""

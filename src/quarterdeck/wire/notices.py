@@ -1,7 +1,7 @@
-"""The `system` messages that tell a person something.
+"""The `system` messages for people.
 
-Owns notes, warnings, the output of commands and of hooks from the settings, and what was refused
-or lost. `system` holds those that say how the CLI itself is doing.
+Owns notes, warnings, the output of commands and of hooks from the settings, and refusals and
+losses. `system` has those about the CLI's own state.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from quarterdeck.wire.envelope import System
 
 
 class LocalCommandOutput(System, tag="local_command_output"):
-    """What a slash command printed. Newer versions send an `Assistant` instead."""
+    """The output of a slash command. Newer versions send an `Assistant` instead."""
 
     content: str = ""
 
 
 class HookStarted(System, tag="hook_started"):
-    """A hook from the settings runs. Hooks of ours come as control requests instead."""
+    """A hook from the settings runs. Our own hooks come as control requests instead."""
 
     hook_id: str = ""
     hook_name: str = ""
@@ -102,14 +102,14 @@ class Memory(Part):
 
 
 class MemoryRecall(System, tag="memory_recall"):
-    """The CLI has looked up what it remembers."""
+    """The CLI has looked up its memories."""
 
     mode: str = ""
     memories: tuple[Memory, ...] = ()
 
 
 class ElicitationComplete(System, tag="elicitation_complete"):
-    """What an MCP server had asked for on a web page was given there."""
+    """The information that an MCP server asked for was given on a web page."""
 
     mcp_server_name: str = ""
     elicitation_id: str = ""
@@ -146,7 +146,7 @@ class MirrorError(System, tag="mirror_error"):
 
 
 class PromptSubmitOutcome(Part):
-    """What a hook did to a prompt."""
+    """The effect of a hook on a prompt."""
 
     prompt_kept: bool = False
     kind: str | None = None

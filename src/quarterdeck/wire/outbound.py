@@ -1,13 +1,12 @@
 """The messages that we send to a CLI.
 
-Owns prompts and the envelopes of our control messages. Below: `commands` and `answers` are the
-bodies. `TO_CLI` is the union that `codec` reads lines with that are meant for a CLI.
+Owns prompts and the envelopes of our control messages; `commands` and `answers` have the bodies.
+`codec` decodes lines for a CLI with the union `TO_CLI`.
 
-A message that cannot be right is never made: the constructors raise `UsageError`, and such a line
-decodes to an `Unknown` with its error. A CLI does not complain about a bad line. Every version
-ends on a prompt without a message and on a request without a body; 2.1.37 hangs on a prompt with
-an empty list of blocks; versions up to 2.1.120 end on a response without a body or variables that
-are missing.
+Invalid messages cannot be made: the constructors raise `UsageError`, and such a line decodes to an
+`Unknown` with its error. A CLI does not report a bad line. Every version exits on a prompt without
+a message and on a request without a body; 2.1.37 hangs on a prompt with an empty list of blocks;
+versions up to 2.1.120 exit on a response without a body or an environment update without variables.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def _base64(data: bytes, media_type: str, prefix: str) -> Source:
 
 
 class PromptBody(Part):
-    """What a prompt says: text, or blocks. Every version ends on a role other than `user`."""
+    """The content of a prompt: text, or blocks. Every version exits on a role other than `user`."""
 
     role: Literal["user"] = field(default_factory=lambda: "user")
     content: Raw
@@ -88,11 +87,11 @@ class PromptBody(Part):
 
 
 class Prompt(Message, tag="user"):
-    """Something for the model to do.
+    """A task for the model.
 
-    `uuid` names the prompt: a CLI drops one whose uuid it has seen, reports on it, and rewinds to
-    it. `should_query=False` adds to the conversation and asks the model nothing. With
-    `client_composed` a text that begins with a slash is no command (2.1.280 and newer).
+    `uuid` identifies the prompt: a CLI drops a prompt whose uuid it has seen, reports on it, and
+    rewinds to it. `should_query=False` adds to the conversation without asking the model. With
+    `client_composed` a text that begins with a slash is not a command (2.1.280 and newer).
     """
 
     message: PromptBody
@@ -182,7 +181,7 @@ class Answer(Message, tag="control_response"):
 
     @classmethod
     def error(cls, request_id: str, error: str) -> Answer:
-        """An answer that says why there is none. The CLI goes on as if denied."""
+        """An error as the answer. The CLI continues as after a denial."""
         return cls(
             response_json=dump(
                 Reply(subtype=Outcome.ERROR, request_id=_id(request_id), error=error or "failed")
@@ -196,7 +195,7 @@ class Answer(Message, tag="control_response"):
 
 
 class CancelRequest(Message, tag="control_cancel_request"):
-    """We no longer want the answer to a request of ours. Ends 2.1.37: ask `versions` first."""
+    """Withdraw a request of ours. 2.1.37 exits on it: check `versions` first."""
 
     request_id: str
 

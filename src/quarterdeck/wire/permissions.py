@@ -18,7 +18,7 @@ class PermissionMode(OpenEnum):
     ACCEPT_EDITS = "acceptEdits"
     PLAN = "plan"
     DONT_ASK = "dontAsk"
-    """Despite its name: what no rule allows is denied, without a question."""
+    """Despite its name: calls that no rule allows are denied without a question."""
     BYPASS_PERMISSIONS = "bypassPermissions"
     AUTO = "auto"
     DELEGATE = "delegate"
@@ -26,7 +26,7 @@ class PermissionMode(OpenEnum):
 
 
 class PermissionBehavior(OpenEnum):
-    """What a rule does with a call that it matches."""
+    """The decision of a rule on a matching call."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -63,7 +63,7 @@ class AddRules(Part, tag="addRules"):
 
 
 class ReplaceRules(Part, tag="replaceRules"):
-    """Put rules in the place of all that the destination has for this behaviour."""
+    """Replace all rules of the destination for this behaviour."""
 
     rules: tuple[PermissionRule, ...]
     behavior: PermissionBehavior
@@ -109,5 +109,5 @@ updates: OpenUnion[PermissionUpdate] = OpenUnion(PermissionUpdate)
 
 
 def suggestions(parts: tuple[Raw, ...]) -> tuple[Suggestion, ...]:
-    """Decode what a CLI suggests, each by itself. Never raises."""
+    """Decode the CLI's suggestions, each separately. Never raises."""
     return updates.decode_each(parts)

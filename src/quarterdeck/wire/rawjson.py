@@ -1,8 +1,8 @@
-"""JSON that is carried but not looked into.
+"""Undecoded JSON.
 
-Owns the step from a value of ours to the bytes that go into a message, and the checks that keep a
-message one line of valid JSON. Every version of the CLI ends when a line is broken, and a tool's
-input or an answer may come from anywhere, so nothing becomes `Raw` here without being looked at.
+Owns encoding a value for a message, and the checks that keep a message one line of valid JSON.
+Every version of the CLI exits on a broken line, and a tool's input or an answer may come from
+anywhere, so everything is checked before it becomes `Raw`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EMPTY = Raw(b"{}")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _blanks = b" \t\r\n"
 
-# Every escape is matched, so that the text \\ud83d after an escaped backslash is left alone.
+# Every escape is matched, so that the text \\ud83d after an escaped backslash is not changed.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -45,13 +45,13 @@ _sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def always(value: T) -> T:
-    """A default that is written too: fields with plain defaults are left out of the line."""
+    """A default that is encoded too: fields with plain defaults are omitted."""
     default: T = field(default_factory=lambda: value)
     return default
 
 
 def dump(value: object) -> Raw:
-    """Encode a value as one line of JSON. Raises `UsageError` for what is no JSON."""
+    """Encode a value as one line of JSON. Raises `UsageError` if that is not possible."""
     if isinstance(value, UnknownPart):
         value = value.json
     if isinstance(value, Raw):
@@ -77,10 +77,10 @@ def _one_line(raw: Raw) -> Raw:
 
 
 def replace_lone_surrogates(json: bytes) -> bytes:
-    r"""Put `\ufffd` in the place of every escape that is half of a surrogate pair.
+    r"""Replace every escape of a lone surrogate by `\ufffd`.
 
-    A CLI that cuts a text in the middle of an emoji writes such halves. They are legal JSON, but no
-    text, and our decoder takes none. The length stays the same.
+    A CLI writes one when it cuts a text inside an emoji. It is legal JSON but not valid text, and
+    our decoder refuses it. The length stays the same.
     """
     return _ESCAPE.sub(lambda found: b"\\ufffd" if found["half"] else found[0], json)
 
@@ -104,7 +104,7 @@ def subtype_of(raw: Raw) -> str:
 
 
 def members(raw: Raw) -> dict[str, Raw]:
-    """The members of an object, each undecoded; none for what is no object. Never raises."""
+    """The members of an object, undecoded; empty for other JSON. Never raises."""
     try:
         return _members(raw)
     except _UNREADABLE:
@@ -112,7 +112,7 @@ def members(raw: Raw) -> dict[str, Raw]:
 
 
 def plain_object(raw: Raw) -> dict[str, object]:
-    """An object as plain Python values; an empty one for what is no object. Never raises."""
+    """An object as plain Python values; empty for other JSON. Never raises."""
     try:
         return _plain(raw)
     except _UNREADABLE:
@@ -123,9 +123,9 @@ def plain_object(raw: Raw) -> dict[str, object]:
 
 
 def same_json(one: Raw, other: Raw) -> bool:
-    """Whether two JSON texts say the same: blanks and the order of members do not count.
+    """Whether two JSON texts are equal, apart from blanks and the order of members.
 
-    What cannot be read is the same only byte for byte. Never raises.
+    Invalid JSON is equal only byte for byte. Never raises.
     """
     if bytes(one) == bytes(other):
         return True
@@ -136,7 +136,7 @@ def same_json(one: Raw, other: Raw) -> bool:
 
 
 def elements(raw: Raw) -> list[Raw] | None:
-    """The elements of an array, each undecoded; None for what is no array. Never raises."""
+    """The elements of an array, undecoded; None for other JSON. Never raises."""
     try:
         return _elements(raw)
     except _UNREADABLE:

@@ -1,6 +1,6 @@
-"""What the CLI reports in numbers: the context, the usage, and the account's limits.
+"""Numbers that the CLI reports: the context, the usage, and the account's limits.
 
-Owns the parts that hold them; the messages that carry them are in `messages`.
+The messages that carry them are in `messages`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ContextUsage(Body):
 
 
 class SessionUsage(Part):
-    """What the session took so far."""
+    """The session's usage so far."""
 
     total_cost_usd: Number = 0
     total_api_duration_ms: Number = 0
@@ -55,7 +55,7 @@ class SessionUsage(Part):
 
 
 class UsageReport(Body):
-    """What the session took, and what the account has left: the answer to `/usage`."""
+    """The session's usage and the account's limits: the answer to `/usage`."""
 
     session: SessionUsage | None = None
     rate_limits: Raw = ABSENT
@@ -78,7 +78,7 @@ class RateLimitWindow(Part):
 
 
 class RateLimitInfo(Part):
-    """Where the account stands. Times are seconds since 1970; `utilization` goes from 0 to 1."""
+    """The state of the account's limits. Times are seconds since 1970; `utilization` is 0 to 1."""
 
     status: RateLimitStatus = RateLimitStatus.ALLOWED
     resets_at: Number | None = field(name="resetsAt", default=None)

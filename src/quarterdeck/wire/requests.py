@@ -1,10 +1,9 @@
-"""What a CLI asks of us: the bodies of its control requests.
+"""The CLI's requests: the bodies of its control requests.
 
-Owns one struct for each subtype, and `UnknownRequest` for the rest. `control` holds the envelope
-with the id; `answers` the bodies that answer these. A tool's `input` and an MCP `message` are
-nobody's business here and stay as they came.
+Owns one struct for each subtype, and `UnknownRequest` for the rest. `control` has the envelope with
+the id; `answers` has the bodies of answers. A tool's `input` and an MCP `message` stay undecoded.
 
-Every request must be answered, also those that we do not know: a CLI waits for ever.
+Every request must be answered, also unknown ones: a CLI waits without limit.
 """
 
 from __future__ import annotations
@@ -204,7 +203,7 @@ class UiCopy(_Request, tag="ui_copy"):
 
 
 class UiPromptRead(_Request, tag="ui_prompt_read"):
-    """What is in the prompt field?"""
+    """Ask for the text in the prompt field."""
 
     surface: str = ""
     client_id: str = ""
@@ -241,7 +240,7 @@ class UiPromptSuggest(_Request, tag="ui_prompt_suggest"):
 
 
 class UiReadSelection(_Request, tag="ui_read_selection"):
-    """What is selected?"""
+    """Ask for the selection."""
 
     surface: str = ""
     client_id: str = ""
@@ -291,7 +290,7 @@ def decode_request(json: Raw) -> CliRequest | UnknownRequest:
             subtype=subtype, json=json, error=str(error) if subtype in SUBTYPES else None
         )
     if isinstance(request, CanUseTool | HookCallback) and not is_object(request.input):
-        # An input that is no object could not be sent back, and no tool takes one.
+        # An input that is not an object could not be sent back, and no tool accepts one.
         return UnknownRequest(
             subtype=subtype_of(json), json=json, error="Expected `object` - at `$.input`"
         )

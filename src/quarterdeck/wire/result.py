@@ -1,8 +1,8 @@
-"""The `result` message: how a turn ended, and what it took.
+"""The `result` message: how a turn ended, and what it used.
 
-Owns one struct for every way to end. Whether a turn failed needs two of its members, see `failed`.
-What may change shape (usage, origin, statistics) is decoded on demand, so that a turn never seems
-to go on for ever because of a number that we could not read.
+Owns one struct for every kind of end. `failed` combines two members to tell whether a turn failed.
+Parts that may change form (usage, origin, statistics) are decoded on demand, so that a number that
+cannot be decoded does not hide the end of a turn.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class FastModeState(OpenEnum):
 
 
 class FastModeDisabledReason(OpenEnum):
-    """Why fast mode cannot be had."""
+    """Why fast mode is not available."""
 
     FREE = "free"
     PREFERENCE = "preference"
@@ -105,12 +105,12 @@ class FastModeDisabledReason(OpenEnum):
     MODEL_NOT_ALLOWED = "model_not_allowed"
     SDK_OPT_IN_REQUIRED = "sdk_opt_in_required"
     PENDING = "pending"
-    # The CLI's own word; `UNKNOWN` is what an `OpenEnum` calls values it has no name for.
+    # The CLI's own value; `UNKNOWN` is the name of values that an `OpenEnum` does not know.
     NOT_KNOWN = "unknown"
 
 
 class ModelUsage(Part):
-    """What one model did and cost since the process began."""
+    """The usage and cost of one model since the process started."""
 
     input_tokens: Number = field(name="inputTokens", default=0)
     output_tokens: Number = field(name="outputTokens", default=0)
@@ -158,7 +158,7 @@ class InvalidConfigFile(Body):
 
 
 class SubagentStats(Body):
-    """How many subagents the turn had, and what became of them."""
+    """The number of subagents of the turn, by outcome."""
 
     spawned: Number = 0
     requested: dict[str, Number] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class SubagentStats(Body):
 
 
 class Result(Message, tag="result"):
-    """A turn has ended. Results do not match prompts one to one; `user_message_uuids` tells more.
+    """The end of a turn. Results do not match prompts one to one; see `user_message_uuids`.
 
     `total_cost_usd` and `model_usage` are totals of the process, until a `ConversationReset`;
     `usage` and `num_turns` are of this turn.
@@ -259,16 +259,16 @@ class Result(Message, tag="result"):
 
     @property
     def failed(self) -> bool:
-        """Whether the turn ended in an error.
+        """Whether the turn failed.
 
-        An API error is a `success` with `is_error`; an interrupt and the limits are no `success`,
-        and up to 2.1.62 come without `is_error`.
+        An API error is a `success` with `is_error`; an interrupt and the limits are not a
+        `success`, and up to 2.1.62 come without `is_error`.
         """
         return self.is_error or self.subtype is not ResultSubtype.SUCCESS
 
     @property
     def outcome(self) -> str:
-        """One word for how the turn ended, the most telling that this version gives."""
+        """One code for the end of the turn, the most specific that this version gives."""
         if self.terminal_reason is not None:
             return self.terminal_reason.value
         if not self.failed:
@@ -277,9 +277,9 @@ class Result(Message, tag="result"):
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody broke the turn off.
+        """Whether the turn was interrupted.
 
-        Newer versions say so. Of an older one we know it by what it leaves out: words for it.
+        Newer versions report it. For an older one it follows from the absence of an error text.
         """
         if self.terminal_reason is not None:
             return self.terminal_reason.startswith("aborted")
@@ -287,9 +287,9 @@ class Result(Message, tag="result"):
 
     @property
     def error_text(self) -> str:
-        """What went wrong, in words for people; empty if the turn did not fail.
+        """The error, as a text for people; empty if the turn did not fail.
 
-        Lines of `errors` that are for the CLI's makers are left out.
+        Lines of `errors` for the CLI's makers are omitted.
         """
         if not self.failed:
             return ""
@@ -303,7 +303,7 @@ class Result(Message, tag="result"):
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """The uuids of the prompts that this turn took in, as far as this version tells."""
+        """The uuids of the prompts of this turn, as far as this version reports them."""
         if self.user_message_uuids:
             return self.user_message_uuids
         return (self.user_message_uuid,) if self.user_message_uuid else ()
@@ -320,12 +320,12 @@ class Result(Message, tag="result"):
 
     @cached_property
     def model_usage_since_last_result(self) -> dict[str, ModelUsage]:
-        """What each model did since the result before this one (newest versions)."""
+        """The usage of each model since the previous result (newest versions)."""
         return _decode_models(self.model_usage_since_last_result_json)
 
     @cached_property
     def origin(self) -> Origin | None:
-        """Who or what began the turn; not told for most that a person began."""
+        """The origin of the turn; mostly absent for turns that a person started."""
         return decode_origin.maybe(self.origin_json)
 
     @cached_property
@@ -340,7 +340,7 @@ class Result(Message, tag="result"):
 
     @cached_property
     def subagent_stats(self) -> SubagentStats | None:
-        """What became of the turn's subagents (newest versions)."""
+        """The outcomes of the turn's subagents (newest versions)."""
         return _decode_stats.maybe(self.subagent_stats_json)
 
 

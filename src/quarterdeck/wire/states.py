@@ -1,11 +1,11 @@
-"""The states of the CLI at the other end, as one table.
+"""The states of the CLI, as one table.
 
-All of the state machine is in this file: the states, what can happen, and which state follows.
-`peer` finds out what happened and asks `transition`; the diagram in the docs is drawn from `TABLE`
-by `tools/draw_states.py`.
+The whole state machine is in this file: the states, the transitions, and the next states. `peer`
+detects transitions and calls `transition`; `tools/draw_states.py` draws the diagram in the docs
+from `TABLE`.
 
-What the CLI does is never refused: a happening with no row for the present state leaves it as
-it is. What *we* do must have a row, else it is a mistake of the caller (`UsageError`).
+A transition by the CLI is never refused: without a row for the present state, the state stays. A
+transition by *us* must have a row, else the caller made a mistake (`UsageError`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quarterdeck.domain.errors import UsageError
 
 @unique
 class State(Enum):
-    """What the CLI is doing. The values are the words that people read."""
+    """The CLI's state. The values are shown to people."""
 
     NEW = "not initialised"
     INITIALIZING = "initialising"
@@ -34,10 +34,10 @@ class State(Enum):
 class Transition(Enum):
     """What moves the CLI from one state to the next."""
 
-    # What we do.
+    # By us.
     INITIALIZE = "we send initialize"
     PROMPT = "we send a prompt"
-    # What the CLI does.
+    # By the CLI.
     INITIALIZED = "initialize is answered"
     TURN_BEGAN = "a turn begins, prompted or not"
     PROGRESS = "the model speaks or a tool runs"
@@ -48,7 +48,7 @@ class Transition(Enum):
     COMPACTED = "it has compacted"
     RETRYING = "the API failed, it will try again"
     TURN_ENDED = "the last open turn ends"
-    # What the link does.
+    # By the link.
     LINK_LOST = "the link is lost"
     BACK_IDLE = "the link is back, no turn is open"
     BACK_IN_TURN = "the link is back in a turn"
@@ -71,7 +71,7 @@ TABLE: dict[State, dict[Transition, State]] = {
     },
     State.INITIALIZING: {
         Transition.INITIALIZED: State.READY,
-        # Both may be sent in one go; the CLI takes them in order.
+        # Both may be sent together; the CLI takes them in order.
         Transition.PROMPT: State.WORKING,
         Transition.TURN_BEGAN: State.WORKING,
         # The newest CLI talks to our MCP servers, and may ask, before it answers.
@@ -81,7 +81,7 @@ TABLE: dict[State, dict[Transition, State]] = {
         # Again, after a reconnect: the answer lists the questions that are still open.
         Transition.INITIALIZE: State.READY,
         Transition.PROMPT: State.WORKING,
-        # A finished background task starts a turn that nobody asked for.
+        # A finished background task starts a turn without a prompt.
         Transition.TURN_BEGAN: State.WORKING,
         Transition.PROGRESS: State.WORKING,
         # A background subagent may ask between turns.
@@ -128,11 +128,11 @@ for _state in _OPEN:
         TABLE[_state][Transition.LINK_LOST] = State.DOWN
 
 
-def transition(state: State, happening: Transition) -> State:
-    """The state after `happening`. Raises `UsageError` for what we may not do in `state`."""
-    after = TABLE[state].get(happening)
+def transition(state: State, event: Transition) -> State:
+    """The state after a transition. Raises `UsageError` for one that we may not make in `state`."""
+    after = TABLE[state].get(event)
     if after is not None:
         return after
-    if happening in _OURS:
-        raise UsageError(f"cannot do this now: {happening.value}, but the CLI is {state.value}")
+    if event in _OURS:
+        raise UsageError(f"cannot do this now: {event.value}, but the CLI is {state.value}")
     return state

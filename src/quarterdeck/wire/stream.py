@@ -1,9 +1,9 @@
-"""Stream events: the Messages API's own events, as `stream_event` carries them.
+"""Stream events: the Messages API's own events, in `stream_event` messages.
 
-Owns what one event holds; which block of which message it continues is for the reader to keep.
+Owns one event; the reader keeps track of blocks and messages.
 
-Only the deltas are worth speed here: hundreds come for each message, and most readers want no more
-than their text. `delta_text` gives that without building anything else.
+Only deltas need speed: a message has hundreds, and most readers only want their text. `delta_text`
+returns it without decoding anything else.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class CitationsDelta(Part, tag="citations_delta"):
 
 
 class CompactionDelta(Part, tag="compaction_delta"):
-    """The whole of the API's summary of what came before."""
+    """The API's complete summary of the earlier conversation."""
 
     content: str | None = None
     encrypted_content: str | None = None
@@ -103,7 +103,7 @@ class ContentBlockDelta(Part, tag="content_block_delta"):
 
     @cached_property
     def delta(self) -> Delta | UnknownPart:
-        """What is to be added."""
+        """The text or data to append."""
         return deltas.decode(self.delta_json)
 
 
@@ -114,7 +114,7 @@ class ContentBlockStop(Part, tag="content_block_stop"):
 
 
 class MessageChange(Body):
-    """What is known of a message only at its end."""
+    """Properties of a message that are known only at its end."""
 
     stop_reason: StopReason | None = None
     stop_sequence: str | None = None
@@ -123,7 +123,7 @@ class MessageChange(Body):
 
 
 class MessageDelta(Part, tag="message_delta"):
-    """A response is about to end: why, and what it took."""
+    """A response is about to end, with its stop reason and usage."""
 
     delta_json: Raw = field(name="delta", default=ABSENT)
     usage_json: Raw = field(name="usage", default=ABSENT)

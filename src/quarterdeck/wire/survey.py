@@ -1,10 +1,10 @@
-"""What a message holds that we have no type for.
+"""Members of a message without a type here.
 
-Owns the comparison of a line with the struct that it became, for `quarterdeck doctor`: run against
-a CLI newer than we are, it tells what is new there. It reads the structs themselves, so it needs
-no list of its own. Nothing here is for speed.
+Compares a line with its decoded struct, for `quarterdeck doctor`: run against a newer CLI, it
+reports what is new there. It reads the struct definitions, so it needs no list. It is not optimised
+for speed.
 
-A finding is one line of text, a path first::
+A finding is one line of text that begins with a path::
 
     assistant.message.content[tool_use].caller        a member
     system/humming: unknown type

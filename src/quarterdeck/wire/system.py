@@ -1,8 +1,8 @@
 """The `system` messages, by subtype.
 
-Owns what the CLI says about itself: how it was started, what it is busy with, what it was refused.
-Those about tasks are in `tasks`, those for people in `notices`, the unpublished ones in `internal`.
-`SYSTEM` lists all of them; `codec` reads by it.
+Owns the CLI's messages about itself: how it was started, its current state, refusals. Those about
+tasks are in `tasks`, those for people in `notices`, the unpublished ones in `internal`. `SYSTEM`
+lists all of them for `codec`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class PluginError(Part):
 
 
 class MemoryPaths(Part):
-    """Where the CLI keeps what it learns."""
+    """The folders of the CLI's memories."""
 
     auto: str | None = None
     team: str | None = None
@@ -180,14 +180,14 @@ class Init(System, tag="init"):
 
 
 class WorkingStatus(OpenEnum):
-    """What the CLI is busy with, beside the usual."""
+    """An unusual activity of the CLI."""
 
     COMPACTING = "compacting"
     REQUESTING = "requesting"
 
 
 class Status(System, tag="status"):
-    """The mode has changed (`permission_mode` is set), or what the CLI is busy with.
+    """The mode has changed (`permission_mode` is set), or the activity of the CLI.
 
     `requesting` comes only with partial messages. `compact_result` comes when compacting ends.
     """
@@ -218,7 +218,7 @@ class PreservedMessages(Part):
 
 
 class CompactMetadata(Part):
-    """What a compaction did. `trigger` is `manual` or `auto`."""
+    """The result of a compaction. `trigger` is `manual` or `auto`."""
 
     trigger: str = ""
     pre_tokens: Number = 0
@@ -230,7 +230,7 @@ class CompactMetadata(Part):
 
 
 class CompactBoundary(System, tag="compact_boundary"):
-    """The conversation was compacted: what came before is now a summary, which follows."""
+    """The conversation was compacted: a summary, which follows, replaces the messages before."""
 
     untyped: ClassVar[frozenset[str]] = name_set("historical")
 
@@ -268,7 +268,7 @@ class ControlRequestProgress(System, tag="control_request_progress"):
 
 
 class ModelRefusalFallback(System, tag="model_refusal_fallback"):
-    """The model refused, and another one took over; what it had said is to be forgotten."""
+    """The model refused, and another one took over; discard the refused messages."""
 
     untyped: ClassVar[frozenset[str]] = name_set("saw_cyber_refusal api_refusal_cyber_verification")
 
@@ -297,7 +297,7 @@ class ModelRefusalNoFallback(System, tag="model_refusal_no_fallback"):
 
 
 class ThinkingTokens(System, tag="thinking_tokens"):
-    """The model thinks, and what it thinks is not shown: about so many tokens so far."""
+    """The model is thinking without showing it: an estimate of the tokens so far."""
 
     estimated_tokens: Number = 0
     estimated_tokens_delta: Number = 0
@@ -323,13 +323,13 @@ class SessionStateChanged(System, tag="session_state_changed"):
 
 
 class WorkerShuttingDown(System, tag="worker_shutting_down"):
-    """The CLI was told to end by its host."""
+    """The CLI's host told it to exit."""
 
     reason: str = ""
 
 
 class CommandsChanged(System, tag="commands_changed"):
-    """The whole list of slash commands, as it is now."""
+    """The complete list of slash commands."""
 
     commands: tuple[SlashCommand, ...] = ()
 

@@ -1,8 +1,8 @@
-"""The `system` messages about tasks: shells, subagents and workflows that the CLI keeps track of.
+"""The `system` messages about tasks: shells, subagents and workflows of the CLI.
 
-Owns what happens to a task; `system` holds the other subtypes. Tasks in the foreground are told of
-as well, from about 2.1.240 on. A task's end may come as `TaskNotification`, as `TaskUpdated`, or
-as both: readers must bear either.
+Owns the events of a task; `system` has the other subtypes. From about 2.1.240 on foreground tasks
+are reported as well. A task's end may come as `TaskNotification`, as `TaskUpdated`, or as both:
+readers must accept either.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TaskEnd(OpenEnum):
 
 
 class TaskStatus(OpenEnum):
-    """What a task is doing, or how it ended."""
+    """The status of a task."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -41,7 +41,7 @@ class TaskStatus(OpenEnum):
 
 
 class TaskUsage(Part):
-    """What a task took so far."""
+    """A task's usage so far."""
 
     total_tokens: Number = 0
     tool_uses: Number = 0
@@ -105,7 +105,7 @@ class TaskPatch(Part):
 
 
 class TaskUpdated(System, tag="task_updated"):
-    """A task has changed. Its end may be told only here."""
+    """A task has changed. Its end may be reported only here."""
 
     task_id: str
     run_id: str | None = None
@@ -143,6 +143,6 @@ class BackgroundTask(Part):
 
 
 class BackgroundTasksChanged(System, tag="background_tasks_changed"):
-    """The whole set of background tasks, as it is now."""
+    """The complete set of background tasks."""
 
     tasks: tuple[BackgroundTask, ...] = ()

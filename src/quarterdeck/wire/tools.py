@@ -1,9 +1,8 @@
-"""The tools of the CLI, as far as a controller has to know them.
+"""The tools of the CLI, as far as a controller must know them.
 
-Owns three things: the tools that are no permission but a conversation with a person (questions
-and plans), and a short title for any tool call. A tool's input comes from the model, so it may be
-anything: what does not fit is None, or only the tool's name, and a title never carries anything
-that a terminal would obey.
+Owns the tools that ask a person (questions and plans), and a short title for any tool call. A
+tool's input comes from the model, so it may be anything: an input that does not fit gives None, or
+only the tool's name, and a title never contains control characters for a terminal.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ ASK_USER_QUESTION = "AskUserQuestion"
 EXIT_PLAN_MODE = "ExitPlanMode"
 
 FOR_PEOPLE = frozenset({ASK_USER_QUESTION, EXIT_PLAN_MODE})
-"""Tools whose permission is a person's answer: nobody else may give it."""
+"""Tools that need a person's answer; no rule may give it."""
 
 TITLE_LIMIT = 200
 """Characters of a title. Long enough for most commands, short enough for a line on a phone."""
@@ -57,7 +56,7 @@ class _QuestionsInput(Part):
 
 
 class Questions(Struct, frozen=True):
-    """The input of AskUserQuestion. `json` is all of it, as it came."""
+    """The input of AskUserQuestion. `json` is the undecoded input."""
 
     questions: tuple[Question, ...]
     json: Raw
@@ -71,12 +70,12 @@ class Questions(Struct, frozen=True):
     ) -> Raw:
         """The input to send back, with a person's answers by the text of their question.
 
-        An answer is a label, several labels where the question takes several, or any text of the
-        person's own. A question may be left out. `notes` are remarks by question; `annotations` is
-        the whole of what the CLI takes by question, `notes` and `preview`.
+        An answer is a label, several labels where the question allows several, or any other text. A
+        question may be omitted. `notes` are remarks by question; `annotations` has everything that
+        the CLI accepts by question, `notes` and `preview`.
 
-        The questions always go back too: newer versions fail without them. Answers that the model
-        itself put into its input are thrown away.
+        The questions are always sent back too: newer versions fail without them. Answers that the
+        model put into its input are dropped.
         """
         known = {question.question: question for question in self.questions}
         remarks = {text: dict(remark) for text, remark in (annotations or {}).items()}
@@ -106,7 +105,7 @@ def _answer(question: Question, given: str | Sequence[str]) -> str:
 
 
 def parse_questions(json: Raw) -> Questions | None:
-    """Read the input of AskUserQuestion; None if there is no question in it. Never raises."""
+    """Parse the input of AskUserQuestion; None if it has no question. Never raises."""
     try:
         questions = msgspec.json.decode(json, type=_QuestionsInput).questions
     except _UNREADABLE:
@@ -115,7 +114,9 @@ def parse_questions(json: Raw) -> Questions | None:
 
 
 class AllowedPrompt(Part):
-    """Something that the plan will need, in the model's words. It allows nothing by itself."""
+    """A permission that the plan will need, as the model describes it. It allows nothing by
+    itself.
+    """
 
     tool: str = ""
     prompt: str = ""
@@ -130,7 +131,7 @@ class Plan(Part, rename="camel"):
 
 
 def parse_plan(json: Raw) -> Plan | None:
-    """Read the input of ExitPlanMode; None if it is none. Never raises."""
+    """Parse the input of ExitPlanMode; None if it does not fit. Never raises."""
     try:
         return msgspec.json.decode(json, type=Plan)
     except _UNREADABLE:
@@ -148,7 +149,7 @@ class ActionKind(StrEnum):
 
 
 class Action(Struct, frozen=True):
-    """A tool call in a few words. The title is one line, and safe to print anywhere."""
+    """A short description of a tool call. The title is one line, and safe to print anywhere."""
 
     kind: ActionKind
     title: str
@@ -187,7 +188,7 @@ _OTHER = _Titled(ActionKind.TOOL)
 
 
 def describe(tool_name: str, tool_input: Raw) -> Action:
-    """Say in a few words what a tool call does. Never raises."""
+    """A short description of a tool call. Never raises."""
     shown = _TOOLS.get(tool_name, _OTHER)
     if shown.fixed is not None:
         return Action(shown.kind, shown.fixed)
@@ -209,13 +210,13 @@ def _text(json: Raw | None) -> str:
 
 
 def one_line(text: str, limit: int = TITLE_LIMIT, *, strict: bool = False) -> str:
-    """One line of at most `limit` characters in which nothing is left that a terminal obeys.
+    """One line of at most `limit` characters, without control characters.
 
-    Blanks of any kind become one space. Control characters, marks that turn or hide the text
-    around them, and halves of surrogate pairs become U+FFFD, so that one sees they were there.
-    With `strict` the blanks that separate no words for a shell or a file system do, too.
+    Blanks of any kind become one space. Control characters, marks that reorder or hide the text
+    around them, and lone surrogates become U+FFFD, so that they are visible. With `strict` so do
+    blanks that do not separate words for a shell or a file system.
     """
-    # Blanks are joined first, so that no run of them pushes the rest out of sight.
+    # Blanks are joined first, so that a long run does not push the rest out of sight.
     head = (text.lstrip(_SEPARATORS) if strict else text.lstrip())[:_LOOKED_AT]
     clean = replace_invisible(head.replace("\r\n", "\n"), "\ufffd", keep="" if strict else _BLANKS)
     joined = " ".join("".join(_printable(char) for char in clean).split())
@@ -235,4 +236,4 @@ def _printable(char: str) -> str:
 
 
 _JOINERS = "\u200c\u200d"
-"""They only join letters or emoji, where they are left: many scripts need them."""
+"""They only join letters or emoji and are kept: many scripts need them."""

@@ -1,18 +1,19 @@
-"""Which turn a message belongs to, which prompts a turn took, and what it cost.
+"""The turn of each message, the prompts of a turn, and its cost.
 
-Results do not match prompts one to one. Prompts sent while a tool runs are folded into the running
-turn; prompts queued while text streams run one by one on old versions and joined in one turn on
-new ones; a finished background task starts a turn that no prompt asked for; a hook may swallow a
-prompt whole. So the ledger never counts. It goes by what the CLI says of each prompt, best first:
+Results do not match prompts one to one. Prompts sent while a tool runs are added to the running
+turn. Prompts queued while text streams run one by one on old versions, and in one turn on new ones.
+A finished background task starts a turn without a prompt. A hook may drop a prompt. So the ledger
+does not count. It uses the CLI's reports about each prompt, in this order of preference:
 
 1. the result's own list of prompts (newest versions);
-2. the prompt's echo (`--replay-user-messages`), which comes when a turn takes it in;
+2. the prompt's echo (`--replay-user-messages`), which comes when a turn takes the prompt;
 3. `command_lifecycle` (newest versions, for prompts with a uuid);
-4. failing all of these, a result that no background task explains ends the oldest prompt. Up to
-   2.1.120 commands that the CLI runs by itself (`/cost`) and prompts that a hook swallowed are
-   not echoed, so this is what ends them.
+4. otherwise, a result that no background task explains ends the oldest prompt. Up to 2.1.120,
+   commands that the CLI runs itself (`/cost`) and prompts that a hook dropped are not echoed, so
+   this rule ends them.
 
-Cost and model usage come as totals of the process; `totals` gives each turn its difference.
+Cost and model usage are totals of the process; `Totals` computes the difference for each turn. The
+totals restart with each process, so also after a resume, and with `/clear`.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ _NEVER_RUN = frozenset({"cancelled", "discarded", "refused"})
 
 
 class Turn(Struct, frozen=True):
-    """A turn that has ended.
+    """A finished turn.
 
-    `prompts` are the uuids of the prompts that it took in, oldest first; none if the CLI began it
-    by itself. `result` is missing if the CLI went idle without one. `cost_usd` and `models`, what
-    each model did, are this turn's own.
+    `prompts` are the uuids of its prompts, oldest first; empty if the CLI started it by itself.
+    `result` is missing if the CLI went idle without one. `cost_usd` and `models` (the usage of each
+    model) are this turn's own.
     """
 
     prompts: tuple[str, ...]
@@ -92,7 +93,7 @@ class TurnLedger:
         self._open = False
         self._model_spoke = False
         self._starts_turns = True
-        # Background tasks that have ended, and whose own turn has not been seen yet.
+        # Background tasks that have ended, and whose turn has not been seen yet.
         self._reports: dict[str, None] = {}
         self._totals = Totals()
 
@@ -120,7 +121,7 @@ class TurnLedger:
         return self._drop(uuid, "cancelled")
 
     def observe(self, message: Message) -> list[TurnEvent]:
-        """Take note of a message; return what it means for prompts and turns."""
+        """Process a message; return its events for prompts and turns."""
         match message:
             case Init(claude_code_version=version):
                 self._open = True
@@ -152,7 +153,7 @@ class TurnLedger:
         return []
 
     def end_all(self) -> tuple[str, ...]:
-        """The link has ended: no prompt will run any more. Returns those that were not done."""
+        """The link has ended: no prompt will run. Returns the prompts that were not done."""
         undone = (*self._taken, *self._queued)
         self._queued.clear()
         self._taken.clear()
@@ -198,10 +199,10 @@ class TurnLedger:
                 self._reports.pop(block.tool_use_id, None)
 
     def _is_own_turn(self, result: Result) -> bool:
-        """Whether a result with no prompt to its name is a background task's.
+        """Whether a result without a prompt belongs to a background task.
 
-        The newest CLI says so. For 2.1.62 to 2.1.120 it is a guess: a task has ended, and the model
-        was asked, which it is not for the prompts that have no echo.
+        The newest CLI reports it. For 2.1.62 to 2.1.120 it is a guess: a task has ended, and the
+        model was called, which it is not for prompts without an echo.
         """
         if result.origin is not None:
             return getattr(result.origin, "kind", None) == _TASK
@@ -210,7 +211,7 @@ class TurnLedger:
     def idle(self) -> list[TurnEvent]:
         """The CLI is idle: a turn that is still open has ended."""
         self._reports.clear()
-        # `idle` comes after the result. A turn still open then has lost its result on the way.
+        # `idle` comes after the result. If a turn is still open, its result was lost.
         if not self._taken:
             self._close()
             return []
@@ -225,7 +226,7 @@ class TurnLedger:
 
 
 class Totals:
-    """The totals of one process, as its last result told them."""
+    """The totals of one process, from its last result."""
 
     def __init__(self) -> None:
         self._cost = 0.0
@@ -237,7 +238,7 @@ class Totals:
         self._models = {}
 
     def take(self, result: Result) -> tuple[float, dict[str, ModelUsage]]:
-        """What was used since the last result: its cost, and what each model did."""
+        """The usage since the last result: the cost, and the usage of each model."""
         total = _number(result.total_cost_usd)
         cost, self._cost = _since(self._cost, total), total
         used: dict[str, ModelUsage] = {}
@@ -256,7 +257,7 @@ _NOTHING = ModelUsage()
 
 
 def _since(before: float, total: float) -> float:
-    # A total below the last one means that the CLI began to count anew.
+    # A total below the last one means that the CLI restarted its count.
     return total - before if total >= before else total
 
 

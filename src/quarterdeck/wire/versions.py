@@ -1,12 +1,12 @@
-"""What each version of the CLI bears, and what it cannot.
+"""The differences between versions of the CLI.
 
 Owns the table of differences that matter to a controller, each with its reason, and `check`, which
-refuses what would harm the version at the other end or mean something else there. All of it was
-seen on real CLIs: 2.1.37, 2.1.62, 2.1.120 and 2.1.325 in depth, 2.1.52, .92, .150 and .200 in
+refuses requests that would harm the CLI's version or mean something else there. All of it was
+observed on real CLIs: 2.1.37, 2.1.62, 2.1.120 and 2.1.325 in depth, 2.1.52, .92, .150 and .200 in
 part. A bound between two of these is the older one where that is the safer guess.
 
-A version that is not known (None) gets the careful answer: it may be the oldest when something is
-to be sent, and the newest when something is to be relied on.
+An unknown version (None) gets the careful answer: it may be the oldest for what we send, and the
+newest for what we rely on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from quarterdeck.wire.outbound import Prompt
 from quarterdeck.wire.permissions import PermissionMode
 
 _OLDEST = 37
-"""The oldest version that we have met. What it takes, every version takes."""
+"""The oldest known version. Every version accepts what it accepts."""
 
 _NUMBER = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?![\d.])")
 
@@ -45,7 +45,7 @@ class Version(Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, text: str) -> Version | None:
-        """Read `2.1.325` or `2.1.325 (Claude Code)`; None for what is no version."""
+        """Parse `2.1.325` or `2.1.325 (Claude Code)`; None if it is not a version."""
         found = _NUMBER.match(text.strip().removeprefix("v"))
         return cls(*map(int, found.groups())) if found else None
 
@@ -59,9 +59,9 @@ def release(patch: int) -> Version:
 
 
 class Trait(Struct, frozen=True, kw_only=True):
-    """Something that some versions do: from `since` on, up to and with `until`.
+    """A behaviour of some versions: from `since` on, up to and including `until`.
 
-    Call it with a version. `unknown` is what it says of a version that is not known.
+    Call it with a version. `unknown` is the result for an unknown version.
     """
 
     why: str
@@ -151,7 +151,7 @@ _FIELDS: dict[type[Command[Any]], dict[str, int]] = {
     Interrupt: {"cancel_queued": 220},
     McpCall: {"check_permissions": 325},
 }
-"""Members that an older version ignores without a word, though they change what is done."""
+"""Members that change the effect of a command and that an older version ignores silently."""
 
 
 def accepts_mode(version: Version | None, mode: PermissionMode) -> bool:
@@ -199,7 +199,7 @@ def check(command: Command[Any], version: Version | None, *, bypass_allowed: boo
 
 
 def check_prompt(prompt: Prompt, version: Version | None) -> None:
-    """Raise `UnsupportedError` if the version would take the prompt for something else."""
+    """Raise `UnsupportedError` if the version would misinterpret the prompt."""
     if prompt.should_query is False and not _at_least(version, 112):
         raise _unsupported("a prompt that asks the model nothing", version, 112)
     if prompt.client_composed and not _at_least(version, 280):
@@ -220,7 +220,7 @@ def _check_mode(mode: PermissionMode, version: Version | None, bypass_allowed: b
 
 def _check_initialize(command: Initialize, version: Version | None) -> None:
     for event, matchers in (command.hooks or {}).items():
-        # An older version would ignore it, and let through what was to be blocked.
+        # An older version would ignore it, and allow what should be blocked.
         blocks = any(matcher.on_failure == "block" for matcher in matchers)
         if blocks and not _at_least(version, 317):
             raise _unsupported(f"a {event} hook that blocks when it fails", version, 317)

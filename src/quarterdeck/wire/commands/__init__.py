@@ -210,7 +210,7 @@ _decoders: dict[str, msgspec.json.Decoder[Command[Any]]] = {
 
 
 def decode_command(json: Raw) -> Command[Any]:
-    """Type the body of a request that is meant for a CLI. Never raises."""
+    """Type the body of a request to a CLI. Never raises."""
     subtype = subtype_of(json)
     decoder = _decoders.get(subtype)
     if decoder is None:

@@ -1,8 +1,8 @@
-"""What a command is: a control request of ours, and the type of its answer.
+"""The base of commands: control requests of ours with typed answers.
 
 Owns `Command`, the generic base whose parameter is the answer, and the decoding of answers. The
-commands themselves are in the other modules of this package, by theme. `outbound` puts a command
-into its envelope; `versions` says which version takes it.
+other modules of this package have the commands, by theme. `outbound` puts a command into its
+envelope; `versions` knows which version accepts it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class UnknownCommand(Command[Raw], tag=False):
 
 
 def answer_type(command: type[Command[R]]) -> type[R]:
-    """The type of a command's answer: what its class has between the brackets."""
+    """The type of a command's answer: the type parameter of its class."""
     for base in getattr(command, "__orig_bases__", ()):
         if isinstance(origin := get_origin(base), type) and issubclass(origin, Command):
             found: type[R] = get_args(base)[0]
@@ -82,10 +82,10 @@ def _decoder(shape: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode_answer(command: Command[R], json: Raw | None) -> R:
-    """Type the answer to a command. No body at all is an empty one.
+    """Type the answer to a command. A missing body is an empty one.
 
-    Raises `RequestRefused` when the body does not fit; the CLI then has done what it was asked, but
-    speaks of it in a way that we do not know. Its note is the head of the body.
+    Raises `RequestRefused` when the body does not fit; the CLI has then carried out the request,
+    but its answer has an unknown form. The exception's note is the head of the body.
     """
     body = EMPTY if json is None or is_null(json) else json
     shape = answer_type(type(command))
@@ -101,7 +101,7 @@ def decode_answer(command: Command[R], json: Raw | None) -> R:
 
 
 def _salvage(body: Raw, shape: type[R]) -> R:
-    """Read each member by itself, and leave out those that do not fit."""
+    """Decode each member separately, and skip those that do not fit."""
     found = members(body)
     values: dict[str, Any] = {}
     for member in msgspec.structs.fields(cast("type[Struct]", shape)):

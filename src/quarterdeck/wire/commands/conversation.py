@@ -12,7 +12,7 @@ from quarterdeck.wire.commands.base import Command
 
 
 class InterruptReceipt(Part):
-    """What an interrupt left behind. Empty before about 2.1.205.
+    """The answer to an interrupt. Empty before about 2.1.205.
 
     `still_queued` are the uuids of prompts that will still run.
     """
@@ -42,7 +42,7 @@ class CancelAnswer(Part):
 
 
 class CancelAsyncMessage(Command[CancelAnswer], tag="cancel_async_message"):
-    """Take a prompt out of the queue."""
+    """Remove a prompt from the queue."""
 
     since: ClassVar[int | None] = 92
 
@@ -65,7 +65,7 @@ class SideAnswer(Part):
 
 
 class SideQuestion(Command[SideAnswer], tag="side_question"):
-    """Ask the model something that stays out of the conversation."""
+    """Ask the model a question that is not added to the conversation."""
 
     since: ClassVar[int | None] = 92
 

@@ -61,21 +61,21 @@ class ReadFile(Command[FileContents], tag="read_file"):
 
 
 class FileSuggestion(Part):
-    """A file whose name fits."""
+    """A file with a matching name."""
 
     path: str = ""
     score: Number | None = None
 
 
 class FileSuggestionsAnswer(Part):
-    """Files whose names fit, best first."""
+    """Files with matching names, best first."""
 
     suggestions: tuple[FileSuggestion, ...] = ()
     cwd: str | None = None
 
 
 class FileSuggestions(Command[FileSuggestionsAnswer], tag="file_suggestions"):
-    """Which files could be meant?"""
+    """Complete a file name."""
 
     since: ClassVar[int | None] = 150
 
@@ -92,7 +92,7 @@ class DirectoryEntry(Part, rename="camel"):
 
 
 class DirectoryListing(Part, rename="camel"):
-    """What is in a directory."""
+    """The contents of a directory."""
 
     abs_path: str = ""
     entries: tuple[DirectoryEntry, ...] = ()
@@ -100,7 +100,7 @@ class DirectoryListing(Part, rename="camel"):
 
 
 class ListDirectory(Command[DirectoryListing], tag="list_directory"):
-    """What is in a directory? Answered in the maker's cloud only, never over a pipe."""
+    """List a directory. Answered in the maker's cloud only, never over a pipe."""
 
     since: ClassVar[int | None] = None
 
@@ -123,7 +123,7 @@ class RepoRootAnswer(Part):
 
 
 class RegisterRepoRoot(Command[RepoRootAnswer], tag="register_repo_root"):
-    """Work in one more directory, which must lie below the first ones."""
+    """Work in one more directory, which must be below the first ones."""
 
     since: ClassVar[int | None] = 200
 
@@ -180,7 +180,7 @@ class FileHunks(Part):
 
 
 class Diff(Part, rename="camel"):
-    """What has changed in the working tree, or against a branch."""
+    """The changes in the working tree, or against a branch."""
 
     stats: DiffStats = DiffStats()
     per_file_stats: tuple[FileDiffStats, ...] = ()
@@ -199,6 +199,6 @@ class WorkspaceDiff(Part, rename="camel"):
 
 
 class GetWorkspaceDiff(Command[WorkspaceDiff], tag="get_workspace_diff"):
-    """What has changed in the repository?"""
+    """List the changes in the repository."""
 
     since: ClassVar[int | None] = 200

@@ -39,7 +39,7 @@ class SendMcpMessage(Command[Empty], tag="mcp_message"):
 
 
 class McpSetServersAnswer(Part):
-    """What has changed, and which servers could not be started."""
+    """The changes, and the servers that could not be started."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class McpSetServersAnswer(Part):
 
 
 class McpSetServers(Command[McpSetServersAnswer], tag="mcp_set_servers"):
-    """Put these servers in the place of all that were added in the session, ours included."""
+    """Replace all servers that were added in the session, ours included."""
 
     servers: dict[str, McpServerConfig]
 
@@ -66,7 +66,7 @@ class McpToggle(Command[Empty], tag="mcp_toggle", rename="camel"):
 
 
 class McpCallAnswer(Part, rename="camel"):
-    """What the tool gave."""
+    """The result of the tool."""
 
     content: Raw = Raw(b"null")
     structured_content: Raw = ABSENT
@@ -74,9 +74,9 @@ class McpCallAnswer(Part, rename="camel"):
 
 
 class McpCall(Command[McpCallAnswer], tag="mcp_call"):
-    """Run a tool of a server without the model. Nobody is asked, unless `check_permissions`.
+    """Run a tool of a server without the model. No permission is asked, unless `check_permissions`.
 
-    2.1.120 goes deaf when `tool` is missing, so it never is.
+    2.1.120 stops answering when `tool` is missing, so it is required.
     """
 
     since: ClassVar[int | None] = 120

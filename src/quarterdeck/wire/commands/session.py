@@ -24,12 +24,13 @@ from quarterdeck.wire.rawjson import always, is_object
 
 
 class InitializeAnswer(Part):
-    """What a CLI says of itself. Versions differ much in how much they say.
+    """The CLI's description of itself. Versions differ in how much they report.
 
-    `claude_code_version` and what follows it come from about 2.1.200 on.
+    `claude_code_version` and the members after it come from about 2.1.200 on.
     """
 
-    # What cannot be read is left out: a session must not fail for a new kind of model.
+    # Members that cannot be decoded are skipped: a session must not fail because of a new kind of
+    # model.
     salvage: ClassVar[bool] = True
 
     commands: tuple[SlashCommand, ...] = ()
@@ -83,10 +84,10 @@ class SdkMcpServerConfig(Part):
 
 
 class Initialize(Command[InitializeAnswer], tag="initialize", rename="camel"):
-    """Say what this end can do. Comes before the first prompt, and at most once up to 2.1.150.
+    """Describe this end. Comes before the first prompt, and at most once up to 2.1.150.
 
     `system_prompt` is one text: versions up to 2.1.92 silently ignore a list. `hooks` maps an event
-    to its matchers: a map of another shape makes versions up to 2.1.120 deaf for good.
+    to its matchers: with any other form, versions up to 2.1.120 stop answering.
     """
 
     hooks: dict[str, tuple[HookMatcher, ...]] | None = None
@@ -156,7 +157,7 @@ class SetModel(Command[ModelAnswer], tag="set_model"):
 
 
 class SetMaxThinkingTokens(Command[Empty], tag="set_max_thinking_tokens"):
-    """Change how much the model may think. None is the default, 0 is none at all."""
+    """Change the thinking budget. None is the default, 0 turns thinking off."""
 
     max_thinking_tokens: int | None = always(None)
     thinking_display: str | None = None
@@ -243,7 +244,7 @@ class SetCwd(Command[CwdAnswer], tag="set_cwd"):
 
 
 class SetHasSubscribers(Command[Empty], tag="set_has_subscribers"):
-    """Say whether anybody reads the stream events."""
+    """Report whether stream events are read."""
 
     since: ClassVar[int | None] = 325
 

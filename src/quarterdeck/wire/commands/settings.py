@@ -38,7 +38,7 @@ class SettingsError(Part):
 
 
 class AppliedSettings(Part, rename="camel"):
-    """What the session really uses."""
+    """The settings in effect."""
 
     model: str = ""
     effort: str | None = None
@@ -199,19 +199,19 @@ class ListModels(Command[Models], tag="list_models"):
 
 
 class CostText(Part):
-    """The cost, in words."""
+    """The cost, as a text."""
 
     text: str = ""
 
 
 class GetSessionCost(Command[CostText], tag="get_session_cost"):
-    """What has the session cost?"""
+    """Ask for the session's cost."""
 
     since: ClassVar[int | None] = 120
 
 
 class SessionUsage(Part):
-    """What the session has used."""
+    """The session's usage."""
 
     total_cost_usd: Number = 0
     total_api_duration_ms: Number = 0
@@ -222,7 +222,7 @@ class SessionUsage(Part):
 
 
 class Usage(Part):
-    """What was used, and what the plan still allows. The limits stay raw: they are experimental."""
+    """The usage, and the plan's limits. The limits stay raw: they are experimental."""
 
     session: SessionUsage = SessionUsage()
     subscription_type: str | None = None
@@ -279,7 +279,7 @@ class GetStatus(Command[StatusReport], tag="get_status"):
 
 
 class PluginsAnswer(Part, rename="camel"):
-    """What the plugins bring."""
+    """The contents of the plugins."""
 
     commands: tuple[SlashCommand, ...] = ()
     agents: tuple[AgentInfo, ...] = ()
@@ -377,7 +377,7 @@ class GetSkillsDialog(Command[SkillsDialog], tag="get_skills_dialog"):
 
 
 class SandboxDialog(Part):
-    """Whether commands run in a sandbox, and what that lets through."""
+    """Whether commands run in a sandbox, and what it permits."""
 
     supported: bool = False
     unsupported_reason: str | None = None

@@ -23,7 +23,7 @@ class BackgroundAnswer(Part):
 
 
 class BackgroundTasks(Command[BackgroundAnswer], tag="background_tasks"):
-    """Send what runs in the foreground to the background: one call, or all."""
+    """Move foreground tasks to the background: one call, or all."""
 
     since: ClassVar[int | None] = 150
 
@@ -31,7 +31,7 @@ class BackgroundTasks(Command[BackgroundAnswer], tag="background_tasks"):
 
 
 class TaskOutput(Part):
-    """The end of what a task has written, at most 8 KiB."""
+    """The end of a task's output, at most 8 KiB."""
 
     output: str = ""
     total_bytes: Number = 0
@@ -39,7 +39,7 @@ class TaskOutput(Part):
 
 
 class GetTaskOutput(Command[TaskOutput], tag="get_task_output"):
-    """What has a shell task written?"""
+    """Ask for the output of a shell task."""
 
     since: ClassVar[int | None] = 325
 
