@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from quarterdeck.hub.supervision import crashes, watchdog
-from quarterdeck.hub.supervision import supervisor as guard
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from support.pages import page
 
@@ -19,7 +18,7 @@ def test_every_alarm_is_documented() -> None:
         crashes.OUTPUT_CLOSED,
         crashes.EMPTY_RESUME,
         crashes.CRASH_LOOP,
-        guard.UNSTOPPABLE,
+        watchdog.UNSTOPPABLE,
     }
     rows = {line.split("`")[1] for line in TEXT.splitlines() if line.startswith("| `")}
     assert alarms <= rows

@@ -14,8 +14,7 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.inbound_clis import DIALLED
-from quarterdeck.hub.ports import RunEnd
+from quarterdeck.hub.ports import DIALLED, RunEnd
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import CliSession

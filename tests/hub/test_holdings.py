@@ -57,7 +57,7 @@ class Played:
             if record.line is None:
                 continue
             if record.dir == "in":
-                peer.restore_sent(record.line.encode())
+                peer.note_sent(record.line.encode())
                 continue
             for heard in peer.receive_data(record.line.encode() + b"\n"):
                 match heard:

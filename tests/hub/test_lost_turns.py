@@ -33,7 +33,7 @@ def test_an_answered_interrupt_and_then_nothing_means_that_the_turn_is_over() ->
 def test_what_an_idle_cli_says_too_is_no_sign_of_a_turn(line: bytes) -> None:
     turn = doubted()
     turn.interrupted(0)
-    turn.hear(codec.from_cli(line))
+    turn.receive(codec.from_cli(line))
     assert turn.is_over(SETTLE_MS)
 
 
@@ -49,7 +49,7 @@ def test_what_an_idle_cli_says_too_is_no_sign_of_a_turn(line: bytes) -> None:
 def test_what_belongs_to_a_turn_ends_the_doubt(line: bytes) -> None:
     turn = doubted()
     turn.interrupted(0)
-    turn.hear(codec.from_cli(line))
+    turn.receive(codec.from_cli(line))
     assert not turn.is_over(10**9)
 
 

@@ -355,7 +355,7 @@ def test_a_peer_is_restored_from_what_was_said_and_sent() -> None:
         if way == "said":
             second.receive_data(line)
         else:
-            second.restore_sent(line)
+            second.note_sent(line)
     second.data_to_send()
 
     assert second.state is first.state is State.WAITING

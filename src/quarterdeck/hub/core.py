@@ -16,18 +16,16 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.domain.ids import new_id
-from quarterdeck.hub.holdings import Holdings
-from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.hub.permissions.context import CallQuestion, PolicyContext, Ruling
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.ports import Machines, RunPort
+from quarterdeck.hub.ports import DIALLED, Machines, RunPort
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.journal.base import Journal, Stored
-from quarterdeck.journal.views import SessionView, fold
+from quarterdeck.journal.views import PromptView, SessionView, fold
 from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol.commands import AnswerAsk
 from quarterdeck.protocol.events import (
@@ -161,16 +159,8 @@ class SessionCore:
                 port.forget()
         else:
             events = await self._events_after(view.run_began - 1)
-            adopted = view.machine == DIALLED
-            self._run = Run(
-                self.id,
-                view.run,
-                view.spec,
-                view.version,
-                adopted=adopted,
-            )
-            self._run.restore(events)
-            self._run.holdings = Holdings(view.holds)
+            self._run = Run(self.id, view.run, view.spec, view.holds)
+            self._run.restore(events, view.holds)
             self._run.watch.touch(self._supervisor.now)
             if self._port is None or held != view.run:
                 self._port, self._run_held = self._hold(view, self._run, events), view.run
@@ -245,27 +235,31 @@ class SessionCore:
             self._stale = True
             raise
 
-    async def _append(self, events: Sequence[Event]) -> None:
-        """Journal events and the lines that they make necessary; then let the lines go."""
-        sent = self._run.take_sent() if self._run is not None else []
+    async def _append(self, events: Sequence[Event] = ()) -> None:
+        """Journal these events and those that the run has recorded; then let its lines go."""
+        run = self._run
+        if run is not None:
+            run.record(events, self._supervisor.now)
+            events = run.take_recorded()
+        if not events:
+            return
         try:
-            stored = await self._journal.append(self.id, [*events, *sent])
+            stored = await self._journal.append(self.id, events)
         except BaseException:
-            # What was heard or said with it is in memory already, and not in the journal; or it
-            # will be there, and nobody has waited for it.
+            # The events are in memory already, and not in the journal; or they will be there, and
+            # nobody has waited for it.
             self._stale = True
             raise
         self._fold(stored)
         if self._port is not None:
-            for line in sent:
-                self._port.write(line.number, bytes(line.line))
+            for event in events:
+                if isinstance(event, Sent):
+                    self._port.write(event.number, bytes(event.line))
 
     def _fold(self, stored: Sequence[Stored]) -> None:
         for one in stored:
             self._supervisor.note(self._view, one)
             self._view = fold(self._view, one)
-            if self._run is not None and isinstance(one.event, SpecChanged):
-                self._run.change(one.event.spec)
 
     async def _start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
         """Have a process started, and journal that with what it is started for.
@@ -283,15 +277,19 @@ class SessionCore:
             skip_permissions=spec.skip_permissions,
         )
         await self._append([*events, starting])
-        self._run = Run(self.id, run, spec)
-        self._run.holdings = Holdings(self.view.holds)
-        self._run_held = run
+        self._begin_run(starting)
         try:
             self._port = self._machines.start(run, self.id, spec, origin)
         except NotFound as error:
             self._run = self._port = self._run_held = None
             await self._append([RunEnded(run=run, reason=f"It was not started: {error}.")])
             raise
+
+    def _begin_run(self, starting: RunStarting) -> None:
+        """A run has begun, and that is journalled."""
+        self._run = Run(self.id, starting.run, self.view.spec, self.view.holds)
+        self._run.begin(starting, self._supervisor.now)
+        self._run_held = starting.run
 
     def _next_spec(self, origin: Origin, events: Sequence[Event]) -> SessionSpec:
         """What the next process is started with, after events that are not journalled yet."""
@@ -309,10 +307,19 @@ class SessionCore:
     async def _send_next(self) -> None:
         """Send the oldest queued prompt, if the CLI is ready for it."""
         run = self._run
-        if run is None or not run.idle or self.view.afresh or self._supervisor.held(self.view, run):
+        if run is None or not self._may_send(run):
             return
-        following = next((one for one in self.view.unsent if one.run != run.run), None)
+        following = self._next_unsent(run)
         if following is not None:
             again = following.run is not None
-            await self._append(run.prompt(following.prompt, following.content, again=again))
-            run.watch.touch(self._supervisor.now)
+            now = self._supervisor.now
+            run.prompt(following.prompt, following.content, now, again=again)
+            await self._append()
+
+    def _may_send(self, run: Run) -> bool:
+        """Whether a prompt would begin at once, and may."""
+        return run.idle and not self.view.afresh and not self._supervisor.held(self.view, run)
+
+    def _next_unsent(self, run: Run) -> PromptView | None:
+        """The oldest prompt that was not given to this run."""
+        return next((one for one in self.view.unsent if one.run != run.run), None)

@@ -22,14 +22,14 @@ from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, Usag
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.api import Deltas, MachineView
 from quarterdeck.hub.core import check_machine
-from quarterdeck.hub.inbound_clis import DIALLED, InboundClis
+from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.live import Live
 from quarterdeck.hub.permissions.deadlines import overdue
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.service import PolicyService
-from quarterdeck.hub.ports import Machines, RunPort
+from quarterdeck.hub.ports import DIALLED, Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.supervision.budgets import Limits

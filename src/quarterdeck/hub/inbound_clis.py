@@ -39,8 +39,6 @@ from quarterdeck.wire.outbound import UpdateEnvironment
 
 log = logging.getLogger(__name__)
 
-DIALLED = "dialled"
-"""What the machine of such a run is called: we do not know which it is."""
 OWN_PATH = "/v1/ws/"
 ROOT_EVENTS = "/events"
 """Where a CLI that dialled `/` posts what it says, if it is told to post."""

@@ -29,8 +29,6 @@ from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import (
     CliSession,
     Event,
-    LinkFound,
-    LinkLost,
     Noted,
     PromptSent,
     Recalled,
@@ -40,7 +38,6 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.sessions import Origin
 from quarterdeck.wire.exchange import Ending
-from quarterdeck.wire.versions import Version
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +83,9 @@ class SessionLife(SessionCore):
                     with suppress(Conflict):  # not now; the clock ticks on
                         await self._start(Origin(cli_session=self.view.cli_session))
                 return
-            if events := run.tick(self._supervisor.now):
-                await self._append(events)
+            run.tick(self._supervisor.now)
+            if run.has_recorded:
+                await self._append()
                 await self._send_next()
             await self._apply(self._supervisor.heard(self.view, run, again=True))
             await self._apply(self._supervisor.ticked(self.view, run))
@@ -108,20 +106,16 @@ class SessionLife(SessionCore):
         async with self._in_order():
             if self._run is None or self._run.run != run:
                 return
-            self._run.version = Version.parse(version) if version else None
             if not self._run.greeted:
                 self._greet_by = time.monotonic() + GREETING_SECONDS
-            events: list[Event] = []
+            now = self._supervisor.now
             if self.view.link_lost is not None:
                 # Whoever was there before was not it, or not for long.
-                events += [LinkFound(run=run), *self._run.link_found()]
+                self._run.link_found(now, told_lost=True)
             if pid is None or self.view.pid != pid:
                 started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-                events.append(started)
-                if not self._run.greeting:
-                    self._run.greet()
-            if events:
-                await self._append(events)
+                self._run.started(started, now)
+            await self._append()
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """It said something: journal it with all that it means, and only then acknowledge it."""
@@ -129,39 +123,37 @@ class SessionLife(SessionCore):
             mine = self._run
             if mine is None or mine.run != run:
                 return
-            events: list[Event] = []
             deltas: list[Deltas] = []
             endings: list[tuple[str, Ending]] = []
             now = self._supervisor.now
             for number, line in enumerate(lines, first):
-                if (pieces := mine.hear_piece(number, line, now)) is not None:
+                if (pieces := mine.receive_piece(number, line, now)) is not None:
                     deltas += pieces
                     continue
                 rulings = {
                     request: await self._rule(question, mine.spec)
                     for request, question in mine.questions(number, line, now).items()
                 }
-                heard = mine.hear(number, line, now, rulings)
-                if heard.whole:
+                result = mine.receive_line(number, line, now, rulings)
+                if result.whole:
                     deltas.clear()
                     self._live.superseded(self.id)
-                events += heard.events
-                deltas += heard.deltas
-                endings += heard.endings
-            if events:
-                await self._append(events)
+                deltas += result.deltas
+                endings += result.endings
+            ended = mine.recorded_turns
+            await self._append()
             for delta in merged(deltas):
                 self._live.add(delta)
             if self._port is not None:
                 self._port.have(mine.said)
             self._waiters.settle(endings)
-            await self._apply(self._supervisor.turned(self.view, mine, events))
+            await self._apply(self._supervisor.turned(self.view, mine, ended))
             await self._apply(self._supervisor.heard(self.view, mine))
             await self._send_next()
 
     async def _apply(self, orders: Actions) -> None:
-        """Do what the guard wants done: journal it first."""
-        if orders.events or orders.says:
+        """Do what the supervisor wants done: journal it first."""
+        if orders.events or (self._run is not None and self._run.has_recorded):
             await self._append(orders.events)
         if self._port is not None and (orders.end or orders.kill):
             self._port.stop(force=orders.kill)
@@ -193,11 +185,11 @@ class SessionLife(SessionCore):
             mine, unheard = self._run, self._unheard
             if mine is None or mine.run != run or unheard is None or unheard.run != run:
                 return
-            events = mine.recall(lines)
+            mine.import_transcript(lines, self._supervisor.now)
+            events: list[Event] = []
             if cli_session is not None and self.view.cli_session is None:
                 events.append(CliSession(cli_session=cli_session))
-            if events:
-                await self._append(events)
+            await self._append(events)
             if last:
                 await self._end(mine, unheard.end)
 
@@ -218,7 +210,8 @@ class SessionLife(SessionCore):
         return tuple(known), tuple(prompts)
 
     async def _end(self, run: Run, ending: RunEnd) -> None:
-        events, endings = run.ended(ending.reason)
+        now = self._supervisor.now
+        endings = run.ended(ending.reason, now)
         ended = RunEnded(
             run=run.run,
             reason=ending.reason,
@@ -228,7 +221,8 @@ class SessionLife(SessionCore):
             stderr=ending.stderr,
             fault=ending.fault,
         )
-        events += self._supervisor.ended(self.view, run, ended)
+        run.record(self._supervisor.ended(self.view, run, ended), now)
+        events = run.take_recorded()
         port, afresh = self._port, self.view.afresh
         self._run = self._unheard = None
         try:
@@ -258,28 +252,28 @@ class SessionLife(SessionCore):
     def said_at_root(self, run: str, uuid: str) -> bool:
         """Whether the CLI of this run dialled the hub at `/`, and said this message."""
         mine = self._run
-        return mine is not None and mine.run == run and mine.at_root and mine.has_said(uuid)
+        return mine is not None and mine.run == run and mine.said_at_root(uuid)
 
     async def run_lost(self, run: str, reason: str) -> None:
         """Its machine cannot be reached."""
         async with self._in_order():
             if self._run is not None and self._run.run == run:
-                await self._append([LinkLost(run=run, reason=reason), *self._run.link_lost()])
+                self._run.link_lost(reason, self._supervisor.now)
+                await self._append()
 
     async def run_found(self, run: str) -> None:
         """Its machine is there again. To a hub that has just started, that is nothing new."""
         async with self._in_order():
             if self._run is not None and self._run.run == run:
-                events = self._run.link_found()
-                if self.view.link_lost is not None:
-                    events = [LinkFound(run=run), *events]
-                if events:
-                    await self._append(events)
+                told_lost = self.view.link_lost is not None
+                self._run.link_found(self._supervisor.now, told_lost=told_lost)
+                await self._append()
                 await self._send_next()
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         """It dialled again, and something may be lost."""
         async with self._in_order():
             if self._run is not None and self._run.run == run:
-                await self._append(self._run.link_resumed(last))
+                self._run.link_resumed(last, self._supervisor.now)
+                await self._append()
                 await self._send_next()

@@ -29,7 +29,7 @@ class LostTurn:
         self.in_doubt = busy and (lost or self.in_doubt)
         self._over_at = None
 
-    def hear(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """The CLI says something new. Answers and echoes come from an idle CLI too."""
         match message:
             case ControlResponse() | KeepAlive() | User(is_replay=True):

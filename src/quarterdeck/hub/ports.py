@@ -12,6 +12,9 @@ from typing import Protocol
 from quarterdeck.domain.exits import Exit
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
+DIALLED = "dialled"
+"""The machine of a run whose CLI dialled the hub itself: which machine that is, is unknown."""
+
 
 class RunEnd(Exit):
     """How a process ended. `number` is that of its last line, if it has one.

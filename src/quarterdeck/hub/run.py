@@ -1,74 +1,60 @@
-"""One run of a session: between the CLI's words and ours. No I/O.
+"""One run of a session: what is decided about a CLI process. No I/O.
 
-Owns the `wire.Peer` of one CLI process, and is the one place that knows both languages: lines of
-the CLI become our events, what people and policy decide becomes lines. Above it `session` journals
-the events and moves the lines; below it is `wire`.
+Owns the translation between the CLI's lines and our events, in both directions: lines of the CLI
+become events, and what people and policy decide becomes lines. Above it `session` journals the
+events and moves the lines; below it is `run_state`, which is changed by events only.
 
-Nothing here is lost with the hub: `restore` makes a run what it was, from the journal alone.
-
-The module is long because a live run and a restored one must end in the same state, and both paths
-change the same peer, cards and counters: to part them would part what must agree.
+A decision here reads the state and records events. `_record` puts each event into the state at once
+and keeps it for the journal (`take_recorded`); a line for the CLI is an event too (`Sent`). If they
+cannot be journalled, the run is thrown away and folded again from the journal (`restore`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 
-import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from quarterdeck.domain.errors import Conflict, QuarterdeckError
+from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Value
+from quarterdeck.hub import holdings
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import DeltaReader
-from quarterdeck.hub.holdings import Holdings
-from quarterdeck.hub.lines import is_greeting, kept, mended
-from quarterdeck.hub.lost_turns import LostTurn
+from quarterdeck.hub.lines import kept, mended
+from quarterdeck.hub.permissions import open_asks
 from quarterdeck.hub.permissions.answers import Reply, reply_to
 from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
-from quarterdeck.hub.permissions.edits import Edit, edited_call
-from quarterdeck.hub.permissions.gate import PermissionGate, as_hook
-from quarterdeck.hub.permissions.open_asks import PLAN, OpenAsks
-from quarterdeck.hub.status import StatusTracker
+from quarterdeck.hub.permissions.edits import Edit
+from quarterdeck.hub.permissions.gate import as_hook
+from quarterdeck.hub.permissions.open_asks import PLAN, Cards
+from quarterdeck.hub.run_state import LineReport, RunState
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import Watch
-from quarterdeck.hub.switches import Switches
-from quarterdeck.hub.turns import NO_RESULT, Turns
-from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.hub.turns import sent_prompt
 from quarterdeck.protocol.commands import Answer
 from quarterdeck.protocol.events import (
-    AskAnswered,
     AskOpened,
-    CliSession,
-    Decided,
+    AskWithdrawn,
     Event,
-    LeftToCli,
     LinkFound,
-    Metered,
+    LinkLost,
     Noted,
-    PromptSent,
-    RateLimited,
     Recalled,
     RunStarted,
     RunStarting,
-    Said,
-    SaidBroken,
     Sent,
     SpecChanged,
-    StateChanged,
-    Switched,
     TurnEnded,
 )
+from quarterdeck.protocol.holds import Holds
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
-from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import (
     Command,
     GetPlan,
     Initialize,
-    Interrupt,
     PlanAnswer,
     decode_or_none,
 )
@@ -78,7 +64,7 @@ from quarterdeck.wire.hook_outputs import SyncOutput
 from quarterdeck.wire.hooks import HookEvent, HookMatcher
 from quarterdeck.wire.messages import Assistant, Result, StreamEvent, User
 from quarterdeck.wire.outbound import Prompt, PromptBody
-from quarterdeck.wire.peer import Asked, Peer, Recovered, RequestEnded, Withdrawn
+from quarterdeck.wire.peer import Asked, RequestEnded, Withdrawn
 from quarterdeck.wire.peer import Event as PeerEvent
 from quarterdeck.wire.requests import CanUseTool, Elicitation, HookCallback
 from quarterdeck.wire.states import State
@@ -92,258 +78,193 @@ WATCHING_SECONDS = 2_000_000.0
 """How long the CLI waits for our verdict on a call: 23 days, near the most that it can count. With
 a shorter time, versions up to 2.1.120 would let the call pass when the hub is away."""
 
+PLAN_MS = 3000
+"""How long the card of a plan waits for the plan's text."""
+
 _ASKING = (b"can_use_tool", b"hook_callback")
 """What is in every line that raises a question to the rules."""
 
-DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW, reasons=("it was decided before",))
-PLAN_MS = 3000
-"""For so long a plan's card waits for the plan's text."""
-
 
 class LineResult(Value):
-    """What a line of the CLI means."""
+    """What a line of the CLI means, besides the events that are recorded."""
 
-    events: tuple[Event, ...] = ()
     deltas: tuple[Deltas, ...] = ()
     whole: bool = False
     """A message is whole: the deltas before it are superseded."""
     endings: tuple[tuple[str, Ending], ...] = ()
+    """The requests of ours that have ended."""
+
+
+_NOTHING = LineResult()
 
 
 class Run:
     """The protocol's side of one CLI process of a session."""
 
-    def __init__(
-        self,
-        session: str,
-        run: str,
-        spec: SessionSpec,
-        version: str | None = None,
-        *,
-        adopted: bool = False,
-    ) -> None:
-        self.session = session
-        self.run = run
+    def __init__(self, session: str, run: str, spec: SessionSpec, holds: Holds) -> None:
+        self.state = RunState(session, run, spec)
+        self.state.holds = holds
         self.said = 0
-        self.sent = 0
-        self.greeting = False
-        """Whether `initialize` has been sent. It need not be the first line: people are fast."""
-        self._spec = spec
-        self._peer = Peer(
-            version=Version.parse(version) if version else None,
-            bypass_allowed=spec.skip_permissions,
-            resumable=True,
-        )
-        self._open_asks = OpenAsks(session, run)
-        self._status = StatusTracker()
-        self._switches = Switches(spec)
-        self._turns = Turns(run)
+        """The highest number of a line that was taken, pieces of text too."""
+        self._cards = Cards(session, run)
         self._reader = DeltaReader(session)
-        self._now = 0
-        self._rulings: Mapping[str, Ruling] = {}
-        self._planless: dict[str, tuple[int, CanUseTool, Raw]] = {}
-        self._adopted = adopted
-        self._repeats = adopted
-        self._lost_turn = LostTurn()
-        self._gate = PermissionGate(spec)
-        self.holdings = Holdings()
-        """What holds in the session; whoever makes a run sets it to what the view has."""
-        self.meter = Meter()
-        self.watch = Watch()
-        self.at_root = False
-        """Whether its CLI dialled the hub at `/`."""
-        self.stopped_at = 0
-        """When the open turn was interrupted for a budget, in ms; 0: it was not."""
+        self._recorded: list[Event] = []
 
-    # --- what it is ----------------------------------------------------------------------------
+    # --- what it is ------------------------------------------------------------------------------
+
+    @property
+    def run(self) -> str:
+        """Its id."""
+        return self.state.run
+
+    @property
+    def spec(self) -> SessionSpec:
+        """The session's spec."""
+        return self.state.spec
 
     @property
     def idle(self) -> bool:
         """Whether a prompt would begin at once."""
-        return self.greeted and self._peer.state is State.READY and not self._peer.turns.busy
+        peer = self.state.peer
+        return self.greeted and peer.state is State.READY and not peer.turns.busy
 
     @property
     def steerable(self) -> bool:
         """Whether a turn is open that a prompt could be sent into."""
-        return self.greeted and self._peer.turns.busy and self._peer.state is not State.DOWN
+        return self.greeted and self.state.peer.turns.busy and not self.link_down
 
     @property
     def greeted(self) -> bool:
         """Whether `initialize` has been answered."""
-        return self._peer.initialized
+        return self.state.peer.initialized
 
     @property
     def busy(self) -> bool:
         """Whether a turn is open or a question waits."""
-        return self._peer.turns.busy or self._peer.state is State.WAITING
+        peer = self.state.peer
+        return peer.turns.busy or peer.state is State.WAITING
 
     @property
     def link_down(self) -> bool:
         """Whether its CLI cannot be reached just now."""
-        return self._peer.state is State.DOWN
+        return self.state.peer.state is State.DOWN
 
-    def has_said(self, uuid: str) -> bool:
-        """Whether a message with this uuid was heard."""
-        return self._peer.has_seen(uuid)
+    def said_at_root(self, uuid: str) -> bool:
+        """Whether its CLI dialled the hub at `/`, and said a message with this uuid."""
+        return self.state.at_root and self.state.peer.has_seen(uuid)
 
     @property
     def version(self) -> Version | None:
         """The CLI's version, once it is known."""
-        return self._peer.version
-
-    @version.setter
-    def version(self, version: Version | None) -> None:
-        self._peer.version = version or self._peer.version
+        return self.state.peer.version
 
     @property
-    def spec(self) -> SessionSpec:
-        """The session's spec, as the run knows it."""
-        return self._spec
+    def meter(self) -> Meter:
+        """What the open turn has used."""
+        return self.state.meter
 
-    def change(self, spec: SessionSpec) -> None:
-        """What holds for the session has changed."""
-        self._spec = spec
-        self._gate.change(spec)
+    @property
+    def watch(self) -> Watch:
+        """What it was heard to do."""
+        return self.state.watch
 
-    # --- from the journal ----------------------------------------------------------------------
+    @property
+    def stopped_at(self) -> int:
+        """When the open turn was interrupted for a budget, in ms; 0: it was not."""
+        return self.state.stopped_at
 
-    def restore(self, events: Iterable[tuple[int, Event]]) -> None:
-        """Become what the events of this run say, in their order, each with its time."""
-        cards: dict[str, AskOpened] = {}
+    # --- events ----------------------------------------------------------------------------------
+
+    def restore(self, events: Iterable[tuple[int, Event]], holds: Holds) -> None:
+        """Become what the journal's events of this run say, each with its time."""
         for at, event in events:
-            match event:
-                case Said(run=self.run, number=number, line=line):
-                    self.said = max(self.said, number)
-                    self._recall(bytes(line), at)
-                case SaidBroken(run=self.run, number=number, text=text):
-                    self.said = max(self.said, number)
-                    self._recall(text.encode(), at)
-                case PromptSent():
-                    self._turns.restore(event)
-                case Sent(run=self.run, number=number, line=line):
-                    self.sent = max(self.sent, number)
-                    self.greeting = self.greeting or is_greeting(bytes(line))
-                    self._peer.restore_sent(bytes(line))
-                    self._switches.restore_sent(bytes(line), event.by)
-                case RunStarting(run=self.run, mode=mode, skip_permissions=leave):
-                    self.at_root = event.at_root
-                    self._gate.started_with_bypass = leave
-                    self._switches = Switches(
-                        msgspec.structs.replace(self._spec, mode=mode, skip_permissions=leave)
-                    )
-                case Switched():
-                    self._switches.restore(event)
-                case RunStarted(run=self.run, directory=str()):
-                    self._adopted = False
-                case AskOpened(run=self.run):
-                    cards[event.ask] = event
-                    self._open_asks.restore(event)
-                    self._gate.ask_opened(event)
-                    self.watch.asked(event)
-                case Decided():
-                    self._gate.decided(event, at)
-                case LeftToCli():
-                    self._gate.left_to_cli(event)
-                case AskAnswered(ask=ask_id, answer=answer, allowed=allowed):
-                    if (card := cards.get(ask_id)) is not None and self._is_held(card):
-                        self._recall_answer(card, event)
-                    self._gate.answered(answer, at)
-                    self.watch.answered(ask_id, at, allowed=allowed)
-                case Metered(run=self.run):
-                    self.meter.restore(event)
-                case SpecChanged(spec=spec):
-                    self.change(spec)
-                case TurnEnded(outcome=outcome) if outcome == NO_RESULT:
-                    self._peer.turn_lost()  # no line says so
-                case StateChanged() | CliSession() | RateLimited():
-                    self._status.restore(event)
-                case Recalled(run=self.run, line=line):
-                    for heard in self._peer.receive_data(bytes(line) + b"\n"):
-                        if isinstance(heard, Message):
-                            self.meter.hear(heard)
-                case _:
-                    pass
-        self._peer.data_to_send()
-        self._open_asks.keep_only(each.request_id for each in self._peer.unanswered)
-        for ask in self._peer.asks:
-            if isinstance(ask.request, CanUseTool) and not self._open_asks.has(ask.request_id):
-                self._planless[ask.request_id] = (0, ask.request, ask.request_json)
+            self.state.evolve(event, at)
+        self.state.peer.lines_to_send()  # they were sent then
+        self.state.holds = holds
+        self.said = self.state.said
 
-    def _recall_answer(self, opened: AskOpened, answered: AskAnswered) -> None:
-        """A hook was answered: the CLI may ask the same once more, and gets the same answer."""
-        with suppress(QuarterdeckError, msgspec.DecodeError):  # then the person is asked again
-            given: Answer = msgspec.json.decode(answered.answer, type=Answer)
-            call = edited_call(opened, given)
-            edit = None
-            if call is not None:
-                edit = Edit(input=answered.input or call.input, verdict=DECIDED_BEFORE)
-            self._gate.held_answered(opened, self.reply_to(opened, given, edit).body)
+    def begin(self, starting: RunStarting, at: int) -> None:
+        """Its first event has been journalled."""
+        self.state.evolve(starting, at)
 
-    def _recall(self, line: bytes, at: int) -> None:
-        """Take a line again. Nothing is decided again: who decided what is in the journal."""
-        for event in self._peer.receive_data(line + b"\n"):
-            match event:
-                case Asked(request=ControlRequest(request=CanUseTool() as request)):
-                    self._switches.call_asked(request.tool_use_id)
-                    self._gate.call_asked(request)
-                case Asked(request=ControlRequest(request=HookCallback() as request)):
-                    self._switches.hook_shown(request.hook_input)
-                    mode = self._switches.mode_in_hook(request.hook_input)
-                    self._gate.hook_shown(request.hook_input, mode)
-                case RequestEnded():
-                    self._introduced_by(event)
-                case Message():
-                    self._switches.hear(event, self._spec)
-                    self._open_asks.hear(event)
-                    self._status.hear(event)
-                    self._gate.results(event, self._mode)
-                    self.watch.hear(event, at)
-                    self.meter.hear(event)
-                case _:
-                    pass
+    def record(self, events: Iterable[Event], at: int) -> None:
+        """Take events that others made, at a time in ms."""
+        for event in events:
+            self._record(event, at)
 
-    # --- what comes ----------------------------------------------------------------------------
+    def take_recorded(self) -> list[Event]:
+        """The events that are to be journalled now. Each is given once."""
+        recorded, self._recorded = self._recorded, []
+        return recorded
 
-    def hear_piece(self, number: int, line: bytes, at: int) -> tuple[Deltas, ...] | None:
-        """Take a line that is a piece of text in the midst of a turn; None if it is to be heard.
+    @property
+    def recorded_turns(self) -> list[TurnEnded]:
+        """The ends of turns that are to be journalled."""
+        return [event for event in self._recorded if isinstance(event, TurnEnded)]
+
+    @property
+    def has_recorded(self) -> bool:
+        """Whether there are events to be journalled."""
+        return bool(self._recorded)
+
+    def _record(self, event: Event, at: int) -> None:
+        self._recorded.append(event)
+        self.state.evolve(event, at)
+
+    def _record_sent(self, line: bytes | None, at: int, by: str = "") -> bool:
+        """Have a line sent. False if there is none."""
+        if line is None:
+            return False
+        number = self.state.sent + 1
+        self._record(Sent(run=self.run, number=number, line=Raw(line), by=by), at)
+        return True
+
+    def _record_changes(self, at: int, message: Message | None = None) -> None:
+        """Record what has changed about the session as a whole."""
+        self.record(self.state.status.changes(self.state.peer, message, at), at)
+
+    # --- lines of the CLI ------------------------------------------------------------------------
+
+    def receive_piece(self, number: int, line: bytes, at: int) -> tuple[Deltas, ...] | None:
+        """Take a line that is a piece of text in a turn; None if `receive_line` is to take it.
 
         Such a line changes nothing but the screen, and there are a hundred for each other one.
         """
-        peer = self._peer
-        if self._repeats or number <= self.said or peer.state is not State.WORKING:
+        if self.state.dialled or number <= self.said or not self.state.peer.turns.in_turn:
             return None
-        if not peer.turns.in_turn or (deltas := self._reader.read_piece(line)) is None:
+        if (deltas := self._reader.read_piece(line)) is None:
             return None
         self.said = number
-        self.watch.lives(at)
+        self.state.watch.lives(at)
         return deltas
 
     def questions(self, number: int, line: bytes, at: int) -> dict[str, CallQuestion]:
         """The questions to the rules that a line raises, by the ids of the CLI's requests.
 
-        `hear` wants the rulings on them. It is called with the line before any later one.
+        `receive_line` wants the rulings on them. It takes the line before any later one.
         """
         if number <= self.said or not any(sign in line for sign in _ASKING):
             return {}
         found: dict[str, CallQuestion] = {}
-        for request in self._peer.new_requests(codec.from_cli(mended(line)[0])):
+        for request in self.state.peer.new_requests(codec.from_cli(mended(line)[0])):
             question = self._question(request, at)
             if question is not None:
                 found[request.request_id] = question
         return found
 
     def _question(self, message: ControlRequest, at: int) -> CallQuestion | None:
+        gate, switches = self.state.gate, self.state.switches
         match message.request:
             case CanUseTool() as request:
-                mode = self._switches.mode_of_call(request.tool_use_id)
-                return self._gate.ask_question(request, mode, at)
-            case HookCallback(callback_id=callback_id) as request if callback_id == WATCHING_HOOK:
-                mode = self._switches.mode_in_hook(request.hook_input)
-                return self._gate.hook_question(request.hook_input, mode, at, self.version)
+                return gate.ask_question(request, switches.mode_of_call(request.tool_use_id), at)
+            case HookCallback(callback_id=callback_id, hook_input=seen) if (
+                callback_id == WATCHING_HOOK
+            ):
+                return gate.hook_question(seen, switches.mode_in_hook(seen), at, self.version)
             case _:
                 return None
 
-    def hear(
+    def receive_line(
         self, number: int, line: bytes, at: int, rulings: Mapping[str, Ruling] | None = None
     ) -> LineResult:
         """Take a line of the CLI, at a time in ms. One that came before is nothing.
@@ -351,343 +272,291 @@ class Run:
         `rulings` are the answers to the line's `questions`.
         """
         if number <= self.said:
-            return LineResult()
-        self._rulings = rulings or {}
-        self._now = at
+            return _NOTHING
         self.said = number
         line, flaw = mended(line)
-        if self._is_old_piece(line):
-            return LineResult()
-        peer_events = self._peer.receive_data(line + b"\n")
-        message = peer_events[0] if peer_events else None
-        if not isinstance(message, Message):
-            return self._heard_before(number, line, flaw)
-        self.watch.hear(message, at)
-        if isinstance(message, StreamEvent):
-            self._lost_turn.settled()
-            self.meter.hear(message)
-            return LineResult(deltas=self._reader.read(message))
-        events: list[Event] = [kept(self.run, number, line, message, flaw)]
-        endings: list[tuple[str, Ending]] = []
-        self._open_asks.hear(message)
-        self._lost_turn.hear(message)
-        events += self._switched(self._switches.hear(message, self._spec))
-        for event in peer_events:
-            if isinstance(event, RequestEnded):
-                endings.append((event.request_id, event.ending))
-                events += self._introduced_by(event)
-                if isinstance(event.ending, Answered):
-                    events += self.holdings.answered(event.subtype, event.ending.json, at)
-                if event.subtype == Interrupt().subtype and isinstance(event.ending, Answered):
-                    self._lost_turn.interrupted(at)
-                if event.subtype == GetPlan().subtype:
-                    events += self._open_plans(at, _plan_in(event.ending))
-            elif not isinstance(event, Message):
-                events += self._translate(event)
-        if isinstance(message, Init):
-            events += self._introduced(message)
-        events += self._gate.results(message, self._mode)
-        events += self._status.hear(message)
-        events += self.holdings.receive(message, at)
-        self.meter.hear(message)
-        if isinstance(message, Result):
-            self.stopped_at = 0
-        return LineResult(
-            events=(*events, *self._changes(message)),
-            endings=tuple(endings),
-            whole=isinstance(message, Assistant | Result),
-        )
-
-    def _is_old_piece(self, line: bytes) -> bool:
-        """Whether it is a piece of text of a turn that is over.
-
-        2.1.120 repeats all that it said when it dials again. Pieces are in no journal, so
-        a hub that was restarted does not know them; but no turn begins with one.
-        """
-        if not self._repeats or self._peer.turns.busy:
-            return False
-        return isinstance(codec.from_cli(line), StreamEvent)
-
-    def _heard_before(self, number: int, line: bytes, flaw: str | None) -> LineResult:
-        """The same message by its uuid: repeated after a dial, or (numbered) really said twice."""
         message = codec.from_cli(line)
-        if self._repeats or isinstance(message, StreamEvent):
-            return LineResult()
-        return LineResult(events=(kept(self.run, number, line, message, flaw),))
+        if isinstance(message, StreamEvent):
+            return self._receive_stream(message, at)
+        state = self.state
+        uuid = getattr(message, "uuid", None)
+        if state.dialled and uuid and state.peer.has_seen(uuid):
+            return _NOTHING  # 2.1.120 repeats all that it said when it dials again
+        said = kept(self.run, number, line, message, flaw)
+        self._recorded.append(said)
+        report = state.evolve_line(number, message, at)
+        if not report.events:
+            return _NOTHING
+        endings = self._decide_line(report, rulings or {}, at)
+        return LineResult(endings=tuple(endings), whole=isinstance(message, Assistant | Result))
 
-    def recall(self, lines: Iterable[bytes]) -> list[Event]:
-        """Take messages that nobody heard, from the CLI's transcript. A known one is nothing."""
-        events: list[Event] = []
-        for line in lines:
-            _, flaw = mended(line)
-            for event in self._peer.receive_data(line + b"\n") if flaw is None else ():
-                match event:
-                    case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
-                        events.append(Recalled(run=self.run, uuid=uuid, line=Raw(line)))
-                        self.meter.hear(event)
-                    case WireTaken():
-                        events += self._turns.mean(event)
-                    case _:
-                        pass
-        return events
+    def _receive_stream(self, message: StreamEvent, at: int) -> LineResult:
+        """Take a piece of a message. It is not journalled: it changes no state of the peer."""
+        peer = self.state.peer
+        # 2.1.120 repeats all that it said when it dials again. A hub that was restarted does not
+        # know the pieces; but no turn begins with one.
+        if self.state.dialled and not (
+            peer.turns.busy and (not message.uuid or peer.remember(message.uuid))
+        ):
+            return _NOTHING
+        self.state.watch.receive(message, at)
+        self.state.lost_turn.settled()
+        self.state.meter.receive(message)
+        return LineResult(deltas=self._reader.read(message))
 
-    def tick(self, now: int) -> list[Event]:
-        """What time brings, in ms: a plan without its text, the end of a limit."""
-        events = self._open_plans(now - PLAN_MS, None)
-        until = self._status.limited_until
-        if until is not None and until <= now:
-            self._status.limit_over()
-            events += self._changes(None)
-        if self._lost_turn.is_over(now):
-            self._lost_turn.settled()
-            text = "the end of the turn was lost while the CLI was away; it is idle now"
-            events.append(Noted(level="warning", text=text))
-            for event in self._peer.turn_lost():
-                events += self._translate(event)
-            events += self._changes(None)
-        return events
-
-    def link_lost(self) -> list[Event]:
-        """The machine cannot be reached."""
-        self._peer.link_lost()
-        return self._changes(None)
-
-    def link_found(self) -> list[Event]:
-        """The machine is there again, and nothing was lost: runs are numbered."""
-        if self._peer.state is State.DOWN:
-            self._peer.link_back()
-        return self._changes(None)
-
-    def link_resumed(self, last: str | None) -> list[Event]:
-        """The CLI has dialled again: ask it for what it still wants to know."""
-        lost = False
-        events: list[Event] = []
-        for event in self._peer.link_resumed(last):
-            match event:
-                case Recovered(complete=complete):
-                    lost = not complete
-                    self._lost_turn.link_resumed(lost=lost, busy=self._peer.turns.busy)
-                case _ if not isinstance(event, Message):
-                    events += self._translate(event)
-        return [LinkFound(run=self.run, lost=lost), *events, *self._changes(None)]
-
-    def ended(self, reason: str) -> tuple[list[Event], list[tuple[str, Ending]]]:
-        """The process is gone: so is all that was open."""
-        events = self._switched(self._switches.ended(self._spec))
+    def _decide_line(
+        self, report: LineReport, rulings: Mapping[str, Ruling], at: int
+    ) -> list[tuple[str, Ending]]:
+        """Record what follows from a line."""
+        message = report.message
         endings: list[tuple[str, Ending]] = []
-        for event in self._peer.link_closed(reason):
+        self.record(report.switched, at)
+        for event in report.events:
+            match event:
+                case RequestEnded(request_id=request_id, subtype=subtype, ending=ending):
+                    endings.append((request_id, ending))
+                    self._decide_ending(subtype, ending, at)
+                case Asked(request=request):
+                    self._decide_request(request, report, rulings, at)
+                case _:
+                    self._translate(event, report.tool_calls, at)
+        if isinstance(message, Init):
+            self._decide_place(message, at)
+        self.record(report.by_cli, at)
+        self.record(report.limits, at)
+        self.record(holdings.changes(self.state.holds, message), at)
+        for line in self.state.peer.lines_to_send():
+            self._record_sent(line, at)
+        self._record_changes(at, message)
+        return endings
+
+    def _decide_ending(self, subtype: str, ending: Ending, at: int) -> None:
+        """A request of ours has ended."""
+        if isinstance(ending, Answered):
+            changed = holdings.changes_by_answer(self.state.holds, subtype, ending.json)
+            self.record(changed, at)
+        if subtype == GetPlan().subtype:
+            self._open_plans(at, _plan_in(ending), at)
+
+    def _translate(self, event: PeerEvent, tool_calls: int, at: int) -> None:
+        match event:
+            case Withdrawn(request_id=request_id, reason=reason):
+                ask = self.state.asks.ask_of(request_id)
+                if ask is not None:
+                    self._record(AskWithdrawn(ask=ask, reason=reason), at)
+            case WireTaken() | WireEnded():
+                self._record(self.state.turns.translate(event, tool_calls), at)
+            case _:
+                pass
+
+    def _decide_place(self, init: Init, at: int) -> None:
+        """A CLI that nobody here started tells where it works: there it is resumed, and forked."""
+        if not self.state.unknown_place or not init.cwd.startswith("/"):
+            return
+        version = init.claude_code_version or None
+        self._record(RunStarted(run=self.run, version=version, directory=init.cwd), at)
+        if init.cwd != self.spec.directory:
+            spec = replace(self.spec, directory=init.cwd)
+            self._record(SpecChanged(spec=spec, by="cli"), at)
+
+    def import_transcript(self, lines: Iterable[bytes], at: int) -> None:
+        """Take messages that nobody heard, from the CLI's transcript. A known one is nothing."""
+        for line in lines:
+            if mended(line)[1] is not None:
+                continue
+            match codec.from_cli(line):
+                case User(uuid=str(uuid)) | Assistant(uuid=str(uuid)):
+                    pass
+                case _:
+                    continue
+            if self.state.peer.has_seen(uuid):
+                continue
+            recalled = Recalled(run=self.run, uuid=uuid, line=Raw(line))
+            self._recorded.append(recalled)
+            report = self.state.evolve(recalled, at)
+            for event in report.events if report is not None else ():
+                if isinstance(event, WireTaken):
+                    self._translate(event, 0, at)
+
+    # --- requests of the CLI ---------------------------------------------------------------------
+
+    def _decide_request(
+        self, message: ControlRequest, report: LineReport, rulings: Mapping[str, Ruling], at: int
+    ) -> None:
+        request_id = message.request_id
+        ruling = rulings.get(request_id, NO_RULING)
+        match message.request:
+            case CanUseTool() as request:
+                self._decide_ask(message, request, report, ruling, at)
+            case HookCallback(callback_id=callback_id) as request if callback_id == WATCHING_HOOK:
+                self._decide_hook(request_id, request, report.modes[request_id], ruling, at)
+            case Elicitation() as request:
+                self._record(self._cards.elicitation(request_id, request, message.request_json), at)
+            case request:
+                error = f"the hub does not do {type(request).__name__}"
+                self._record_sent(self.state.peer.refusal_line(request_id, error), at)
+
+    def _decide_ask(
+        self,
+        message: ControlRequest,
+        request: CanUseTool,
+        report: LineReport,
+        ruling: Ruling,
+        at: int,
+    ) -> None:
+        """The CLI asks about a call."""
+        request_id, json = message.request_id, message.request_json
+        decision = self.state.gate.decide_ask(request, report.earlier[request_id], ruling, at)
+        if decision.body is not None:
+            self.record(decision.events, at)
+            self._record_sent(self.state.peer.answer_line(request_id, decision.body), at)
+            return
+        plan = self.state.asks.plan_of(request)
+        if request.tool_name == PLAN and not plan and permits(self.version, GetPlan):
+            self._record_sent(self.state.peer.request_line(GetPlan())[1], at)
+            return
+        card = self._cards.tool(request_id, decision.shown(request), plan, json=json)
+        self._record(decision.with_policy(card), at)
+
+    def _decide_hook(
+        self, request_id: str, request: HookCallback, mode: str, ruling: Ruling, at: int
+    ) -> None:
+        """The CLI is about to run a tool, or to ask about it: policy speaks first."""
+        seen = request.hook_input
+        decision = self.state.gate.decide_hook(seen, mode, ruling, self.version)
+        if decision.held is not None:
+            plan = self.state.asks.plan_of(decision.held)
+            card = self._cards.tool(request_id, decision.held, plan)
+            self._record(decision.with_policy(card), at)
+            return
+        self.record(decision.events, at)
+        body = decision.body or SyncOutput()
+        self._record_sent(self.state.peer.answer_line(request_id, body), at)
+
+    def _open_plans(self, before: int, plan: str | None, at: int) -> None:
+        """Open the cards of plans whose text was asked for, before or at a time in ms."""
+        for request_id, asked_at, request, json in self.state.without_card():
+            if asked_at <= before:
+                text = self.state.asks.plan_of(request) or plan
+                self._record(self._cards.tool(request_id, request, text, json=json), at)
+
+    # --- time, the link and the end --------------------------------------------------------------
+
+    def tick(self, now: int) -> None:
+        """What time brings, in ms: a plan without its text, the end of a limit."""
+        self._open_plans(now - PLAN_MS, None, now)
+        if self.state.lost_turn.is_over(now):
+            text = "the end of the turn was lost while the CLI was away; it is idle now"
+            self._record(Noted(level="warning", text=text), now)
+            taken = self.state.peer.turns.taken
+            self._record(self.state.turns.lost(taken, self.meter.tool_calls), now)
+        if self.state.status.limit_is_over(now) or self._recorded:
+            self._record_changes(now)
+
+    def started(self, started: RunStarted, at: int) -> None:
+        """Its process runs: greet it, once."""
+        self._record(started, at)
+        if not self.state.greeting:
+            watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
+            greeting = Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)})
+            self._record_sent(self.state.peer.request_line(greeting)[1], at)
+
+    def link_lost(self, reason: str, at: int) -> None:
+        """The machine cannot be reached."""
+        self._record(LinkLost(run=self.run, reason=reason), at)
+        self._record_changes(at)
+
+    def link_found(self, at: int, *, told_lost: bool) -> None:
+        """The machine is there again, and nothing was lost: runs are numbered.
+
+        To a hub that has just started that may be nothing new (`told_lost`).
+        """
+        if told_lost or self.link_down:
+            self._record(LinkFound(run=self.run), at)
+        self._record_changes(at)
+
+    def link_resumed(self, last: str | None, at: int) -> None:
+        """The CLI has dialled again: ask it for what it still wants to know."""
+        peer = self.state.peer
+        lost = last is not None and not peer.has_seen(last)
+        self._record(LinkFound(run=self.run, lost=lost), at)
+        for line in peer.lines_to_repeat():
+            self._record_sent(line, at)
+        self._record_changes(at)
+
+    def ended(self, reason: str, at: int) -> list[tuple[str, Ending]]:
+        """The process is gone: so is all that was open. Returns the requests that have ended."""
+        self.record(self.state.switches.ended(self.spec), at)
+        endings: list[tuple[str, Ending]] = []
+        for event in self.state.peer.link_closed(reason):
             match event:
                 case RequestEnded(request_id=request_id, ending=ending):
                     endings.append((request_id, ending))
-                case Withdrawn(request_id=request_id, reason=why):
-                    events += self._open_asks.withdrawn(request_id, why)
+                case Withdrawn():
+                    self._translate(event, 0, at)
                 case _:
                     pass
-        return [*events, *self._changes(None)], endings
+        self._record_changes(at)
+        return endings
 
-    # --- what we do ----------------------------------------------------------------------------
-
-    def greet(self) -> str:
-        """Send `initialize`, with a hook that shows us every tool call; returns its id."""
-        self.greeting = True
-        watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
-        return self._peer.request(Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)}))
+    # --- what we do ------------------------------------------------------------------------------
 
     def prompt(
-        self, prompt: str, content: Raw, *, again: bool = False, steered: bool = False
-    ) -> list[Event]:
+        self, prompt: str, content: Raw, at: int, *, again: bool = False, steered: bool = False
+    ) -> None:
         """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
-        uuid, sent = self._turns.send(prompt, again=again, steered=steered)
-        self._peer.prompt(Prompt(message=PromptBody(content=content), uuid=uuid))
-        return [sent, *self._changes(None)]
+        uuid, sent = sent_prompt(self.run, prompt, again=again, steered=steered)
+        body = PromptBody(content=content)
+        _, line = self.state.peer.prompt_line(Prompt(message=body, uuid=uuid))
+        self._record(sent, at)
+        self._record_sent(line, at)
+        self._record_changes(at)
 
-    def request(self, command: Command[object], by: str = "") -> str:
-        """Send a control request on behalf of somebody; returns its id."""
-        self.watch.asked_to(command.subtype)
-        request_id = self._peer.request(command)
-        self._switches.sent(request_id, command, by)
+    def request(self, command: Command[object], at: int, by: str = "") -> str:
+        """Send a control request on behalf of a person; returns its id."""
+        request_id, line = self.state.peer.request_line(command)
+        self._record_sent(line, at, by)
         return request_id
 
-    def switch_with(self, reply: Reply, by: str) -> list[Event]:
-        """What an answer that was just sent switches for the session."""
-        return self._switched(self._switches.chosen(reply.body, self._spec, by))
-
-    def give_up(self, request_id: str) -> None:
+    def give_up(self, request_id: str, at: int) -> None:
         """Nobody waits for this answer any more."""
-        self._peer.give_up(request_id, "nobody waits any more")
+        self._record_sent(self.state.peer.cancel_line(request_id), at)
 
-    def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw, at: int) -> list[Event]:
+    def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw, at: int) -> None:
         """Answer a question, at a time in ms. Raises `Conflict` if it is not open any more."""
-        held = self._is_held(opened)
-        body = as_hook(reply.body) if held else reply.body
-        if not self._peer.answer(opened.request_id, body):
+        body: Struct | Raw = as_hook(reply.body) if self.state.is_held(opened) else reply.body
+        line = self.state.peer.answer_line(opened.request_id, body)
+        if line is None:
             raise Conflict("not_open", "the question is not open any more")
-        if held:
-            self._gate.held_answered(opened, reply.body)
-        self._gate.answered(answer, at)
-        self.watch.settled(opened.request_id, opened.tool, at, allowed=reply.allowed)
-        return [*self._open_asks.answered(opened, reply, by, answer), *self._changes(None)]
+        self.record(open_asks.answered(opened, reply, by, answer), at)
+        self._record_sent(line, at)
+        self._record_changes(at)
+        self.record(self.state.switches.chosen(reply.body, self.spec, by), at)
 
     def original(self, opened: AskOpened) -> AskOpened:
         """A card as it was opened, before the journal masked what is in it."""
-        return self._open_asks.original(opened)
+        return self.state.asks.original(opened)
 
-    def _is_held(self, opened: AskOpened) -> bool:
-        """Whether a hook of the CLI waits for the answer, and not a permission request."""
-        return any(
-            each.request_id == opened.request_id and isinstance(each.request, HookCallback)
-            for each in self._peer.unanswered
-        )
-
-    def repeat_answer(self, request_id: str | None) -> None:
-        """Say an answer again that the CLI has not reacted to."""
+    def repeat_answer(self, request_id: str | None, at: int) -> None:
+        """Send an answer again that the CLI has not reacted to."""
         if request_id is not None:
-            self._peer.repeat_answer(request_id)
+            self._record_sent(self.state.peer.answered_line(request_id), at)
 
     def edit_question(self, call: CanUseTool, opened: AskOpened, at: int) -> CallQuestion:
         """The question to the rules about the call that a person wants instead of a card's."""
-        from_hook = self._is_held(opened)
-        return self._gate.edit_question(call, self._mode, at, from_hook=from_hook)
+        from_hook = self.state.is_held(opened)
+        mode = self.state.switches.mode
+        return self.state.gate.edit_question(call, mode, at, from_hook=from_hook)
 
     def reply_to(self, opened: AskOpened, answer: Answer, edit: Edit | None = None) -> Reply:
         """What the CLI of this version takes for a person's answer."""
         return reply_to(
             opened,
             answer,
-            version=self._peer.version,
-            bypass_allowed=self._spec.skip_permissions,
+            version=self.version,
+            bypass_allowed=self.spec.skip_permissions,
             edit=edit,
         )
-
-    def take_sent(self) -> list[Sent]:
-        """The lines that must go to the CLI now, numbered. Each is given once."""
-        sent: list[Sent] = []
-        for line in self._peer.data_to_send().split(b"\n")[:-1]:
-            self.sent += 1
-            by = self._switches.sender_of(line)
-            sent.append(Sent(run=self.run, number=self.sent, line=Raw(line), by=by))
-        return sent
-
-    # --- inside --------------------------------------------------------------------------------
-
-    def _translate(self, event: PeerEvent) -> list[Event]:
-        match event:
-            case Asked(request=message):
-                match message.request:
-                    case CanUseTool() as request:
-                        return self._asked(message.request_id, request, message.request_json)
-                    case HookCallback(callback_id=callback_id) as request if (
-                        callback_id == WATCHING_HOOK
-                    ):
-                        return self._watched(message.request_id, request)
-                    case Elicitation() as request:
-                        json = message.request_json
-                        return [self._open_asks.elicitation(message.request_id, request, json)]
-                    case request:
-                        self._peer.refuse(
-                            message.request_id, f"the hub does not do {type(request).__name__}"
-                        )
-                        return []
-            case Withdrawn(request_id=request_id, reason=reason):
-                self._planless.pop(request_id, None)
-                return self._open_asks.withdrawn(request_id, reason)
-            case WireTaken() | WireEnded():
-                meant = self._turns.mean(event, self.meter.tool_calls)
-                for one in meant:
-                    self.holdings.evolve(one, self._now)
-                return meant
-            case _:
-                return []
-
-    def _asked(self, request_id: str, request: CanUseTool, json: Raw) -> list[Event]:
-        self._switches.call_asked(request.tool_use_id)
-        earlier = self._gate.call_asked(request)
-        ruling = self._rulings.get(request_id, NO_RULING)
-        judgement = self._gate.decide_ask(request, earlier, ruling, self._now)
-        for event in judgement.events:
-            if isinstance(event, Decided):
-                self._gate.decided(event, self._now)
-        if judgement.body is not None:
-            self._peer.answer(request_id, judgement.body)
-            allowed = isinstance(judgement.body, AllowResult)
-            self.watch.settled(request_id, request.tool_name, self._now, allowed=allowed)
-            return [*judgement.events]
-        if (
-            request.tool_name == PLAN
-            and not self._open_asks.plan_of(request)
-            and self._may_ask_plan
-        ):
-            self._planless[request_id] = (self._now, request, json)
-            self._peer.request(GetPlan())
-            return []
-        card = self._open_asks.tool(request_id, judgement.shown(request), json=json)
-        return [judgement.with_policy(card)]
-
-    @property
-    def _may_ask_plan(self) -> bool:
-        return permits(self._peer.version, GetPlan)
-
-    def _open_plans(self, before: int, plan: str | None) -> list[Event]:
-        """The cards of plans whose text was asked for, before or at a time in ms."""
-        due = [id_ for id_, (at, _, _) in self._planless.items() if at <= before]
-        cards: list[Event] = []
-        for id_ in due:
-            _, request, json = self._planless.pop(id_)
-            cards.append(self._open_asks.tool(id_, request, json=json, plan=plan))
-        return cards
-
-    def _watched(self, request_id: str, request: HookCallback) -> list[Event]:
-        """The CLI is about to run a tool, or to ask about it: policy speaks first."""
-        seen = request.hook_input
-        mode = self._switches.mode_in_hook(seen)
-        self._switches.hook_shown(seen)
-        self._gate.hook_shown(seen, mode)
-        ruling = self._rulings.get(request_id, NO_RULING)
-        judgement = self._gate.decide_hook(seen, mode, ruling, self.version)
-        for event in judgement.events:
-            match event:
-                case Decided():
-                    self._gate.decided(event, self._now)
-                case LeftToCli():
-                    self._gate.left_to_cli(event)
-        if judgement.held is not None:
-            card = judgement.with_policy(self._open_asks.tool(request_id, judgement.held))
-            self._gate.ask_opened(card)
-            return [card]
-        self._peer.answer(request_id, judgement.body or SyncOutput())
-        return [*judgement.events]
-
-    def _introduced(self, init: Init) -> list[Event]:
-        """A CLI that nobody here started tells where it works: there it is resumed, and forked."""
-        if not self._adopted or not init.cwd.startswith("/"):
-            return []
-        self._adopted = False
-        version = init.claude_code_version or None
-        started = RunStarted(run=self.run, version=version, directory=init.cwd)
-        if init.cwd == self._spec.directory:
-            return [started]
-        self._spec = msgspec.structs.replace(self._spec, directory=init.cwd)
-        return [started, SpecChanged(spec=self._spec, by="cli")]
-
-    @property
-    def _mode(self) -> str:
-        return self._switches.mode
-
-    def _introduced_by(self, ended: RequestEnded) -> list[Event]:
-        """What the answer to `initialize` tells of mode and model."""
-        if ended.subtype != Initialize().subtype or not isinstance(ended.ending, Answered):
-            return []
-        return self._switched(self._switches.introduced(ended.ending.json))
-
-    def _switched(self, events: list[Event]) -> list[Event]:
-        for event in events:
-            if isinstance(event, SpecChanged):
-                self.change(event.spec)
-        return events
-
-    def _changes(self, message: Message | None) -> list[Event]:
-        """What has changed about the session as a whole."""
-        return self._status.changes(self._peer, message)
 
 
 def _plan_in(ending: Ending) -> str | None:

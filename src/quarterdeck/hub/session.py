@@ -24,7 +24,6 @@ from quarterdeck.domain.errors import (
     RequestTimeout,
     UnsupportedError,
 )
-from quarterdeck.hub.holdings import Holdings
 from quarterdeck.hub.lifetime import SessionLife
 from quarterdeck.hub.lines import check_steering, content_of
 from quarterdeck.hub.permissions.answers import late_prompt
@@ -88,11 +87,8 @@ class Session(SessionLife):
                 return
             new = [] if self.known else [created]
             await self._append([*new, starting])
-            run = self._run_held = starting.run
-            self._run = Run(self.id, run, self.view.spec, adopted=True)
-            self._run.holdings = Holdings(self.view.holds)
-            self._run.at_root = starting.at_root
-            self._port = self._machines.attach(run, self.id, starting.machine, said=0)
+            self._begin_run(starting)
+            self._port = self._machines.attach(starting.run, self.id, starting.machine, said=0)
 
     async def rename(self, command: cmd.RenameSession) -> Outcome:
         """Give the session another name."""
@@ -120,7 +116,6 @@ class Session(SessionLife):
                 spec = msgspec.structs.replace(spec, budget=command.budget)
             await self._append([SpecChanged(spec=spec, by=command.by)])
             if self._run is not None:
-                self._run.change(spec)
                 await self._apply(self._supervisor.heard(self.view, self._run, again=True))
             await self._apply(self._supervisor.freed(self.view, self._run))
             await self._send_next()
@@ -140,12 +135,20 @@ class Session(SessionLife):
             if self._run is None:
                 await self._start(Origin(cli_session=view.cli_session), queued)
             elif command.steer and self._may_steer(self._run):
-                sent = self._run.prompt(command.prompt, content, steered=True)
-                await self._append([queued, *sent])
+                await self._send_at_once(self._run, queued, steered=True)
+            elif self._next_unsent(self._run) is None and self._may_send(self._run):
+                await self._send_at_once(self._run, queued)
             else:
                 await self._append([queued])
                 await self._send_next()
         return Outcome(session=self.id, prompt=command.prompt)
+
+    async def _send_at_once(self, run: Run, queued: PromptQueued, *, steered: bool = False) -> None:
+        """Send a prompt with the same append that queues it."""
+        now = self._supervisor.now
+        run.record([queued], now)
+        run.prompt(queued.prompt, queued.content, now, steered=steered)
+        await self._append()
 
     def _may_steer(self, run: Run) -> bool:
         """Whether a prompt can be sent into a running turn now; it is queued otherwise."""
@@ -224,8 +227,8 @@ class Session(SessionLife):
             reply = self._run.reply_to(opened, command.answer, edit)
             json = Raw(msgspec.json.encode(command.answer))
             await self._grant(opened, reply, command, now)
-            events = self._run.answer(opened, reply, command.by, json, now)
-            events += self._run.switch_with(reply, command.by)
+            events: list[Event] = []
+            self._run.answer(opened, reply, command.by, json, now)
             if reply.fresh is not None:
                 afresh = StartAfresh(run=self._run.run, by=command.by)
                 events += [*self._to_implement(reply.fresh, command.by), afresh]
@@ -334,16 +337,16 @@ class Session(SessionLife):
         async with self._in_order():
             if self._run is None or (of is not None and self._run.run != of.run):
                 raise Conflict("not_running", "the session has no process; resume it first")
-            request_id = self._run.request(command, by)
-            await self._append([])
+            request_id = self._run.request(command, self._supervisor.now, by)
+            await self._append()
             answer = self._waiters.expect(request_id, command.subtype)
         try:
             return await answer.wait(seconds)
         except RequestTimeout:
             async with self._in_order():
                 if self._run is not None:
-                    self._run.give_up(request_id)
-                    await self._append([])
+                    self._run.give_up(request_id, self._supervisor.now)
+                    await self._append()
             raise
         finally:
             self._waiters.forget(request_id)

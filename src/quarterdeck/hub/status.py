@@ -45,13 +45,18 @@ class StatusTracker:
         self._limits: dict[str | None, RateLimited] = {}
         self._limited: RateLimited | None = None
 
-    @property
-    def limited_until(self) -> int | None:
-        """When the limit that holds the CLI up is said to end, in ms; None if none does."""
-        return self._limited.resets_at if self._limited is not None else None
+    def limit_is_over(self, now: int) -> bool:
+        """Whether a limit held the CLI up until a time in ms."""
+        return self._limited is not None and self._limit_at(now) is None
 
-    def restore(self, event: StateChanged | CliSession | RateLimited) -> None:
-        """It was told before."""
+    def _limit_at(self, now: int) -> RateLimited | None:
+        limited = self._limited
+        if limited is None or (limited.resets_at is not None and limited.resets_at <= now):
+            return None
+        return limited
+
+    def evolve(self, event: StateChanged | CliSession | RateLimited) -> None:
+        """An event was journalled."""
         match event:
             case RateLimited(limit=limit):
                 self._limits[limit] = event
@@ -60,7 +65,7 @@ class StatusTracker:
             case CliSession(cli_session=cli_session):
                 self._cli_session = cli_session
 
-    def hear(self, message: Message) -> list[Event]:
+    def receive(self, message: Message) -> list[Event]:
         """Whether the account's limits hold the CLI up; an event for each change of one."""
         match message:
             case RateLimitEvent(rate_limit_info=info):
@@ -70,10 +75,6 @@ class StatusTracker:
             case _:
                 pass
         return []
-
-    def limit_over(self) -> None:
-        """The time of the limit is over."""
-        self._limited = None
 
     def _measured(self, info: RateLimitInfo) -> list[Event]:
         told = RateLimited(
@@ -87,33 +88,30 @@ class StatusTracker:
             self._limited = told
         elif self._limited is not None and self._limited.limit == told.limit:
             self._limited = None
-        if self._limits.get(told.limit) == told:
-            return []
-        self._limits[told.limit] = told
-        return [told]
+        return [] if self._limits.get(told.limit) == told else [told]
 
-    def changes(self, peer: Peer, message: Message | None) -> list[Event]:
-        """What is to be told now, after a message of the CLI or something that we did."""
+    def changes(self, peer: Peer, message: Message | None, now: int) -> list[Event]:
+        """What has changed, after a message of the CLI or something that we did."""
         events: list[Event] = []
         if peer.session_id and peer.session_id != self._cli_session:
-            self._cli_session = peer.session_id
-            events.append(CliSession(cli_session=self._cli_session))
+            events.append(CliSession(cli_session=peer.session_id))
         state = _STATES.get(peer.state)
         if state is SessionState.IDLE and not peer.initialized:
             state = SessionState.STARTING  # a link that was lost and is back makes no greeting
-        if self._limited is not None and state in _WHILE_LIMITED:
+        limited = self._limit_at(now)
+        if limited is not None and state in _WHILE_LIMITED:
             state = SessionState.LIMITED
         if state is not None and state is not self._state:
-            self._state = state
-            events.append(StateChanged(state=state, detail=self._detail(state, message)))
+            events.append(StateChanged(state=state, detail=_detail(state, message, limited)))
         return events
 
-    def _detail(self, state: SessionState, message: Message | None) -> str:
-        if state is SessionState.LIMITED and self._limited is not None:
-            return _limit_in_words(self._limited)
-        if isinstance(message, ApiRetry):
-            return f"{message.error} ({message.attempt} of {message.max_retries})"
-        return ""
+
+def _detail(state: SessionState, message: Message | None, limited: RateLimited | None) -> str:
+    if state is SessionState.LIMITED and limited is not None:
+        return _limit_in_words(limited)
+    if isinstance(message, ApiRetry):
+        return f"{message.error} ({message.attempt} of {message.max_retries})"
+    return ""
 
 
 def _limit_in_words(limited: RateLimited) -> str:

@@ -21,7 +21,6 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.modes import DEFAULT, allows_more, chosen_mode, with_mode
 from quarterdeck.protocol.events import Event, SpecChanged, Switched
 from quarterdeck.protocol.sessions import AUTO, SessionSpec, thinking_code
-from quarterdeck.wire import codec
 from quarterdeck.wire.answers import AllowResult
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.commands import (
@@ -37,18 +36,11 @@ from quarterdeck.wire.commands import (
 from quarterdeck.wire.control import ControlResponse
 from quarterdeck.wire.hooks import HookInput, PreToolUseInput, UnknownHook
 from quarterdeck.wire.messages import Assistant, User
-from quarterdeck.wire.outbound import Request
 from quarterdeck.wire.permissions import Destination, SetMode, suggestions
 from quarterdeck.wire.system import Init, Status
 
 CLI = "cli"
 """Who switched, where it was the CLI or its agent."""
-_SIGNS = (
-    b"set_permission_mode",
-    b"set_model",
-    b"apply_flag_settings",
-    b"set_max_thinking_tokens",
-)
 _DEFAULT_MODEL = "default"
 """The CLI's word for the model that it takes by itself."""
 _MODEL_SET = "Set model to "
@@ -133,32 +125,15 @@ class Switches:
         ):
             self._wanted[request_id] = _Wanted(command=command, by=by)
 
-    def sender_of(self, line: bytes) -> str:
-        """Who sends a line, if it is a switch; empty else."""
-        if self._wanted and any(sign in line for sign in _SIGNS):
-            for request_id, wanted in self._wanted.items():
-                if request_id.encode() in line:
-                    return wanted.by
-        return ""
-
-    def restore_sent(self, line: bytes, by: str) -> None:
-        """A line was sent before, on behalf of somebody."""
-        if any(sign in line for sign in _SIGNS):
-            match codec.to_cli(line):
-                case Request(request_id=request_id) as request:
-                    self.sent(request_id, request.request, by)
-                case _:
-                    pass
-
-    def restore(self, told: Switched) -> None:
-        """It was told before."""
-        self._told_mode = told.mode or self._told_mode
-        self._told_model = told.model or self._told_model
-        self._told_effort = told.effort or self._told_effort
+    def evolve(self, switched: Switched) -> None:
+        """A switch was journalled."""
+        self._told_mode = switched.mode or self._told_mode
+        self._told_model = switched.model or self._told_model
+        self._told_effort = switched.effort or self._told_effort
 
     # --- what the CLI says ---------------------------------------------------------------------
 
-    def hear(self, message: Message, spec: SessionSpec) -> list[Event]:
+    def receive(self, message: Message, spec: SessionSpec) -> list[Event]:
         """Take a message of the CLI: what it changes, with who did it."""
         match message:
             case Init():
@@ -289,7 +264,6 @@ class Switches:
         if mode is None:
             return []
         changed = with_mode(spec, mode, asked_for=False)
-        self._told_mode = mode
         return [*_changed(spec, changed, by), Switched(mode=mode, by=by)]
 
     def ended(self, spec: SessionSpec) -> list[Event]:
@@ -305,7 +279,6 @@ class Switches:
                 changed = with_mode(spec, mode, asked_for=True)
                 events += [*_changed(spec, changed, wanted.by), Switched(mode=mode, by=wanted.by)]
                 spec = changed
-        self._wanted.clear()
         return events
 
 

@@ -22,29 +22,25 @@ NO_RESULT = "no result"
 class Turns:
     """What a run was asked to do, and what it has done."""
 
-    def __init__(self, run: str) -> None:
-        self._run = run
+    def __init__(self) -> None:
         self._prompts: dict[str, str] = {}
 
-    def restore(self, sent: PromptSent) -> None:
-        """A prompt was sent before."""
+    def evolve(self, sent: PromptSent) -> None:
+        """A prompt was sent."""
         if sent.uuid is not None:
             self._prompts[sent.uuid] = sent.prompt
 
-    def send(self, prompt: str, *, again: bool, steered: bool = False) -> tuple[str, PromptSent]:
-        """A prompt is to be sent: under which uuid, and what is written down of it."""
-        uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
-        self._prompts[uuid] = prompt
-        given = None if uuid == prompt else uuid
-        return uuid, PromptSent(prompt=prompt, run=self._run, uuid=given, steered=steered)
-
-    def mean(self, event: WireTaken | WireEnded, tool_calls: int = 0) -> list[Event]:
-        """What a turn of the CLI, with so many calls of tools, means to us."""
+    def translate(self, event: WireTaken | WireEnded, tool_calls: int = 0) -> Event:
+        """What a turn of the CLI, with so many tool calls, means to us."""
         match event:
             case WireTaken(uuid=uuid):
-                return [PromptTaken(prompt=self._prompt(uuid))]
+                return PromptTaken(prompt=self._prompt(uuid))
             case WireEnded(turn=turn):
-                return [self._ended(turn, tool_calls)]
+                return self._ended(turn, tool_calls)
+
+    def lost(self, taken: tuple[str, ...], tool_calls: int) -> TurnEnded:
+        """The end of a turn whose result was not heard."""
+        return self._ended(Turn(taken, None, 0.0), tool_calls)
 
     def _ended(self, turn: Turn, tool_calls: int) -> TurnEnded:
         result = turn.result
@@ -61,6 +57,15 @@ class Turns:
 
     def _prompt(self, uuid: str) -> str:
         return self._prompts.get(uuid, uuid)
+
+
+def sent_prompt(
+    run: str, prompt: str, *, again: bool, steered: bool = False
+) -> tuple[str, PromptSent]:
+    """A prompt is to be sent: under which uuid, and what is journalled of it."""
+    uuid = str(uuid4()) if again or not is_uuid(prompt) else prompt
+    given = None if uuid == prompt else uuid
+    return uuid, PromptSent(prompt=prompt, run=run, uuid=given, steered=steered)
 
 
 def _tokens(model: str, used: ModelUsage) -> ModelTokens:

@@ -13,8 +13,8 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict
-from quarterdeck.hub.inbound_clis import DIALLED
 from quarterdeck.hub.machine_requests import MachineRequests
+from quarterdeck.hub.ports import DIALLED
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.events import Event, WorktreeSettled
 from quarterdeck.protocol.machine_requests import (

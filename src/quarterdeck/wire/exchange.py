@@ -141,6 +141,10 @@ class TheirRequests:
         """Whether no request with this id came before, as far as that is remembered."""
         return bool(request_id) and request_id not in self._open and request_id not in self._ended
 
+    def is_open(self, request_id: str) -> bool:
+        """Whether a request waits for its answer."""
+        return request_id in self._open
+
     def begin(self, request_id: str) -> bool:
         """A request came. False if the same one is open already, or has ended."""
         if request_id in self._open or request_id in self._ended:

@@ -11,6 +11,19 @@ bytes::
 
 Whatever is sent is valid for the version at the other end. Until the version is known, only what
 every version bears is sent.
+
+An owner that journals every line uses lines in place of bytes, and tells the peer itself which
+lines were sent::
+
+    for event in peer.receive_line(line):
+        ...
+    for line in peer.lines_to_send():       # what the peer answers by itself
+        journal(line)
+    request_id, line = peer.request_line(command)
+    journal(line)
+    peer.note_sent(line)
+
+A peer that is given the same lines in the same order, received and sent, is the same.
 """
 
 from __future__ import annotations
@@ -164,14 +177,29 @@ class Peer:
                 self._take(message, events)
         return events
 
+    def receive_line(self, line: bytes) -> list[Event]:
+        """Take one line from the CLI, without its line end. Journal `lines_to_send` afterwards."""
+        return self.receive_message(codec.from_cli(line))
+
+    def receive_message(self, message: Message) -> list[Event]:
+        """Take one line from the CLI that was decoded already."""
+        events: list[Event] = []
+        if self.state is not State.CLOSED:
+            self._take(message, events)
+        return events
+
+    def remember(self, uuid: str) -> bool:
+        """Take note of a message that changes nothing here. False if it came before."""
+        return self._seen.add(uuid)
+
     def new_requests(self, message: Message) -> list[ControlRequest]:
         """The requests in a message for which `receive_data` would give `Asked`."""
         match message:
             case ControlRequest():
                 found: Iterable[ControlRequest] = (message,)
-            case ControlResponse(response=response) if self._ours.subtype(
-                response.request_id
-            ) == Initialize().subtype:
+            case ControlResponse(response=response) if (
+                self._ours.subtype(response.request_id) == Initialize().subtype
+            ):
                 found = response.pending()
             case _:
                 return []
@@ -192,6 +220,12 @@ class Peer:
         data = b"".join(self._out)
         self._out.clear()
         return data
+
+    def lines_to_send(self) -> list[bytes]:
+        """The lines that must be written to the CLI now, without line ends. Each is given once."""
+        lines = [line[:-1] for line in self._out]
+        self._out.clear()
+        return lines
 
     # --- what the link does ---------------------------------------------------------------
 
@@ -214,23 +248,34 @@ class Peer:
         What may have been lost on the way is sent again; the CLI ignores what it had. A second
         `initialize` asks for the questions that are open; its answer comes as more events.
         """
+        complete = last_request_id is None or last_request_id in self._seen
+        events: list[Event] = [Recovered(complete), *self.note_resumed()]
+        for line in self.lines_to_repeat():
+            self._out.append(line + b"\n")
+        return events
+
+    def note_resumed(self) -> list[Event]:
+        """The link is back, with a new stream. Nothing is sent: see `lines_to_repeat`."""
         self.link_lost()
         self._reader = LineReader(self._max_line)
-        complete = last_request_id is None or last_request_id in self._seen
         self.link_back()
-        events: list[Event] = [Recovered(complete)]
-        self._out.extend(self._theirs.answers())
+        events: list[Event] = []
         for request in self._ours.open:
             if request.subtype == "interrupt":
                 # Not to be repeated: it could stop the turn after the one it was meant for.
                 self._end_ours(request.request_id, Lost("the link was lost"), events)
-            else:
-                self._out.append(request.line)
+        return events
+
+    def lines_to_repeat(self) -> list[bytes]:
+        """What may have been lost with the old stream, and a request for the open questions."""
+        lines = [*self._theirs.answers(), *(request.line for request in self._ours.open)]
         if self._initialized:
             # What the first one set lives on in the process; this one only asks what is open.
-            self._send_request(Initialize())
-        self._out.extend(self._unconfirmed.values())
-        return events
+            request = Request.of(self._new_id(), Initialize())
+            line = codec.encode(request) + b"\n"
+            self._ours.begin(Ours(request.request_id, request.request.subtype, line))
+            lines.append(line)
+        return [line[:-1] for line in (*lines, *self._unconfirmed.values())]
 
     def turn_lost(self) -> list[Event]:
         """The CLI is idle, and what it said at the end of its turn was lost on the way."""
@@ -266,6 +311,13 @@ class Peer:
 
     def prompt(self, prompt: Prompt) -> str:
         """Send a prompt; returns its uuid. Raises `UsageError` if that uuid was used before."""
+        uuid, line = self.prompt_line(prompt)
+        self._begin_prompt(uuid, line + b"\n")
+        self._out.append(line + b"\n")
+        return uuid
+
+    def prompt_line(self, prompt: Prompt) -> tuple[str, bytes]:
+        """The uuid and the line of a prompt. Raises `UsageError` if that uuid was used before."""
         uuid = prompt.uuid or str(uuid4())
         if prompt.uuid is None:
             prompt = msgspec.structs.replace(prompt, uuid=uuid)
@@ -274,10 +326,13 @@ class Peer:
                 f"a prompt with the uuid {uuid} was sent before; the CLI would drop it"
             )
         check_prompt(prompt, self.version)
-        self._do(Transition.PROMPT)
+        transition(self.state, Transition.PROMPT)
+        return uuid, codec.encode(prompt)
+
+    def _begin_prompt(self, uuid: str, line: bytes) -> None:
+        self._apply_transition(Transition.PROMPT)
         self.turns.prompt(uuid)
-        self._unconfirmed[uuid] = self._send(prompt)
-        return uuid
+        self._unconfirmed[uuid] = line
 
     def prompt_cancelled(self, uuid: str) -> list[Event]:
         """The CLI has confirmed that it took a queued prompt back."""
@@ -289,24 +344,61 @@ class Peer:
 
     def request(self, command: Command[Any]) -> str:
         """Send a control request; returns its id. Ends with exactly one `RequestEnded`."""
+        request_id, line = self.request_line(command)
+        self._begin_request(request_id, command.subtype, line + b"\n")
+        self._out.append(line + b"\n")
+        return request_id
+
+    def request_line(self, command: Command[Any]) -> tuple[str, bytes]:
+        """The id and the line of a control request."""
         check(command, self.version, bypass_allowed=self._bypass_allowed)
         if isinstance(command, Initialize):
-            self._do(Transition.INITIALIZE)
+            transition(self.state, Transition.INITIALIZE)
         elif self.state is State.CLOSED:
             raise UsageError("cannot send a request: the CLI is closed")
-        return self._send_request(command)
+        request_id = self._new_id()
+        return request_id, codec.encode(Request.of(request_id, command))
+
+    def _begin_request(self, request_id: str, subtype: str, line: bytes) -> None:
+        if subtype == "initialize" and self.state is State.NEW:
+            self._apply_transition(Transition.INITIALIZE)
+        if self._ours.subtype(request_id) is None:  # one that is repeated is open already
+            self._ours.begin(Ours(request_id, subtype, line))
 
     def give_up(self, request_id: str, reason: str) -> list[Event]:
         """We no longer wait for the answer to a request of ours; a late one is ignored."""
+        line = self.cancel_line(request_id)
+        if line is not None:
+            self._out.append(line + b"\n")
         events: list[Event] = []
-        ended = self._end_ours(request_id, Abandoned(reason), events)
-        if ended and may_send_cancel(self.version):
-            self._send(CancelRequest(request_id=request_id))
+        self._end_ours(request_id, Abandoned(reason), events)
         return events
+
+    def cancel_line(self, request_id: str) -> bytes | None:
+        """The line that cancels an open request; None if this version does not bear one."""
+        if self._ours.subtype(request_id) is None or not may_send_cancel(self.version):
+            return None
+        return codec.encode(CancelRequest(request_id=request_id))
 
     def answer(self, request_id: str, body: Struct | Raw) -> bool:
         """Answer the CLI. False, and nothing is sent, if the request is not open any more."""
         return self._answer(Answer.success(request_id, body), request_id)
+
+    def answer_line(self, request_id: str, body: Struct | Raw) -> bytes | None:
+        """The line that answers the CLI; None if the request is not open any more."""
+        return self._answer_line(Answer.success(request_id, body), request_id)
+
+    def refusal_line(self, request_id: str, error: str) -> bytes | None:
+        """The line that answers the CLI with an error; None if the request is not open."""
+        return self._answer_line(Answer.error(request_id, error), request_id)
+
+    def _answer_line(self, answer: Answer, request_id: str) -> bytes | None:
+        return codec.encode(answer) if self._theirs.is_open(request_id) else None
+
+    def answered_line(self, request_id: str) -> bytes | None:
+        """The line with which a request of the CLI was answered, if it is still known."""
+        line = self._theirs.answer_line(request_id)
+        return None if line is None else line[:-1]
 
     def repeat_answer(self, request_id: str) -> bool:
         """Answer the CLI once more with the same line: it takes an answer once, and only once."""
@@ -319,27 +411,25 @@ class Peer:
         """Answer the CLI with an error. False, and nothing is sent, if the request is not open."""
         return self._answer(Answer.error(request_id, error), request_id)
 
-    def restore_sent(self, line: bytes) -> None:
-        """Take note of a line that was sent before: by whoever kept the record that we go by.
+    def note_sent(self, line: bytes) -> Message:
+        """Take note of a line, without its line end, that is sent now or was sent before.
 
-        With the lines that came given to `receive_data` in between, in their order, a peer is what
-        it was. What it wants to send meanwhile was sent then: throw `data_to_send` away at the end.
+        A line that is sent twice changes nothing the second time. Returns the decoded line.
         """
-        match codec.to_cli(line):
+        message = codec.to_cli(line)
+        match message:
             case Prompt(uuid=str(uuid)):
-                self._apply_transition(Transition.PROMPT)
-                self.turns.prompt(uuid)
-                self._unconfirmed[uuid] = line + b"\n"
-            case Request(request_id=request_id) as request:
-                subtype = request.request.subtype
-                if subtype == "initialize" and self.state is State.NEW:
-                    self._apply_transition(Transition.INITIALIZE)
-                self._ours.begin(Ours(request_id, subtype, line + b"\n"))
-            case Answer() as answer:
-                self._theirs.answer(answer.response.request_id, line + b"\n")
-                self._settled(answer.response.request_id)
+                self._begin_prompt(uuid, line + b"\n")
+            case Request(request_id=request_id, request=request):
+                self._begin_request(request_id, request.subtype, line + b"\n")
+            case CancelRequest(request_id=request_id):
+                self._ours.end(request_id)
+            case Answer(response=response):
+                self._theirs.answer(response.request_id, line + b"\n")
+                self._settled(response.request_id)
             case _:
                 pass
+        return message
 
     def set_environment(self, variables: Mapping[str, str]) -> None:
         """Set variables for the tools that the CLI starts from now on. It gives no answer."""
@@ -492,18 +582,10 @@ class Peer:
         events.append(RequestEnded(request_id, request.subtype, ending))
         return True
 
-    def _send_request(self, command: Command[Any]) -> str:
-        request_id = self._new_id()
-        line = self._send(Request.of(request_id, command))
-        self._ours.begin(Ours(request_id, command.subtype, line))
-        return request_id
-
     def _send(self, message: Message) -> bytes:
         line = codec.encode(message) + b"\n"
         self._out.append(line)
         return line
 
-    def _do(self, happening: Transition) -> None:
-        self.state = transition(self.state, happening)
-
-    _apply_transition = _do
+    def _apply_transition(self, happened: Transition) -> None:
+        self.state = transition(self.state, happened)

@@ -108,6 +108,11 @@ class TurnLedger:
         return tuple(self._queued)
 
     @property
+    def taken(self) -> tuple[str, ...]:
+        """The uuids of the prompts that the open turn has taken in."""
+        return tuple(self._taken)
+
+    @property
     def busy(self) -> bool:
         """Whether a turn is open, or a prompt waits for one."""
         return self._open or bool(self._queued) or bool(self._taken)

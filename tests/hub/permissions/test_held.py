@@ -248,6 +248,6 @@ async def test_an_answer_that_a_hook_does_not_react_to_is_said_again_as_it_was(
         first = run.read()
         mine = run.owner._run
         assert mine is not None
-        mine.repeat_answer(mine.watch.unheeded)
+        mine.repeat_answer(mine.watch.unheeded, 0)
         await run.owner.record()
         assert run.read() == first

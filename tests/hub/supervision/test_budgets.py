@@ -283,10 +283,10 @@ def test_prices_are_those_that_the_totals_came_to() -> None:
 def test_a_response_counts_once_however_often_it_is_told() -> None:
     meter = Meter()
     for line in (*response(1, given=50, taken=10), *response(1, given=50, taken=10)):
-        meter.hear(from_cli(line.rstrip()))
+        meter.receive(from_cli(line.rstrip()))
     (used,) = meter.models(Prices())
     assert (used.input, used.output, meter.tool_calls) == (10, 50, 1)
-    meter.hear(from_cli(result("r", 0.1, given=50).rstrip()))
+    meter.receive(from_cli(result("r", 0.1, given=50).rstrip()))
     assert not meter.used
     assert meter.models(Prices()) == ()
 
@@ -294,16 +294,17 @@ def test_a_response_counts_once_however_often_it_is_told() -> None:
 def test_what_was_written_down_is_gone_on_from_after_a_restart() -> None:
     live = Meter()
     for line in response(1, given=50, taken=10):
-        live.hear(from_cli(line.rstrip()))
+        live.receive(from_cli(line.rstrip()))
     metered = live.metered("r", Prices())
+    live.evolve(metered)
     restored = Meter()
     for line in response(1, given=50, taken=10):
         if b"stream_event" not in line:  # those are not journalled
-            restored.hear(from_cli(line.rstrip()))
-    restored.restore(metered)
+            restored.receive(from_cli(line.rstrip()))
+    restored.evolve(metered)
     for meter in (live, restored):
         for line in response(2, given=7, taken=3):
-            meter.hear(from_cli(line.rstrip()))
+            meter.receive(from_cli(line.rstrip()))
     assert restored.models(Prices()) == live.models(Prices())
     assert restored.tool_calls == live.tool_calls == 2
 

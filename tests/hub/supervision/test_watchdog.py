@@ -154,7 +154,7 @@ async def test_a_crash_is_resumed_with_its_conversation_if_that_is_wished() -> N
 
 def heard(watch: Watch, *said: bytes, at: int) -> None:
     for line in said:
-        watch.hear(from_cli(line.rstrip()), at)
+        watch.receive(from_cli(line.rstrip()), at)
 
 
 def check(watch: Watch, seconds: int, account: Account | None = None) -> list[tuple[str, Action]]:
@@ -209,7 +209,7 @@ async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_emp
                 await run.say(lines.assistant("the API failed", "a"))
             elif number == 1:
                 assert run.owner._run is not None
-                run.owner._run.request(Interrupt())
+                run.owner._run.request(Interrupt(), 0)
             await run.say(lines.echo(prompt["uuid"]), failed)
             wanted = ["it is not tried again by itself"] if number == 2 else []
             assert await alarms(journal, session) == wanted

@@ -1,20 +1,16 @@
 """The open questions of a run: from the CLI's request to a card, and to its end. Pure; below `run`.
 
-Owns which question of ours belongs to which request of the CLI, as long as it is open. Who answers
-a request without a person is `judge`'s business, and what the answer says is `answers`'.
+Owns which question of ours belongs to which request of the CLI, as long as it is open. `gate` says
+who answers a request without a person, and `answers` what the CLI is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
 
 from quarterdeck.agent.asks import PlanAsk, QuestionsAsk, to_ask
 from quarterdeck.domain.ids import new_id
-from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.permissions.answers import Reply
 from quarterdeck.policy.decide import Behavior
@@ -22,7 +18,6 @@ from quarterdeck.protocol.events import (
     AskAnswered,
     AskKind,
     AskOpened,
-    AskWithdrawn,
     Decided,
     Event,
 )
@@ -37,16 +32,17 @@ PLAN = "ExitPlanMode"
 
 
 class OpenAsks:
-    """The questions of one run that are open, by the id of the CLI's request."""
+    """The questions of one run that are open, and the plans that the CLI has told."""
 
-    def __init__(self, session: str, run: str) -> None:
-        self._session = session
-        self._run = run
-        self._open: dict[str, str] = {}
+    def __init__(self) -> None:
+        self._cards: dict[str, AskOpened] = {}
+        """By question."""
+        self._by_request: dict[str, str] = {}
         self._plans: dict[str, str] = {}
-        self._unmasked: dict[str, Raw] = {}
 
-    def hear(self, message: Message) -> None:
+    # --- the fold --------------------------------------------------------------------------------
+
+    def receive(self, message: Message) -> None:
         """Keep the plan of a call: the newest versions leave it out of their request."""
         if isinstance(message, Assistant):
             for block in message.message.content:
@@ -54,32 +50,56 @@ class OpenAsks:
                     plan = parse_plan(block.input)
                     self._plans = {block.id: plan.plan} if plan and plan.plan else {}
 
+    def opened(self, card: AskOpened) -> None:
+        """A person is asked."""
+        self._cards[card.ask] = card
+        self._by_request[card.request_id] = card.ask
+
+    def closed(self, ask: str) -> AskOpened | None:
+        """A question is answered or withdrawn: its card, if it is one of this run."""
+        card = self._cards.pop(ask, None)
+        if card is not None:
+            self._by_request.pop(card.request_id, None)
+        return card
+
+    # --- what it tells ---------------------------------------------------------------------------
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The open questions, oldest first."""
+        return tuple(self._cards)
+
     def has(self, request_id: str) -> bool:
         """Whether this request has a card."""
-        return request_id in self._open
+        return request_id in self._by_request
+
+    def ask_of(self, request_id: str) -> str | None:
+        """The question that a request has a card for."""
+        return self._by_request.get(request_id)
+
+    def original(self, card: AskOpened) -> AskOpened:
+        """A card as it was opened: the journal has masked the hub's tokens in it.
+
+        What is allowed must run as the agent asked for it. After a restart of the hub only the
+        masked card is known: then that runs, and its token opens nothing.
+        """
+        return self._cards.get(card.ask, card)
 
     def plan_of(self, request: CanUseTool) -> str | None:
         """The text of the plan that a request is about, as far as the CLI has told it."""
         plan = parse_plan(request.input)
         return (plan.plan if plan else None) or self._plans.get(request.tool_use_id)
 
-    def restore(self, opened: AskOpened) -> None:
-        """A question was opened before."""
-        self._open[opened.request_id] = opened.ask
 
-    def keep_only(self, request_ids: Iterable[str]) -> None:
-        """These requests are open at the CLI: the other questions have ended."""
-        still = set(request_ids)
-        self._unmasked = {id_: raw for id_, raw in self._unmasked.items() if id_ in still}
-        self._open = {id_: ask for id_, ask in self._open.items() if id_ in still}
+class Cards:
+    """Makes the cards of one run."""
+
+    def __init__(self, session: str, run: str) -> None:
+        self._session = session
+        self._run = run
 
     def tool(
-        self,
-        request_id: str,
-        request: CanUseTool,
-        *,
-        json: Raw | None = None,
-        plan: str | None = None,
+        self, request_id: str, request: CanUseTool, plan: str | None, *, json: Raw | None = None
     ) -> AskOpened:
         """The card for a tool, a plan (of which the text may be known), or questions.
 
@@ -88,26 +108,26 @@ class OpenAsks:
         ask = to_ask(request_id, request)
         kind = AskKind.TOOL
         if isinstance(ask, PlanAsk):
-            kind, plan = AskKind.PLAN, self.plan_of(request) or plan
+            kind = AskKind.PLAN
         elif isinstance(ask, QuestionsAsk):
             kind = AskKind.QUESTIONS
         return AskOpened(
-            ask=self._new(request_id),
+            ask=self._new(),
             run=self._run,
             request_id=request_id,
             ask_kind=kind,
             tool=request.tool_name,
             title=ask.action.title,
-            request=self._kept(request_id, _whole(request, json)),
+            request=_whole(request, json),
             tool_use_id=request.tool_use_id or None,
             agent=request.agent_id,
-            plan=plan,
+            plan=plan if kind is AskKind.PLAN else None,
         )
 
     def elicitation(self, request_id: str, request: Elicitation, json: Raw) -> AskOpened:
         """The card for what an MCP server wants to know."""
         return AskOpened(
-            ask=self._new(request_id),
+            ask=self._new(),
             run=self._run,
             request_id=request_id,
             ask_kind=AskKind.ELICITATION,
@@ -116,64 +136,41 @@ class OpenAsks:
             request=json,
         )
 
-    def answered(self, opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
-        """A person has answered: what is written down of it."""
-        self._open.pop(opened.request_id, None)
-        self._unmasked.pop(opened.request_id, None)
-        title, rule, source = opened.title, opened.rule, opened.source
-        reasons = reply.reasons
-        if (edit := reply.edit) is not None:
-            title = describe(opened.tool, edit.input).title
-            if edit.verdict.ruled:
-                rule, source = edit.verdict.rule, edit.verdict.source
-                reasons = (*reasons, *edit.verdict.reasons)
-        return [
-            AskAnswered(
-                ask=opened.ask,
-                by=by,
-                answer=answer,
-                allowed=reply.allowed,
-                input=ABSENT if edit is None else edit.verdict.input,
-            ),
-            Decided(
-                tool=opened.tool,
-                title=title,
-                verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
-                by=by,
-                reasons=reasons,
-                tool_use_id=opened.tool_use_id,
-                ask=opened.ask,
-                rule=rule,
-                source=source,
-                branch=opened.branch,
-                rewritten=edit is not None,
-            ),
-        ]
+    def _new(self) -> str:
+        return f"{self._session}.{new_id()}"
 
-    def withdrawn(self, request_id: str, reason: str) -> list[Event]:
-        """The CLI wants no answer any more."""
-        ask = self._open.pop(request_id, None)
-        self._unmasked.pop(request_id, None)
-        return [AskWithdrawn(ask=ask, reason=reason)] if ask is not None else []
 
-    def original(self, opened: AskOpened) -> AskOpened:
-        """A card as it was opened: the journal has masked the hub's tokens in it.
-
-        What is allowed must run as the agent asked for it. After a restart of the hub only what was
-        masked is known: then that runs, and its token opens nothing.
-        """
-        kept = self._unmasked.get(opened.request_id)
-        return opened if kept is None else replace(opened, request=kept)
-
-    def _kept(self, request_id: str, request: Raw) -> Raw:
-        data = bytes(request)
-        if mask_tokens_in(data) is not data:
-            self._unmasked[request_id] = request
-        return request
-
-    def _new(self, request_id: str) -> str:
-        ask = self._open[request_id] = f"{self._session}.{new_id()}"
-        return ask
+def answered(opened: AskOpened, reply: Reply, by: str, answer: Raw) -> list[Event]:
+    """A person has answered: what is journalled of it."""
+    title, rule, source = opened.title, opened.rule, opened.source
+    reasons = reply.reasons
+    if (edit := reply.edit) is not None:
+        title = describe(opened.tool, edit.input).title
+        if edit.verdict.ruled:
+            rule, source = edit.verdict.rule, edit.verdict.source
+            reasons = (*reasons, *edit.verdict.reasons)
+    return [
+        AskAnswered(
+            ask=opened.ask,
+            by=by,
+            answer=answer,
+            allowed=reply.allowed,
+            input=ABSENT if edit is None else edit.verdict.input,
+        ),
+        Decided(
+            tool=opened.tool,
+            title=title,
+            verdict=Behavior.ALLOW.value if reply.allowed else Behavior.DENY.value,
+            by=by,
+            reasons=reasons,
+            tool_use_id=opened.tool_use_id,
+            ask=opened.ask,
+            rule=rule,
+            source=source,
+            branch=opened.branch,
+            rewritten=edit is not None,
+        ),
+    ]
 
 
 def _whole(request: CanUseTool, json: Raw | None) -> Raw:

@@ -70,36 +70,38 @@ class Meter:
         self._responses: dict[str, _Response] = {}
         self._streaming: dict[str | None, str] = {}
         self._calls: set[str] = set()
-        self._counted: frozenset[str] = frozenset()
         self._base: tuple[ModelTokens, ...] = ()
         self._base_calls = 0
+        self._in_base: dict[str, _Response] = {}
+        """What the base has of each response, as far as it was known then."""
+        self._calls_in_base: frozenset[str] = frozenset()
         self.version = 0
         """Changes with what was metered."""
         self.checked = 0
         """The version that was held against the budgets last."""
         self.due = False
-        """A response is whole and the turn goes on: what was metered is to be written down."""
+        """A response is whole and the turn goes on: what was metered is to be journalled."""
 
     @property
     def tool_calls(self) -> int:
         """How many tools were called."""
-        return self._base_calls + len(self._calls)
+        return self._base_calls + len(self._calls - self._calls_in_base)
 
     @property
     def used(self) -> bool:
         """Whether anything was metered since the last result."""
         return bool(self._responses or self._base)
 
-    def hear(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """Take note of a message."""
         match message:
             case StreamEvent(parent_tool_use_id=parent):
-                self._hear_stream(message, parent)
+                self._receive_stream(message, parent)
             case Assistant():
                 body = message.message
                 self._take(body.id, body.model, body.usage)
                 calls = {block.id for block in body.content if isinstance(block, ToolUseBlock)}
-                if body.id not in self._counted and not calls <= self._calls:
+                if not calls <= self._calls:
                     self._calls |= calls
                     self.version += 1
             case User():
@@ -111,20 +113,20 @@ class Meter:
             case _:
                 pass
 
-    def restore(self, metered: Metered) -> None:
-        """It was written down before, with more than the messages of the journal can tell."""
-        self._counted |= frozenset(self._responses)
-        self._responses.clear()
-        self._calls.clear()
+    def evolve(self, metered: Metered) -> None:
+        """What was used so far is journalled, with more than the journalled messages can tell."""
         self._base = metered.models
         self._base_calls = metered.tool_calls
+        self._in_base = dict(self._responses)
+        self._calls_in_base = frozenset(self._calls)
         self.version += 1
         self.due = False
 
     def models(self, prices: Prices) -> tuple[ModelTokens, ...]:
         """What was used so far, by model."""
         sums = {each.model: each for each in self._base}
-        for each in self._responses.values():
+        for response, whole in self._responses.items():
+            each = _since(whole, self._in_base.get(response))
             old = sums.get(each.model, ModelTokens(model=each.model))
             sums[each.model] = ModelTokens(
                 model=each.model,
@@ -136,21 +138,21 @@ class Meter:
         return tuple(_priced(each, prices) for each in sums.values())
 
     def metered(self, run: str, prices: Prices) -> Metered:
-        """What is written down of it."""
-        self.due = False
+        """What is journalled of it."""
         return Metered(run=run, models=self.models(prices), tool_calls=self.tool_calls)
 
     def _clear(self) -> None:
         self._responses.clear()
         self._streaming.clear()
         self._calls.clear()
-        self._counted = frozenset()
+        self._in_base = {}
+        self._calls_in_base = frozenset()
         self._base = ()
         self._base_calls = 0
         self.due = False
         self.version += 1
 
-    def _hear_stream(self, message: StreamEvent, parent: str | None) -> None:
+    def _receive_stream(self, message: StreamEvent, parent: str | None) -> None:
         match message.event:
             case MessageStart(message=body):
                 self._streaming[parent] = body.id
@@ -162,7 +164,7 @@ class Meter:
 
     def _take(self, response: str, model: str, usage: Usage) -> None:
         """Numbers of one response: each may be told several times, and the largest counts."""
-        if not response or model == _NO_MODEL or response in self._counted:
+        if not response or model == _NO_MODEL:
             return
         old = self._responses.get(response) or _Response(model=model)
         new = _Response(
@@ -175,6 +177,19 @@ class Meter:
         if new != old or response not in self._responses:
             self._responses[response] = new
             self.version += 1
+
+
+def _since(whole: _Response, before: _Response | None) -> _Response:
+    """What a response has used since another time."""
+    if before is None:
+        return whole
+    return _Response(
+        model=whole.model,
+        input=whole.input - before.input,
+        output=whole.output - before.output,
+        cache_read=whole.cache_read - before.cache_read,
+        cache_write=whole.cache_write - before.cache_write,
+    )
 
 
 def _priced(used: ModelTokens, prices: Prices) -> ModelTokens:

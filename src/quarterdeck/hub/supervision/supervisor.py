@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.run import Run
+from quarterdeck.hub.run_state import BUDGET
 from quarterdeck.hub.supervision import crashes
 from quarterdeck.hub.supervision.budgets import (
     Ledger,
@@ -26,7 +27,7 @@ from quarterdeck.hub.supervision.budgets import (
     reached,
     sentence,
 )
-from quarterdeck.hub.supervision.watchdog import Action, Timeouts
+from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE, Action, Timeouts
 from quarterdeck.journal.accounts import tokens_of
 from quarterdeck.journal.base import Journal
 from quarterdeck.journal.stored import Stored
@@ -42,23 +43,22 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.wire.commands import Interrupt
 
-UNSTOPPABLE = "unstoppable"
-
 NOT_HEEDED_SECONDS = 30.0
 """How long a CLI may go on after it was interrupted for a budget, before it is ended."""
 
 
 class Actions(Value):
-    """What a session is to do: journal these events, and then end its process, or not."""
+    """What a session is to do: journal these events, and then end its process, or not.
+
+    Lines for the CLI are in the run already.
+    """
 
     events: tuple[Event, ...] = ()
-    says: bool = False
-    """The run has something to say to its CLI."""
     end: bool = False
     kill: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.events) or self.says or self.end or self.kill
+        return bool(self.events) or self.end or self.kill
 
 
 class Supervisor:
@@ -110,17 +110,14 @@ class Supervisor:
             return Actions(events=tuple(ended))
         run.meter.checked = run.meter.version
         events: list[Event] = [*ended]
-        says = False
         over = self._reached(view, run)
         fresh, _ = news(view.account, over)
         if run.meter.due or (fresh and run.meter.used):
             events.append(run.meter.metered(run.run, self._ledger.prices))
         events += fresh
         if over and run.busy and not run.stopped_at:
-            run.stopped_at = self.now
-            run.request(Interrupt())
-            says = True
-        return Actions(events=tuple(events), says=says)
+            run.request(Interrupt(), self.now, by=BUDGET)
+        return Actions(events=tuple(events))
 
     def turned(self, view: SessionView, run: Run, events: Sequence[Event]) -> Actions:
         """Turns have ended: one of a resumed conversation may have come to nothing."""
@@ -143,8 +140,7 @@ class Supervisor:
     def ticked(self, view: SessionView, run: Run) -> Actions:
         """The clock has moved on: is it alive?"""
         if view.link_lost is not None:
-            run.watch.touch(self.now)  # whoever cannot be heard cannot be judged
-            return Actions()
+            return Actions()  # its silence is counted from when the link is back
         if run.stopped_at and self.now > run.stopped_at + NOT_HEEDED_SECONDS * 1000:
             return self._unstoppable(view, run)
         findings = run.watch.check(
@@ -157,9 +153,9 @@ class Supervisor:
         events: list[Event] = []
         for finding in findings:
             if finding.action is Action.INTERRUPT:
-                run.request(Interrupt())
+                run.request(Interrupt(), self.now)
             elif finding.action is Action.REPEAT:
-                run.repeat_answer(run.watch.unheeded)
+                run.repeat_answer(run.watch.unheeded, self.now)
             events.append(
                 Alarmed(alarm=finding.alarm, text=finding.text, action=finding.action.value)
             )
@@ -205,7 +201,6 @@ class Supervisor:
         return reached(view.spec.budget, self.limits, project_of(view), spending)
 
     def _unstoppable(self, view: SessionView, run: Run) -> Actions:
-        run.stopped_at = 0
         if not run.busy or UNSTOPPABLE in view.account.alarms:
             return Actions()
         text = "It was interrupted for its budget, and went on."

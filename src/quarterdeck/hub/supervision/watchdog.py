@@ -40,6 +40,8 @@ SILENT_AFTER_TOOL = "silent_after_tool"
 NO_REACTION = "no_reaction"
 NO_RESULT = "no_result"
 NO_EXIT = "no_exit"
+UNSTOPPABLE = "unstoppable"
+"""Its turn was interrupted for a budget, and went on."""
 
 _OF_SILENCE = frozenset({SILENT_AFTER_TOOL, NO_REACTION, NO_RESULT})
 
@@ -132,10 +134,10 @@ class Watch:
         self.answered_for = False
         """Whether a turn of this run has come to anything, or somebody did not let it."""
 
-    def hear(self, message: Message, at: int) -> None:
+    def receive(self, message: Message, at: int) -> None:
         """Take note of a message, at a time in ms. The CLI lives."""
         self.lives(at)
-        self._hear_task(message)
+        self._receive_task(message)
         match message:
             case Assistant():
                 self._after_tool = False
@@ -183,6 +185,10 @@ class Watch:
         """A person has answered; of questions of other runs nothing is known here."""
         if (asked := self._asks.pop(ask, None)) is not None:
             self.settled(*asked, at, allowed=allowed)
+
+    def withdrawn(self, ask: str) -> None:
+        """A question is withdrawn."""
+        self._asks.pop(ask, None)
 
     def settled(self, request_id: str, tool: str, at: int, *, allowed: bool) -> None:
         """A permission was answered, by a person or by policy."""
@@ -241,7 +247,7 @@ class Watch:
         silent = (now - since) // 1000
         return [Finding(alarm=alarm, text=_TEXTS[alarm].format(silent), action=steps[done])]
 
-    def _hear_task(self, message: Message) -> None:
+    def _receive_task(self, message: Message) -> None:
         match message:
             case TaskStarted(task_id=task) | TaskProgress(task_id=task):
                 self._tasks[task] = None

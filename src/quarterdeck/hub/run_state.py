@@ -1,0 +1,347 @@
+"""What is known of one run: a fold of the journal's events, and of nothing else. No I/O.
+
+Owns the state of a run: the protocol's peer, the open questions, modes, turns, status, meter, watch
+and the memory of the permission gate. `evolve` is the only way in. The live run calls it with each
+event as it is made, and a hub that was restarted calls it with the same events from the journal: so
+both have the same state. It decides nothing: `run` does, from this state.
+
+A piece of text (a stream event) is no event of the journal, and not part of this state, with two
+exceptions that are lower bounds after a restart: the numbers of the meter, and the time of the last
+sign of life.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from quarterdeck.domain.errors import QuarterdeckError
+from quarterdeck.hub.lines import is_greeting
+from quarterdeck.hub.lost_turns import LostTurn
+from quarterdeck.hub.permissions.answers import reply_to
+from quarterdeck.hub.permissions.edits import Edit, edited_call
+from quarterdeck.hub.permissions.gate import Earlier, PermissionGate
+from quarterdeck.hub.permissions.open_asks import OpenAsks
+from quarterdeck.hub.ports import DIALLED
+from quarterdeck.hub.status import StatusTracker
+from quarterdeck.hub.supervision.meter import Meter
+from quarterdeck.hub.supervision.watchdog import UNSTOPPABLE, Watch
+from quarterdeck.hub.switches import Switches
+from quarterdeck.hub.turns import NO_RESULT, Turns
+from quarterdeck.journal.holds import evolve_holds
+from quarterdeck.policy.decide import Behavior, Verdict
+from quarterdeck.protocol.commands import Answer
+from quarterdeck.protocol.events import (
+    Alarmed,
+    AskAnswered,
+    AskOpened,
+    AskWithdrawn,
+    CliSession,
+    Decided,
+    Event,
+    LeftToCli,
+    LinkFound,
+    LinkLost,
+    Metered,
+    PromptSent,
+    RateLimited,
+    Recalled,
+    RunStarted,
+    RunStarting,
+    Said,
+    SaidBroken,
+    Sent,
+    SpecChanged,
+    StateChanged,
+    Switched,
+    TurnEnded,
+)
+from quarterdeck.protocol.holds import Holds
+from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.wire import codec
+from quarterdeck.wire.answers import AllowResult
+from quarterdeck.wire.base import Message
+from quarterdeck.wire.commands import Initialize, Interrupt
+from quarterdeck.wire.control import ControlRequest
+from quarterdeck.wire.exchange import Answered
+from quarterdeck.wire.messages import Result
+from quarterdeck.wire.outbound import Answer as WireAnswer
+from quarterdeck.wire.outbound import Prompt, Request
+from quarterdeck.wire.peer import Asked, Peer, RequestEnded, Withdrawn
+from quarterdeck.wire.peer import Event as PeerEvent
+from quarterdeck.wire.requests import CanUseTool, HookCallback
+from quarterdeck.wire.states import State
+from quarterdeck.wire.versions import Version
+
+BUDGET = "budget"
+"""Who interrupts a turn for a budget."""
+DECIDED_BEFORE = Verdict(behavior=Behavior.ALLOW, reasons=("it was decided before",))
+
+
+class LineReport(msgspec.Struct, kw_only=True, gc=False):
+    """What a line has changed, for the decision that follows. A restart does not read it."""
+
+    message: Message
+    events: list[PeerEvent]
+    switched: list[Event] = msgspec.field(default_factory=list)
+    """The switches that the line tells."""
+    by_cli: list[Event] = msgspec.field(default_factory=list)
+    """The audit entries of calls that the CLI decided in the turn that ends."""
+    limits: list[Event] = msgspec.field(default_factory=list)
+    earlier: dict[str, Earlier] = msgspec.field(default_factory=dict)
+    """What was known of the calls that the CLI asks about, by request."""
+    modes: dict[str, str] = msgspec.field(default_factory=dict)
+    """The modes of the calls that hooks show, by request."""
+    tool_calls: int = 0
+    """The tool calls of the turn before the line."""
+
+
+class RunState:
+    """The state of one run."""
+
+    def __init__(self, session: str, run: str, spec: SessionSpec) -> None:
+        self.session = session
+        self.run = run
+        self.spec = spec
+        self.said = 0
+        """The highest number of a journalled line of the CLI."""
+        self.sent = 0
+        """The highest number of a line for the CLI."""
+        self.greeting = False
+        """Whether `initialize` has been sent. It need not be the first line: people are fast."""
+        self.peer = Peer(bypass_allowed=spec.skip_permissions, resumable=True)
+        self.asks = OpenAsks()
+        self.asked_at: dict[str, int] = {}
+        """When the CLI asked about each call that it waits for, in ms, by request."""
+        self.status = StatusTracker()
+        self.switches = Switches(spec)
+        self.turns = Turns()
+        self.gate = PermissionGate(spec)
+        self.lost_turn = LostTurn()
+        self.meter = Meter()
+        self.watch = Watch()
+        self.holds = Holds()
+        """What the session's view says that holds; set from there on a restart."""
+        self.dialled = False
+        """Whether its CLI dialled the hub: it repeats what it said when it dials again."""
+        self.unknown_place = False
+        """Whether its CLI has not told yet where it works."""
+        self.at_root = False
+        """Whether its CLI dialled the hub at `/`."""
+        self.stopped_at = 0
+        """When the open turn was interrupted for a budget, in ms; 0: it was not."""
+
+    def evolve(self, event: Event, at: int) -> LineReport | None:
+        """Take an event, at a time in ms. For a line of the CLI: a report of what it changed."""
+        match event:
+            case Said(run=self.run, number=number, line=line):
+                return self.evolve_line(number, codec.from_cli(bytes(line)), at)
+            case SaidBroken(run=self.run, number=number, text=text):
+                return self.evolve_line(number, codec.from_cli(text.encode()), at)
+            case Recalled(run=self.run, line=line):
+                return self._recalled(codec.from_cli(bytes(line)))
+            case Sent(run=self.run):
+                self._sent(event, at)
+            case RunStarting() | RunStarted() | LinkLost() | LinkFound() if event.run == self.run:
+                self._moved(event, at)
+            case AskOpened() | AskAnswered() | AskWithdrawn() | Decided() | LeftToCli():
+                self._asked(event, at)
+            case SpecChanged(spec=spec):
+                self.spec = spec
+                self.gate.change(spec)
+            case PromptSent(run=self.run):
+                self.turns.evolve(event)
+            case Switched():
+                self.switches.evolve(event)
+            case StateChanged() | CliSession() | RateLimited():
+                self.status.evolve(event)
+            case Metered(run=self.run):
+                self.meter.evolve(event)
+            case TurnEnded(outcome=outcome):
+                self.stopped_at = 0
+                if outcome == NO_RESULT:  # no line may have said so
+                    self.peer.turn_lost()
+                    self.lost_turn.settled()
+            case Alarmed(alarm=alarm) if alarm == UNSTOPPABLE:
+                self.stopped_at = 0
+            case _:
+                pass
+        self.holds = evolve_holds(self.holds, event, at)
+        return None
+
+    # --- what the CLI says -----------------------------------------------------------------------
+
+    def evolve_line(self, number: int, message: Message, at: int) -> LineReport:
+        """Take a decoded line of the CLI. One whose uuid is known changes only the count."""
+        self.said = max(self.said, number)
+        report = LineReport(
+            message=message,
+            events=self.peer.receive_message(message),
+            tool_calls=self.meter.tool_calls,
+        )
+        if not report.events:
+            return report
+        self.watch.receive(message, at)
+        self.asks.receive(message)
+        self.lost_turn.receive(message)
+        report.switched = self.switches.receive(message, self.spec)
+        for event in report.events:
+            match event:
+                case Asked(request=request):
+                    self._requested(request, report, at)
+                case Withdrawn(request_id=request_id):
+                    self.asked_at.pop(request_id, None)
+                case RequestEnded(subtype=subtype, ending=Answered(json=json)):
+                    if subtype == Initialize().subtype:
+                        report.switched += self.switches.introduced(json)
+                    elif subtype == Interrupt().subtype:
+                        self.lost_turn.interrupted(at)
+                case _:
+                    pass
+        report.by_cli = self.gate.results(message, self.switches.mode)
+        report.limits = self.status.receive(message)
+        self.meter.receive(message)
+        if isinstance(message, Result):
+            self.stopped_at = 0
+        return report
+
+    def _requested(self, message: ControlRequest, report: LineReport, at: int) -> None:
+        match message.request:
+            case CanUseTool() as request:
+                self.asked_at[message.request_id] = at
+                self.switches.call_asked(request.tool_use_id)
+                report.earlier[message.request_id] = self.gate.call_asked(request)
+            case HookCallback(hook_input=seen):
+                mode = report.modes[message.request_id] = self.switches.mode_in_hook(seen)
+                self.switches.hook_shown(seen)
+                self.gate.hook_shown(seen, mode)
+            case _:
+                pass
+
+    def _recalled(self, message: Message) -> LineReport:
+        """A message that was read from the CLI's transcript."""
+        report = LineReport(message=message, events=self.peer.receive_message(message))
+        if report.events:
+            self.meter.receive(message)
+        return report
+
+    # --- what is sent to it ----------------------------------------------------------------------
+
+    def _sent(self, event: Sent, at: int) -> None:
+        self.sent = max(self.sent, event.number)
+        line = bytes(event.line)
+        asked = {each.request_id: each.request for each in self.peer.unanswered}
+        match self.peer.note_sent(line):
+            case Prompt():
+                self.watch.touch(at)
+            case Request(request_id=request_id, request=command):
+                self.greeting = self.greeting or is_greeting(line)
+                self.switches.sent(request_id, command, event.by)
+                self.watch.asked_to(command.subtype)
+                if isinstance(command, Interrupt) and event.by == BUDGET:
+                    self.stopped_at = at
+            case WireAnswer(response=response):
+                request_id = response.request_id
+                self.asked_at.pop(request_id, None)
+                request = asked.get(request_id)
+                if isinstance(request, CanUseTool) and self.watch.unheeded != request_id:
+                    # No person has answered: policy has.
+                    allowed = b'"behavior":"allow"' in line
+                    self.watch.settled(request_id, request.tool_name, at, allowed=allowed)
+            case _:
+                pass
+
+    # --- its process and its link ----------------------------------------------------------------
+
+    def _moved(self, event: RunStarting | RunStarted | LinkLost | LinkFound, at: int) -> None:
+        match event:
+            case RunStarting(mode=mode, skip_permissions=skip):
+                started = replace(self.spec, mode=mode, skip_permissions=skip)
+                self.peer = Peer(bypass_allowed=skip, resumable=True)
+                self.switches = Switches(started)
+                self.gate.started_with_bypass = skip
+                self.at_root = event.at_root
+                self.dialled = self.unknown_place = event.machine == DIALLED
+            case RunStarted(version=version, directory=directory):
+                known = Version.parse(version) if version else None
+                self.peer.version = known or self.peer.version
+                self.unknown_place = self.unknown_place and directory is None
+            case LinkLost():
+                self.peer.link_lost()
+            case LinkFound(lost=lost) if self.dialled:
+                self.peer.note_resumed()
+                self.watch.touch(at)
+                self.lost_turn.link_resumed(lost=lost, busy=self.peer.turns.busy)
+            case LinkFound():
+                self.watch.touch(at)
+                if self.peer.state is State.DOWN:
+                    self.peer.link_back()
+
+    # --- questions -------------------------------------------------------------------------------
+
+    def _asked(
+        self, event: AskOpened | AskAnswered | AskWithdrawn | Decided | LeftToCli, at: int
+    ) -> None:
+        match event:
+            case AskOpened(run=self.run):
+                self.asks.opened(event)
+                self.asked_at.pop(event.request_id, None)
+                self.gate.ask_opened(event)
+                self.watch.asked(event)
+            case AskAnswered(ask=ask, answer=answer, allowed=allowed):
+                opened = self.asks.closed(ask)
+                if opened is not None and self.is_held(opened):
+                    self._held_answered(opened, event)
+                self.gate.answered(answer, at)
+                self.watch.answered(ask, at, allowed=allowed)
+            case AskWithdrawn(ask=ask):
+                self.asks.closed(ask)
+                self.watch.withdrawn(ask)
+            case Decided():
+                self.gate.decided(event, at)
+            case LeftToCli():
+                self.gate.left_to_cli(event)
+
+    def is_held(self, opened: AskOpened) -> bool:
+        """Whether a hook of the CLI waits for the answer, and not a permission request."""
+        return any(
+            each.request_id == opened.request_id and isinstance(each.request, HookCallback)
+            for each in self.peer.unanswered
+        )
+
+    def _held_answered(self, opened: AskOpened, answered: AskAnswered) -> None:
+        """A hook was answered: the CLI may ask the same once more, and gets the same answer."""
+        with suppress(QuarterdeckError, msgspec.DecodeError):  # then the person is asked again
+            given: Answer = msgspec.json.decode(answered.answer, type=Answer)
+            call = edited_call(opened, given)
+            edit = None
+            if call is not None:
+                edit = Edit(input=answered.input or call.input, verdict=DECIDED_BEFORE)
+            reply = reply_to(
+                opened,
+                given,
+                version=self.peer.version,
+                bypass_allowed=self.spec.skip_permissions,
+                edit=edit,
+            )
+            if isinstance(reply.body, AllowResult):
+                self.gate.held_answered(opened, reply.body)
+
+    def without_card(self) -> list[tuple[str, int, CanUseTool, Raw]]:
+        """The calls that the CLI asks about and that no card shows yet: plans without their text.
+
+        Each with its request, the time when it was asked in ms, and the request as it came.
+        """
+        return [
+            (
+                each.request_id,
+                self.asked_at.get(each.request_id, 0),
+                each.request,
+                each.request_json,
+            )
+            for each in self.peer.asks
+            if isinstance(each.request, CanUseTool) and not self.asks.has(each.request_id)
+        ]
