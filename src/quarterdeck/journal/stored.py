@@ -201,7 +201,27 @@ def decode(data: bytes, path: object, session: str, seq: int) -> AnyEvent:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         where = f"event {seq} of session {session} in {path}"
+        if _is_of_unknown_kind(data):
+            raise JournalError(
+                f"{where} is of a kind that this version does not know: a newer Quarterdeck wrote"
+                " it; upgrade this one, or open a backup from before the upgrade",
+                code="newer",
+            ) from error
         raise JournalError(f"{where} is damaged: {error}", code="damaged") from error
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+_KINDS = frozenset(kind.__struct_config__.tag for kind in get_args(AnyEvent))
+
+
+def _is_of_unknown_kind(data: bytes) -> bool:
+    try:
+        return msgspec.json.decode(data, type=_Kind).kind not in _KINDS
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return False
 
 
 def envelope(session: str, seq: int, position: int, at: int, json: bytes) -> bytes:
