@@ -11,7 +11,18 @@ export default defineConfig({
     chunkSizeWarningLimit: 1000,
     modulePreload: { polyfill: false },
   },
+  css: {
+    modules: {
+      // Readable, and the same in each build: `asks.module.css` has `.asks-heading`.
+      localsConvention: "camelCaseOnly",
+      generateScopedName: (name, file) => {
+        const feature = /([^/]+)\.module\.css/.exec(file)?.[1] ?? "";
+        return `${feature}-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+      },
+    },
+  },
   test: {
+    css: { include: [/\.module\.css$/], modules: { classNameStrategy: "scoped" } },
     environment: "happy-dom",
     pool: "vmThreads", // each file alone, as elsewhere, and half the processor time
     include: ["tests/**/*.test.{ts,tsx}"],

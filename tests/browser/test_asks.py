@@ -30,23 +30,23 @@ async def test_a_call_is_allowed_changed_and_denied(seat: ApiSeat, screen: Scree
 
     await seat.send(session, bash("touch two"), "changed")
     await screen.card.get_by_role("button", name="Edit").click()
-    field = screen.card.get_by_label("What it is run with instead")
+    field = screen.card.get_by_label("Edited input")
     await field.fill('{"command": "touch three"}')
     await screen.shot("ask-edit")
-    await screen.card.get_by_role("button", name="Allow this instead").click()
+    await screen.card.get_by_role("button", name="Allow edited call").click()
     await screen.hears("changed")
     assert (seat.work / "three").exists()
     assert not (seat.work / "two").exists()
 
     await seat.send(session, bash("touch four"), "a pity")
     await expect(screen.card).to_contain_text("touch four")
-    await screen.card.locator(".who").click()
+    await screen.card.locator(".asks-heading").click()
     await screen.keys_act()
     await screen.page.keyboard.press("n")
-    await expect(screen.card.get_by_label("Why not?")).to_be_focused()
+    await expect(screen.card.get_by_label("Reason (sent to the agent)")).to_be_focused()
     await screen.page.keyboard.type("rather not")
     await screen.shot("ask-deny")
-    await screen.card.get_by_role("button", name="Deny, and let it go on").click()
+    await screen.card.get_by_role("button", name="Deny and continue").click()
     await screen.hears("a pity")
     assert "rather not" in seat.model.turns[-1].last_text
     assert not (seat.work / "four").exists()
@@ -62,7 +62,7 @@ async def test_a_question_is_answered_in_the_list_and_by_another_device_first(
     seat: ApiSeat, screen: Screen
 ) -> None:
     session = await seat.create(bash("touch one"), "done one")
-    waits = screen.page.get_by_role("region", name="Waits for you")
+    waits = screen.page.get_by_role("region", name="Waiting for you")
     await expect(waits).to_contain_text("touch one")
     await screen.shot("fleet-waiting")
     await waits.get_by_role("button", name="Allow once").click()
@@ -92,7 +92,7 @@ async def test_questions_have_choices_several_choices_and_free_words(
     await expect(card.get_by_role("button", name="Answer")).to_be_disabled()
     await card.get_by_role("radio", name="Blue").check()
     await card.get_by_role("checkbox", name="Red").check()
-    await card.get_by_label("Something else, for: Who helps?").fill("Ada")
+    await card.get_by_label("Other answer to: Who helps?").fill("Ada")
     await screen.shot("ask-questions")
     await screen.check_access()
     await card.get_by_role("button", name="Answer").click()
@@ -113,7 +113,7 @@ async def test_keys_go_from_question_to_question_and_answer_them(
 ) -> None:
     session = await seat.create(bash("touch one"), "done one")
     page = screen.page
-    waits = page.get_by_role("region", name="Waits for you")
+    waits = page.get_by_role("region", name="Waiting for you")
     await expect(waits).to_contain_text("touch one")
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog", name="Keys")).to_be_visible()

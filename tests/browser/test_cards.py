@@ -62,7 +62,7 @@ async def is_whole(card: Locator, seen: str) -> None:
 async def has_to_be_opened(card: Locator) -> None:
     """Nothing in the card allows anything, and there is a way to the whole card."""
     await expect(card.get_by_role("button", name="Open")).to_be_visible()
-    for name in ("Allow", "Always", "For the session", "Edit", "Do it"):
+    for name in ("Allow", "Always", "Allow for session", "Edit", "Do it"):
         await expect(card.get_by_role("button", name=name)).to_have_count(0)
 
 
@@ -91,8 +91,8 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
     session = await seat.create("ready")
     await seat.turn_ended(session)
     await screen.open(session)
-    waits = page.get_by_role("region", name="Waits for you")
-    small = waits.locator(".ask")
+    waits = page.get_by_role("region", name="Waiting for you")
+    small = waits.locator(".asks-card")
     for number, (command, (seen, fits)) in enumerate(COMMANDS.items()):
         await seat.send(session, bash(command), "as you like")
         opened = await seat.ask(session)
@@ -103,10 +103,10 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
         for name, size in (("desk", DESKTOP), ("phone", PHONE)):
             await page.set_viewport_size({"width": size["width"], "height": size["height"]})
             await is_whole(screen.card, seen)
-            await expect(screen.card).to_contain_text("The agent says: «a probe»")
+            await expect(screen.card).to_contain_text("The agent says: “a probe”")
             await screen.shot(f"card-{number}-{name}")
             if size is PHONE:
-                await page.get_by_role("link", name="To the sessions").click()
+                await page.get_by_role("link", name="Back to sessions").click()
             if fits:
                 await is_whole(small, seen)
                 if size is PHONE:
@@ -132,12 +132,12 @@ async def test_nothing_is_allowed_while_lines_of_it_are_folded(
     session = await seat.create(write(path, content), "written")
     await seat.ask(session)
     await screen.open(session)
-    small = page.get_by_role("region", name="Waits for you").locator(".ask")
+    small = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
     await has_to_be_opened(small)
     allow = card.get_by_role("button", name="Allow once")
     await expect(card.locator(".plus")).to_have_text("+2101")
     await expect(allow).to_be_disabled()
-    await expect(card.get_by_role("button", name="Always")).to_be_disabled()
+    await expect(card.get_by_role("button", name="Always allow")).to_be_disabled()
     await expect(card.get_by_role("button", name="Deny")).to_be_enabled()
     await screen.shot("card-folded")
     await screen.check_access()
@@ -171,14 +171,14 @@ async def test_a_card_lists_what_a_call_has_besides_and_warns(
     session = await seat.create(call, "done")
     await seat.ask(session)
     await screen.open(session)
-    small = page.get_by_role("region", name="Waits for you").locator(".ask")
+    small = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
     for card in (screen.card, small):
         await is_whole(card, "touch one")
-        await expect(card).to_contain_text("The agent says: «Allowed by policy. Safe.»")
-        warned = card.locator(".members [data-warning]")
+        await expect(card).to_contain_text("The agent says: “Allowed by policy. Safe.”")
+        warned = card.locator(".asks-members [data-warning]")
         await expect(warned).to_contain_text("⚠ dangerouslyDisableSandbox")
         await expect(warned).to_contain_text("runs outside the sandbox")
-        await expect(card.locator(".members")).to_contain_text("timeout")
+        await expect(card.locator(".asks-members")).to_contain_text("timeout")
     for scheme in ("light", "dark"):
         await page.emulate_media(color_scheme=scheme)
         await screen.shot(f"card-members-{scheme}")

@@ -69,7 +69,7 @@ async def test_a_prompt_has_lines_history_commands_files_and_pictures(
     picture = base64.b64encode(png()).decode()
     for how in ("paste", "drop"):
         await screen.page.evaluate(GIVE, [handle, how, picture])
-    await screen.page.get_by_label("Picture").set_input_files(
+    await screen.page.get_by_label("Attach image").set_input_files(
         {"name": "chosen.png", "mimeType": "image/png", "buffer": png()}
     )
     for name in ("paste.png", "drop.png", "chosen.png"):
@@ -92,10 +92,10 @@ async def test_prompts_are_queued_changed_and_taken_back_and_the_turn_is_interru
     await screen.say("nor as it stands")
     queue = screen.page.get_by_role("list", name="Queued prompts")
     await expect(queue.get_by_role("listitem")).to_have_count(2)
-    await queue.get_by_role("listitem").first.get_by_role("button", name="Take back").click()
+    await queue.get_by_role("listitem").first.get_by_role("button", name="Cancel").click()
     await expect(queue.get_by_role("listitem")).to_have_count(1)
-    await queue.get_by_role("button", name="Change").click()
-    await queue.get_by_label("Change the prompt").fill(play("as it was changed"))
+    await queue.get_by_role("button", name="Edit").click()
+    await queue.get_by_label("Edit prompt").fill(play("as it was changed"))
     await screen.shot("composer-queue")
     await screen.check_access()
     await queue.get_by_role("button", name="Save").click()
@@ -108,7 +108,7 @@ async def test_prompts_are_queued_changed_and_taken_back_and_the_turn_is_interru
     await screen.page.get_by_label("Mode", exact=True).select_option("acceptEdits")
     await expect(screen.page.get_by_label("Mode", exact=True)).to_have_value("acceptEdits")
     await screen.page.get_by_label("Model").select_option("haiku")
-    await screen.page.get_by_label("Thinking").select_option("no thinking")
+    await screen.page.get_by_label("Thinking").select_option("Thinking: off")
     await screen.say(play("as another model"))
     await screen.hears("as another model")
     assert "haiku" in seat.model.turns[-1].model

@@ -60,7 +60,7 @@ async def check(plug: Plug, screen: Screen, session: str, *said: str) -> None:
     assert len(prompts) == len(said)
     assert await screen.story.locator("article.prompt p").all_inner_texts() == prompts
     await expect(banner(screen)).to_have_count(0)
-    unsent = screen.page.get_by_label("Prompts that the hub does not have yet")
+    unsent = screen.page.get_by_label("Unsent prompts")
     await expect(unsent).to_have_count(0)
 
 
@@ -74,7 +74,7 @@ async def test_a_hub_that_was_restarted_is_found_again(plug: Plug, screen: Scree
     await expect(banner(screen)).to_be_visible()
     await screen.shot("offline")
     await screen.say(play("typed while it was away"))
-    kept = screen.page.get_by_label("Prompts that the hub does not have yet")
+    kept = screen.page.get_by_label("Unsent prompts")
     await expect(kept).to_contain_text("typed while it was away")
 
     await plug.start()
@@ -90,9 +90,9 @@ async def test_a_prompt_outlives_the_page_that_it_was_typed_in(plug: Plug, scree
     await expect(banner(screen)).to_be_visible()
     await screen.say(play("kept"))
     await screen.say(play("thought better of"))
-    kept = screen.page.get_by_label("Prompts that the hub does not have yet")
+    kept = screen.page.get_by_label("Unsent prompts")
     dropped = kept.get_by_role("listitem").filter(has_text="thought better of")
-    await dropped.get_by_role("button", name="Drop").click()
+    await dropped.get_by_role("button", name="Discard").click()
     await screen.composer.fill("half a thou")
     await plug.start()
     await screen.page.reload()

@@ -25,7 +25,7 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
     await seat.turn_ended(session)
     page = screen.page
     fleet = page.get_by_role("navigation", name="All sessions")
-    rows = fleet.locator(".session")
+    rows = fleet.locator(".sidebar-row")
     await expect(rows).to_have_count(4)
     await expect(fleet.get_by_role("heading", name="shop")).to_be_visible()
     here = rows.filter(has=page.get_by_role("link", name="work"))
@@ -35,11 +35,11 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
     await screen.shot("fleet")
     await screen.check_access()
 
-    await page.get_by_label("Filter the sessions").fill("ann docs")
+    await page.get_by_label("Filter sessions").fill("ann docs")
     await expect(rows).to_have_count(1)
-    await page.get_by_label("Filter the sessions").fill("nothing like it")
-    await expect(fleet).to_contain_text("No session fits the filter.")
-    await page.get_by_label("Filter the sessions").fill("")
+    await page.get_by_label("Filter sessions").fill("nothing like it")
+    await expect(fleet).to_contain_text("No sessions match the filter.")
+    await page.get_by_label("Filter sessions").fill("")
     await page.get_by_role("button", name="Pin Prompt 0 in /home/ann/playground").click()
     await expect(fleet.get_by_role("heading").first).to_have_text("Pinned")
     await page.reload()
@@ -59,11 +59,11 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
     await screen.shot("session-more")
     await page.get_by_role("button", name="Archive").click()
     await expect(rows).to_have_count(3)
-    await page.get_by_label("Which sessions").select_option("Archived")
+    await page.get_by_label("Sessions to show").select_option("Archived")
     await expect(rows).to_have_count(1)
     await page.get_by_label("More", exact=True).click()
-    await page.get_by_role("button", name="Take out of the archive").click()
-    await page.get_by_label("Which sessions").select_option("All")
+    await page.get_by_role("button", name="Unarchive").click()
+    await page.get_by_label("Sessions to show").select_option("All")
     await expect(rows).to_have_count(4)
     await screen.say(play("awake again"))
     await screen.hears("awake again")
@@ -80,7 +80,7 @@ async def test_on_a_phone_one_goes_from_the_list_to_a_session_and_back(
 ) -> None:
     session = await seat.create(bash("touch one"), "done one")
     page = phone.page
-    waits = page.get_by_role("region", name="Waits for you")
+    waits = page.get_by_role("region", name="Waiting for you")
     await expect(waits).to_contain_text("touch one")
     await phone.shot("phone-fleet")
     await phone.check_access()
@@ -98,9 +98,9 @@ async def test_on_a_phone_one_goes_from_the_list_to_a_session_and_back(
     await page.get_by_role("button", name="Panels").click()
     await expect(page.get_by_role("tabpanel")).to_be_visible()
     await phone.shot("phone-panel")
-    await page.get_by_role("button", name="Close the panel").click()
-    await page.get_by_role("link", name="To the sessions").click()
-    await expect(page.locator(".session .title", has_text="work")).to_be_visible()
+    await page.get_by_role("button", name="Close panel").click()
+    await page.get_by_role("link", name="Back to sessions").click()
+    await expect(page.locator(".sidebar-row .sidebar-title", has_text="work")).to_be_visible()
     await seat.stop(session)
 
 
@@ -130,7 +130,7 @@ async def test_a_cli_that_comes_again_as_another_session_has_a_tab_beside_the_on
 
     await screen.page.reload()
     await expect(tabs.get_by_role("listitem")).to_have_count(2)
-    await tabs.get_by_role("button", name="Close the tab of the second").click()
+    await tabs.get_by_role("button", name="Close tab the second").click()
     await screen.hears("from the first")
     await expect(tabs).to_have_count(0)
     await seat.stop(second)
@@ -150,7 +150,7 @@ async def test_who_is_not_logged_in_and_what_is_gone_is_told_what_to_do(
     leave(seat.home, "/home/ann/old")
     await seat.ada.post("import")
     page = screen.page
-    row = page.locator(".session", has_text="Prompt 0 in /home/ann/old")
+    row = page.locator(".sidebar-row", has_text="Prompt 0 in /home/ann/old")
     await row.get_by_role("link").click()
     await screen.hears("Answer 0.")
     gone = page.url
@@ -160,9 +160,11 @@ async def test_who_is_not_logged_in_and_what_is_gone_is_told_what_to_do(
     await page.wait_for_url(seat.deck.address + "/")
     await expect(row).to_have_count(0)
     await page.goto(gone)
-    await expect(page.locator("main")).to_contain_text("There is no such session any more.")
+    await expect(page.locator("main")).to_contain_text(
+        "This session does not exist, or was deleted."
+    )
     await screen.shot("session-gone")
     await screen.check_access()
     screen.complaints.clear()  # as above
-    await page.get_by_role("link", name="To the sessions").click()
+    await page.get_by_role("link", name="Back to sessions").click()
     await page.wait_for_url(seat.deck.address + "/")

@@ -62,12 +62,12 @@ async def test_a_reason_that_is_typed_answers_nothing_anywhere(
         assert [one["answer"] for one in answered(seat, second)] == ["deny"] * times
         assert await no_grant(seat)
 
-    waits = screen.page.get_by_role("region", name="Waits for you")
-    card = waits.locator(".ask").last
+    waits = screen.page.get_by_role("region", name="Waiting for you")
+    card = waits.locator(".asks-card").last
     await card.get_by_role("button", name="Deny").click()
     await screen.page.keyboard.type(SENTENCES[0], delay=TYPING)
-    await expect(card.get_by_label("Why not?")).to_have_value(SENTENCES[0])
-    await card.get_by_role("button", name="Deny, and let it go on").click()
+    await expect(card.get_by_label("Reason (sent to the agent)")).to_have_value(SENTENCES[0])
+    await card.get_by_role("button", name="Deny and continue").click()
     await seat.turn_ended(second)
     await is_all_that_was_answered(SENTENCES[0], 1)
 
@@ -76,8 +76,8 @@ async def test_a_reason_that_is_typed_answers_nothing_anywhere(
         await seat.send(second, bash("touch two"), f"went on, {times}")
         await screen.card.get_by_role("button", name="Deny").click()
         await screen.page.keyboard.type(sentence, delay=TYPING)
-        await expect(screen.card.get_by_label("Why not?")).to_have_value(sentence)
-        await screen.card.get_by_role("button", name="Deny, and let it go on").click()
+        await expect(screen.card.get_by_label("Reason (sent to the agent)")).to_have_value(sentence)
+        await screen.card.get_by_role("button", name="Deny and continue").click()
         await screen.hears(f"went on, {times}")  # so the hub has heard all that the page said
         await is_all_that_was_answered(sentence, times)
         await seat.turn_ended(second)
@@ -152,8 +152,8 @@ async def test_a_card_that_somebody_else_settles_hands_its_keys_to_no_other(
 ) -> None:
     first, second = await two_wait(seat)
     page = screen.page
-    waits = page.get_by_role("region", name="Waits for you").locator(".ask")
-    await waits.first.locator(".what").click()
+    waits = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
+    await waits.first.locator(".asks-summary").click()
     await screen.keys_act()
     (ask,) = seat.stream.of(first, "ask.opened")
     await seat.answer(ask, "allow")
@@ -171,7 +171,7 @@ async def test_a_card_that_somebody_else_settles_hands_its_keys_to_no_other(
     await screen.keys_act()
     await page.keyboard.press("y")
     await screen.hears("went on with two")
-    await expect(screen.story.locator(".ask[data-state='settled']")).to_be_focused()
+    await expect(screen.story.locator(".asks-card[data-state='settled']")).to_be_focused()
     for session in (first, second):
         await seat.stop(session)
 
@@ -183,12 +183,12 @@ async def test_a_field_closes_by_escape_and_keeps_its_text_and_always_wants_its_
     page = screen.page
     await screen.open(session)
     await screen.card.get_by_role("button", name="Edit").click()
-    await expect(screen.card.get_by_label("What it is run with instead")).to_be_focused()
+    await expect(screen.card.get_by_label("Edited input")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(screen.card).to_be_focused()
     await screen.keys_act()
     await page.keyboard.press("n")
-    why = screen.card.get_by_label("Why not?")
+    why = screen.card.get_by_label("Reason (sent to the agent)")
     await expect(why).to_be_focused()
     await expect(why).to_have_value("")  # the key itself is no text
     await expect(page.locator("[data-keys]")).to_have_count(0)

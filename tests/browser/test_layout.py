@@ -105,14 +105,14 @@ async def test_long_commands_plans_questions_names_and_prompts_leave_every_butto
         screen,
         button(page, "Interrupt"),
         button(page, "Queue"),
-        button(page, "Take back"),
+        button(page, "Cancel"),
         button(card, "Allow once"),
-        button(card, "Always"),
+        button(card, "Always allow"),
         button(card, "Deny"),
     )
     await button(card, "Deny").click()
     await at_every_width(screen, button(card, "Deny and stop"), button(card, "Back"))
-    await button(page, "Change").first.click()
+    await button(page, "Edit").first.click()
     await at_every_width(screen, button(page, "Save"), button(page, "Queue"))
 
     await screen.open(edit)
@@ -134,8 +134,8 @@ async def test_long_commands_plans_questions_names_and_prompts_leave_every_butto
     await screen.shot("layout-plan-phone")
 
     await page.goto(f"{screen.deck.address}/")
-    waits = page.get_by_role("region", name="Waits for you")
-    await expect(waits.locator(".ask")).to_have_count(4)
+    waits = page.get_by_role("region", name="Waiting for you")
+    await expect(waits.locator(".asks-card")).to_have_count(4)
     await at_every_width(screen, button(waits, "Deny"), button(waits, "Reject"))
     for session in (call, edit, questions, plan):
         await seat.stop(session)

@@ -11,10 +11,11 @@ import httpx
 import pytest
 from playwright.async_api import expect
 from websockets import InvalidStatus
-from websockets.asyncio.client import connect
 
+from support.bounds import SECONDS
 from support.browser import PAGE_KEY as KEY
 from support.browser import Screen
+from support.web_sockets import connect
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ async def test_another_server_on_the_host_gets_the_cookie_and_nothing_by_it(
         assert await page.evaluate(f"localStorage.getItem('{KEY}')") is None
     (cookie,) = (each for each in cookies if "quarterdeck_" in each)  # browsers know no ports here
     headers = {"cookie": cookie, "origin": address}
-    async with httpx.AsyncClient(base_url=address, headers=headers) as client:
+    async with httpx.AsyncClient(base_url=address, headers=headers, timeout=SECONDS) as client:
         for method, path in (("GET", "/api/whoami"), ("GET", "/api/sessions")):
             answer = await client.request(method, path)
             assert (answer.status_code, answer.json()["code"]) == (401, "page_key_missing")
@@ -81,7 +82,7 @@ async def test_a_page_without_its_key_says_that_nobody_is_logged_in(screen: Scre
     await page.evaluate(f"localStorage.removeItem('{KEY}')")
     await page.goto(screen.deck.address)
     await expect(page.get_by_role("heading", name="You are not logged in")).to_be_visible()
-    await expect(page.get_by_role("link", name="I have a code")).to_be_visible()
+    await expect(page.get_by_role("link", name="Enter a login code")).to_be_visible()
     screen.complaints.clear()  # the browser tells of the 401
     await screen.login()
 

@@ -53,7 +53,7 @@ async def test_a_session_is_begun_in_a_worktree_with_a_picture_and_a_budget(
     await expect(dialog.get_by_label("Directory")).to_have_value(str(house))
     await dialog.get_by_label("First prompt").fill("what do you see?")
     dot = FilePayload(name="dot.png", mimeType="image/png", buffer=DOT)
-    await dialog.get_by_label("Picture", exact=True).set_input_files([dot])
+    await dialog.get_by_label("Attach image", exact=True).set_input_files([dot])
     await dialog.get_by_label("Name").fill("the first")
     await dialog.get_by_label("Worktree").fill("try-it")
     await dialog.get_by_label("Model").fill("haiku")
@@ -62,11 +62,11 @@ async def test_a_session_is_begun_in_a_worktree_with_a_picture_and_a_budget(
     await dialog.get_by_label("Budget").fill("2.50")
     await dialog.get_by_role("combobox", name="Policy", exact=True).select_option("careful")
     await screen.shot("new-session")
-    await dialog.get_by_role("button", name="Begin").click()
+    await dialog.get_by_role("button", name="Start").click()
 
     await screen.hears("echo: [Image")  # the CLI tells the model of the picture last
     await expect(screen.page.get_by_role("heading", name="the first")).to_be_visible()
-    await expect(screen.story.get_by_alt_text("sent with the prompt")).to_be_visible()
+    await expect(screen.story.get_by_alt_text("attached to the prompt")).to_be_visible()
     session = screen.page.url.rpartition("/")[2]
     made = await seat.ada.get(f"sessions/{session}")
     spec = made["spec"]
@@ -88,7 +88,7 @@ async def test_what_cannot_be_begun_is_told_in_the_dialog(seat: ApiSeat, phone: 
     await phone.page.get_by_role("button", name="New session").first.click()
     dialog = phone.page.get_by_role("dialog", name="New session")
     await dialog.get_by_label("Directory").fill("not/absolute")
-    await dialog.get_by_role("button", name="Begin").click()
+    await dialog.get_by_role("button", name="Start").click()
     await expect(dialog.get_by_role("alert")).to_contain_text("absolute")
     await phone.shot("new-session-phone")
     await phone.check_access()

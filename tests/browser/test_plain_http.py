@@ -47,7 +47,7 @@ async def test_a_session_is_begun_and_prompted_over_plain_http(
     dialog = page.get_by_role("dialog", name="New session")
     await dialog.get_by_label("Directory").fill(str(seat.work))
     await dialog.get_by_label("First prompt").fill(play("begun"))
-    await dialog.get_by_role("button", name="Begin").click()
+    await dialog.get_by_role("button", name="Start").click()
     await screen.hears("begun")
     await screen.say(play("prompted"))
     await screen.hears("prompted")
@@ -58,9 +58,9 @@ async def test_a_session_is_begun_and_prompted_over_plain_http(
 async def test_an_error_that_nobody_caught_is_shown_and_can_be_put_away(screen: Screen) -> None:
     page = screen.page
     await expect(page.get_by_role("link", name="Quarterdeck")).to_be_visible()
-    faults = page.locator(".faults")
+    faults = page.locator(".page-errors")
     await page.evaluate("setTimeout(() => { throw new TypeError('no such thing'); })")
-    await expect(faults).to_contain_text("Something failed in this page: no such thing")
+    await expect(faults).to_contain_text("Error in this page: no such thing")
     await page.evaluate("void Promise.reject(new Error('nor this one'))")
     await expect(faults).to_contain_text("nor this one")
     await screen.shot("faults")

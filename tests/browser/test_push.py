@@ -74,7 +74,7 @@ async def test_a_push_is_shown_and_another_with_its_tag_takes_its_place(
     page = screen.page
     await page.context.grant_permissions(["notifications"], origin=seat.deck.address)
     await page.goto(seat.deck.address + "/settings")
-    wish = page.get_by_label("Tell me on this device even when the deck is closed")
+    wish = page.get_by_label("Notify me on this device even when Quarterdeck is closed")
     # Not `check`: without a push service the box does not stay checked, and the page says why.
     await wish.click()
     await expect(

@@ -135,7 +135,7 @@ async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_re
     await expect(live).to_contain_text("One line of many")
     await screen.shot("session-streaming")
     box = await live.element_handle()
-    to_end = screen.page.get_by_role("button", name="To the end")
+    to_end = screen.page.get_by_role("button", name="Jump to latest")
     far = "log => log.scrollHeight - log.scrollTop - log.clientHeight"
     await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 15")
     assert await screen.story.evaluate(far) < 80
@@ -182,7 +182,7 @@ async def test_subagents_tasks_attempts_and_compaction_have_their_places(
     await screen.card.get_by_role("button", name="Allow once").click()
     await screen.hears("the rest goes on")
     agent = screen.story.locator(".tool", has_text="look inside").first
-    await agent.get_by_text("of the subagent").click()
+    await agent.get_by_text("Subagent:").click()
     await expect(agent.locator(".thread")).to_contain_text("cat inner.txt")
     nap = screen.story.locator(".tool", has_text="sleep 1")
     await expect(nap.locator(".task-line[data-over]")).to_contain_text("completed")
@@ -191,7 +191,7 @@ async def test_subagents_tasks_attempts_and_compaction_have_their_places(
     await screen.page.get_by_role("tab", name="Tasks").click()
     await expect(screen.page.get_by_role("tabpanel")).to_contain_text("nap")
     await screen.shot("panel-tasks")
-    await screen.page.get_by_role("button", name="Close the panel").click()
+    await screen.page.get_by_role("button", name="Close panel").click()
 
     await screen.say(play(reply(ApiError(529, times=2), "there again")))
     note = screen.story.locator(".note", has_text="The model's API failed")
@@ -199,7 +199,7 @@ async def test_subagents_tasks_attempts_and_compaction_have_their_places(
     await screen.shot("session-retry")
     await screen.hears("there again")
     await screen.say("/compact")
-    await expect(screen.story).to_contain_text("the conversation was compacted here")
+    await expect(screen.story).to_contain_text("conversation compacted")
     await screen.shot("session-compacted")
     await seat.stop(session)
 
@@ -242,7 +242,7 @@ async def test_searches_in_the_web_and_tasks_tell_what_they_found_and_how_far_th
         "rel", "noopener noreferrer nofollow"
     )
     line = screen.story.locator(".tool", has_text="count the walruses").locator(".task-line")
-    await expect(line).to_contain_text("runs in the background")
+    await expect(line).to_contain_text("running in the background")
     await expect(line).to_contain_text("3 calls · 1.2k tokens · reading page 2")
     await screen.shot("session-search-and-task")
     await screen.check_access()

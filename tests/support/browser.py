@@ -122,7 +122,7 @@ class Screen:
     @property
     def composer(self) -> Locator:
         """Where one writes to the agent."""
-        return self.page.get_by_label("Write to the agent")
+        return self.page.get_by_label("Prompt for the agent")
 
     @property
     def story(self) -> Locator:
@@ -132,11 +132,11 @@ class Screen:
     @property
     def card(self) -> Locator:
         """The open question in the story."""
-        return self.story.locator(".ask[data-state='open']")
+        return self.story.locator(".asks-card[data-state='open']")
 
     async def keys_act(self) -> None:
         """Wait until keys answer the question that a person is in."""
-        await expect(self.page.locator(".ask[data-keys='ready']")).to_have_count(1)
+        await expect(self.page.locator(".asks-card[data-keys='ready']")).to_have_count(1)
 
     async def say(self, text: str) -> None:
         """Write to the agent, and send it."""

@@ -12,7 +12,7 @@ self.addEventListener("push", (event) => {
     // A browser wants every push to be shown, also one that cannot be read.
   }
   event.waitUntil(
-    self.registration.showNotification(note.title || "An agent waits for you", {
+    self.registration.showNotification(note.title || "An agent is waiting for you", {
       body: note.body || "",
       tag: note.tag || "quarterdeck",
       data: { url: note.url || "/" },

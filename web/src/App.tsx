@@ -1,13 +1,13 @@
 import { lazy, Suspense, useEffect } from "react";
 import { Route, Switch, useLocation } from "wouter";
 import { Keys } from "./asks/Keys";
-import { Sidebar } from "./fleet/Sidebar";
-import { Tabs } from "./fleet/Tabs";
 import { SessionPage } from "./session/SessionPage";
-import { store, useDeck } from "./state/store";
-import { Boundary } from "./ui/Boundary";
-import { Faults } from "./ui/Faults";
-import { Notices } from "./ui/Notices";
+import { Sidebar } from "./sessions/Sidebar";
+import { Tabs } from "./sessions/Tabs";
+import { store, useAppState } from "./state/store";
+import { ErrorBoundary } from "./ui/ErrorBoundary";
+import { Notifications } from "./ui/Notifications";
+import { PageErrors } from "./ui/PageErrors";
 
 const Usage = lazy(() => import("./panels/Usage"));
 const Policy = lazy(() => import("./panels/Policy"));
@@ -16,29 +16,29 @@ const Settings = lazy(() => import("./panels/Settings"));
 const Search = lazy(() => import("./panels/Search"));
 
 export function App() {
-  const stranger = useDeck((deck) => deck.stranger);
+  const loggedOut = useAppState((state) => state.loggedOut);
   const [location] = useLocation();
   useEffect(() => {
     void store.start();
     return () => store.stop();
   }, []);
-  if (stranger) return <Stranger />;
-  // Each of these by itself: what cannot be shown takes nothing else with it.
+  if (loggedOut) return <Login />;
+  // An error boundary around each: one that fails takes no other with it.
   return (
     <>
       <Offline />
-      <Notices />
-      <Faults />
+      <Notifications />
+      <PageErrors />
       <Keys />
       <div className="frame" data-place={location === "/" ? "home" : "page"}>
-        <Boundary what="list of sessions">
+        <ErrorBoundary what="list of sessions">
           <Sidebar />
-        </Boundary>
+        </ErrorBoundary>
         <main>
-          <Boundary what="row of tabs">
+          <ErrorBoundary what="tab bar">
             <Tabs />
-          </Boundary>
-          <Boundary what="page" raw={location}>
+          </ErrorBoundary>
+          <ErrorBoundary what="page" raw={location}>
             <Suspense fallback={null}>
               <Switch>
                 <Route path="/s/:id">
@@ -52,44 +52,41 @@ export function App() {
                 <Route>
                   <div className="empty-state">
                     <h1>Quarterdeck</h1>
-                    <p>
-                      Choose a session, or begin one. Who waits for you stands at the top of the
-                      list.
-                    </p>
+                    <p>Choose a session, or start one. Agents waiting for you are listed first.</p>
                   </div>
                 </Route>
               </Switch>
             </Suspense>
-          </Boundary>
+          </ErrorBoundary>
         </main>
       </div>
     </>
   );
 }
 
-function Stranger() {
+function Login() {
   return (
     <main className="empty-state">
       <h1>You are not logged in</h1>
       <p>
-        Make a login link in a terminal on the hub's machine, and open it here:{" "}
-        <code>quarterdeck token --login</code>
+        Run <code>quarterdeck token --login</code> on the hub's machine, and open the link that it
+        prints in this browser.
       </p>
       <p>
-        <a href="/login">I have a code</a>
+        <a href="/login">Enter a login code</a>
       </p>
     </main>
   );
 }
 
 function Offline() {
-  const connection = useDeck((deck) => deck.connection);
+  const connection = useAppState((state) => state.connection);
   if (connection === "online" || connection === "connecting") return null;
   return (
     <p className="offline" role="status">
       {connection === "refused"
-        ? "Your access was taken back, or has run out. Log in again."
-        : "The hub cannot be reached. Agents work on; this page comes back by itself."}
+        ? "Your access was revoked or has expired. Log in again."
+        : "The hub cannot be reached. Agents keep working; this page reconnects automatically."}
     </p>
   );
 }

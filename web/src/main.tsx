@@ -6,17 +6,17 @@ import "./ui/base.css";
 import "./ui/parts.css";
 import "./ui/pages.css";
 import "./ui/safety.css";
-import { watchFaults } from "./ui/faults";
-import { copyTrueText } from "./ui/Marked";
-import { showTheme } from "./ui/wishes";
+import { copyOriginalText } from "./ui/Marked";
+import { watchPageErrors } from "./ui/pageErrors";
+import { applyTheme } from "./ui/preferences";
 
-showTheme();
-watchFaults();
-document.addEventListener("copy", copyTrueText);
+applyTheme();
+watchPageErrors();
+document.addEventListener("copy", copyOriginalText);
 
-const place = document.getElementById("deck");
-if (place) {
-  createRoot(place).render(
+const root = document.getElementById("app");
+if (root) {
+  createRoot(root).render(
     <StrictMode>
       <App />
     </StrictMode>,

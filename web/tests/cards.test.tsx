@@ -2,15 +2,15 @@ import { act } from "react";
 import { createRoot } from "react-dom/client";
 import { describe, expect, it } from "vitest";
 import type { AskOpened } from "../src/api/types";
-import { contentOf, fitsInList, hiddenLines } from "../src/asks/content";
+import { contentOf, fitsInList, hiddenLines } from "../src/asks/callContent";
 import { PermissionForm } from "../src/asks/PermissionForm";
 import { PlanForm } from "../src/asks/PlanForm";
 import { sessionRulesOf } from "../src/asks/request";
-import { painted } from "../src/session/CodeBlock";
+import { renderHighlighted } from "../src/session/CodeBlock";
 import { linesOf, rowsOf } from "../src/session/Diff";
 import { coloured } from "../src/session/highlight";
 import { editsOf, titleOf } from "../src/state/tools";
-import { copyTrueText } from "../src/ui/Marked";
+import { copyOriginalText } from "../src/ui/Marked";
 import { cutAt, segmentsOf } from "../src/ui/marks";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
@@ -67,7 +67,8 @@ describe("a card of a call", () => {
     expect(wide.querySelector("pre")?.textContent).toContain(wanted);
     expect(mayAllow(wide)).toBe(true);
     const small = await card("Bash", { command }, true);
-    if (mayAllow(small)) expect(small.querySelector(".what")?.textContent).toContain(wanted);
+    if (mayAllow(small))
+      expect(small.querySelector(".asks-summary")?.textContent).toContain(wanted);
     else expect(button(small, "Open")).toBeDefined();
   });
 
@@ -101,15 +102,15 @@ describe("a card of a call", () => {
       timeout: 600000,
       "odd\u202ename": { a: "\u200b" },
     });
-    const members = [...place.querySelectorAll(".members > div")];
+    const members = [...place.querySelectorAll(".asks-members > div")];
     expect(members.map((one) => [one.textContent, one.hasAttribute("data-warning")])).toEqual([
       ["⚠ dangerouslyDisableSandboxtrue runs outside the sandbox", true],
       ["run_in_backgroundtrue", false],
       ["timeout600000", false],
       ['odd⟨U+202E⟩name{\n "a": "⟨U+200B⟩"\n}', false],
     ]);
-    expect(place.querySelector(".says")?.textContent).toBe(
-      "The agent says: «Allowed by policy. Safe.»",
+    expect(place.querySelector(".asks-agent-description")?.textContent).toBe(
+      "The agent says: “Allowed by policy. Safe.”",
     );
   });
 
@@ -158,12 +159,14 @@ describe("a card of a call", () => {
       { type: "removeRules", behavior: "deny", rules: [{ toolName: "Read" }] },
     ];
     const place = await card("Bash", { command: "ls" }, false, { permission_suggestions });
-    expect(place.querySelector(".adds")?.textContent).toContain("allow Bash(ls ⟨U+202E⟩)");
+    expect(place.querySelector(".asks-added-rules")?.textContent).toContain(
+      "allow Bash(ls ⟨U+202E⟩)",
+    );
     const opened = { tool: "Bash", request: { permission_suggestions } } as unknown as AskOpened;
     expect(sessionRulesOf(opened)).toEqual([
       "allow Bash(ls \u202e)",
       '{"type":"brandNew","what":"everything"}',
-      "no more: deny Read",
+      "remove: deny Read",
     ]);
   });
 });
@@ -171,10 +174,12 @@ describe("a card of a call", () => {
 describe("a card in the list", () => {
   it("allows what it shows whole", async () => {
     const place = await card("Bash", { command: "touch one\ntouch two" }, true);
-    expect(place.querySelector(".what")?.textContent).toBe("Bash touch one\ntouch two");
+    expect(place.querySelector(".asks-summary")?.textContent).toBe("Bash touch one\ntouch two");
     expect(mayAllow(place)).toBe(true);
     expect(button(place, "Open")).toBeUndefined();
-    expect(place.querySelector(".adds")?.textContent).toContain("every call of it");
+    expect(place.querySelector(".asks-added-rules")?.textContent).toContain(
+      "allow every Bash call",
+    );
   });
 
   it.each([
@@ -199,7 +204,7 @@ describe("a card in the list", () => {
     const form = { opened, busy: false, answer: () => undefined };
     const place = await drawn(<PlanForm {...form} compact />);
     expect([...place.querySelectorAll("button")].map((one) => one.textContent)).toEqual([
-      "Open to see all of it",
+      "Open to see the whole question",
       "Reject",
     ]);
   });
@@ -232,7 +237,7 @@ describe("code with marks", () => {
   it("keeps them in its colours", async () => {
     const found = await coloured(code, "bash", new AbortController().signal);
     expect(found.length).toBeGreaterThan(0);
-    const place = await drawn(<pre>{painted(segmentsOf(code), found)}</pre>);
+    const place = await drawn(<pre>{renderHighlighted(segmentsOf(code), found)}</pre>);
     expect(place.querySelectorAll(".hue").length).toBeGreaterThan(3);
     expect(place.textContent).toBe(
       `ls "a⟨U+202E⟩b" \\\n${" ".repeat(30)}x\n· 5 empty lines ·\nrm # c⟨U+200B⟩`,
@@ -244,7 +249,7 @@ describe("code with marks", () => {
   });
 
   it("is copied as it is", async () => {
-    const place = await drawn(<pre>{painted(segmentsOf(code), [])}</pre>);
+    const place = await drawn(<pre>{renderHighlighted(segmentsOf(code), [])}</pre>);
     const range = document.createRange();
     range.selectNodeContents(place.querySelector("pre") as HTMLElement);
     document.getSelection()?.removeAllRanges();
@@ -254,7 +259,7 @@ describe("code with marks", () => {
       clipboardData: { setData: (_: string, text: string) => (copied = text) },
       preventDefault: () => undefined,
     };
-    copyTrueText(event as unknown as ClipboardEvent);
+    copyOriginalText(event as unknown as ClipboardEvent);
     expect(copied).toBe(code);
   });
 

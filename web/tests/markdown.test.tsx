@@ -1,7 +1,7 @@
 import { act } from "react";
 import { createRoot } from "react-dom/client";
 import { describe, expect, it } from "vitest";
-import { EMPTY, finish, grow, type Parsed, parse } from "../src/markdown/blocks";
+import { finish, grow, NO_SESSIONS, type Parsed, parse } from "../src/markdown/blocks";
 import { Markdown } from "../src/markdown/Markdown";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
@@ -45,7 +45,7 @@ the end ~~gone~~ 20~25 &amp; so on
 `;
 
 function grown(text: string, step: number): Parsed {
-  let parsed = EMPTY;
+  let parsed = NO_SESSIONS;
   for (let end = 0; end < text.length; end += step) parsed = grow(parsed, text.slice(0, end));
   return parsed;
 }

@@ -2,16 +2,16 @@ import { act } from "react";
 import { createRoot } from "react-dom/client";
 import { describe, expect, it } from "vitest";
 import type { AskOpened } from "../src/api/types";
+import { answererText } from "../src/asks/AskReasons";
 import { fieldsOf } from "../src/asks/ElicitationForm";
 import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
 import { alwaysRulesOf, askTitle, planTitle, reasonsOf, sessionRulesOf } from "../src/asks/request";
-import { answerersOf } from "../src/asks/Why";
 import { Markdown } from "../src/markdown/Markdown";
 import { pieces } from "../src/panels/Search";
-import { madeRows, rowsOf } from "../src/session/Diff";
-import { matching, wordAt } from "../src/session/menu";
-import { foundBy, madeEdits, titleOf } from "../src/state/tools";
+import { patchRows, rowsOf } from "../src/session/Diff";
+import { matchingItems, wordAt } from "../src/session/SuggestionMenu";
+import { appliedEdits, searchResults, titleOf } from "../src/state/tools";
 
 (globalThis as Record<string, unknown>).IS_REACT_ACT_ENVIRONMENT = true;
 
@@ -111,20 +111,16 @@ describe("small parts", () => {
     ]);
     expect(alwaysRulesOf(asked("Edit", mode))).toEqual(["mode acceptEdits"]);
     expect(alwaysRulesOf(asked("Bash"))).toEqual(["allow exactly this call"]);
-    expect(sessionRulesOf(asked("Bash"))).toEqual(["allow Bash, every call of it"]);
+    expect(sessionRulesOf(asked("Bash"))).toEqual(["allow every Bash call"]);
   });
 
   it("say why a person is asked, and a plan's name", () => {
     const request = { decision_reason: "a script", blocked_path: "/home/ada/shop/src" };
     const opened = { reasons: ["a rule", "a script"], request } as unknown as AskOpened;
-    expect(reasonsOf(opened, "/home/ada/shop")).toEqual([
-      "a rule",
-      "a script",
-      "because of the path src",
-    ]);
+    expect(reasonsOf(opened, "/home/ada/shop")).toEqual(["a rule", "a script", "path: src"]);
     expect(reasonsOf({ request: {} } as unknown as AskOpened)).toEqual([]);
     expect(planTitle("\n## How I do it\n\nwell")).toBe("How I do it");
-    expect(planTitle("")).toBe("A plan");
+    expect(planTitle("")).toBe("Plan");
     const plan = { ask_kind: "plan", tool: "ExitPlanMode", title: "ExitPlanMode", plan: "# Mine" };
     expect(askTitle(plan as unknown as AskOpened)).toBe("Mine");
     const input = { questions: [{ question: "Which colour?" }] };
@@ -133,27 +129,27 @@ describe("small parts", () => {
   });
 
   it("say who may answer", () => {
-    expect(answerersOf([["ada", "role:owner"], ["bob"]])).toBe(
-      "To be answered by ada or any owner, and by bob.",
+    expect(answererText([["ada", "role:owner"], ["bob"]])).toBe(
+      "Must be answered by ada or any owner, and by bob.",
     );
-    expect(answerersOf([])).toBe("");
+    expect(answererText([])).toBe("");
   });
 
   it("list what a web search found, and nothing else", () => {
     const found = [{ title: "One", url: "https://one.example/a" }];
-    expect(foundBy({ results: [{ content: found }, "so"] }, "")).toEqual(found);
-    expect(foundBy(undefined, `Results\n\nLinks: ${JSON.stringify(found)}\n`)).toEqual(found);
+    expect(searchResults({ results: [{ content: found }, "so"] }, "")).toEqual(found);
+    expect(searchResults(undefined, `Results\n\nLinks: ${JSON.stringify(found)}\n`)).toEqual(found);
     const hostile = [{ title: "x", url: "javascript:alert(1)" }, { url: "https://[" }, 7];
-    expect(foundBy({ results: [{ content: hostile }] }, "")).toEqual([]);
-    expect(foundBy(undefined, "Links: [broken]")).toEqual([]);
+    expect(searchResults({ results: [{ content: hostile }] }, "")).toEqual([]);
+    expect(searchResults(undefined, "Links: [broken]")).toEqual([]);
   });
 
   it("show an edit that was made at its place in the file", () => {
     const structured = {
       structuredPatch: [{ newStart: 7, lines: [" a", "-b", "+c", "\\ No newline"] }],
     };
-    const [edit] = madeEdits("Edit", { file_path: "/f", old_string: "b" }, structured);
-    expect(madeRows(edit?.hunks ?? []).map((row) => `${row.sign}${row.text}`)).toEqual([
+    const [edit] = appliedEdits("Edit", { file_path: "/f", old_string: "b" }, structured);
+    expect(patchRows(edit?.hunks ?? []).map((row) => `${row.sign}${row.text}`)).toEqual([
       "…line 7",
       " a",
       "-b",
@@ -167,7 +163,7 @@ describe("small parts", () => {
     expect(wordAt("look at @src/a", 14)).toEqual({ sign: "@", text: "src/a", start: 8 });
     expect(wordAt("mail a@b", 8)).toBeUndefined();
     expect(
-      matching(
+      matchingItems(
         [
           { name: "recompact", description: "" },
           { name: "compact", description: "" },

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { bytesOf, pushHindrance, renewPush, subscribe, unsubscribe } from "../src/ui/push";
-import { choose, wanted } from "../src/ui/wishes";
+import { isEnabled, setPreference } from "../src/ui/preferences";
+import { decodeBase64Url, pushBlocker, renewPush, subscribe, unsubscribe } from "../src/ui/push";
 
 const KEY = "BP-_AQ"; // 4, 255, 191, 1
 const ENDPOINT = "https://push.example/secret";
@@ -57,13 +57,13 @@ describe("being told while the deck is closed", () => {
   afterEach(() => vi.unstubAllGlobals());
 
   it("reads the hub's key as it is sent", () => {
-    expect([...bytesOf(KEY)]).toEqual([4, 255, 191, 1]);
+    expect([...decodeBase64Url(KEY)]).toEqual([4, 255, 191, 1]);
   });
 
   it("tells the hub of a subscription with the hub's key", async () => {
     const { asked, pushManager } = browser();
-    expect(await choose("push", true)).toBe(true);
-    expect(wanted("push")).toBe(true);
+    expect(await setPreference("push", true)).toBe(true);
+    expect(isEnabled("push")).toBe(true);
     expect([...(pushManager.subscribe.mock.calls[0]?.[0].applicationServerKey ?? [])]).toEqual([
       4, 255, 191, 1,
     ]);
@@ -82,9 +82,9 @@ describe("being told while the deck is closed", () => {
 
   it("takes it back from the browser and from the hub", async () => {
     const { asked, pushManager } = browser({ madeWith: [4, 255, 191, 1] });
-    await choose("push", true);
-    await choose("push", false);
-    expect(wanted("push")).toBe(false);
+    await setPreference("push", true);
+    await setPreference("push", false);
+    expect(isEnabled("push")).toBe(false);
     expect(await pushManager.getSubscription()).toBeNull();
     expect(asked.at(-1)).toEqual(["DELETE", "/api/push/subscriptions", { endpoint: ENDPOINT }]);
     const count = asked.length;
@@ -94,13 +94,13 @@ describe("being told while the deck is closed", () => {
 
   it("says why it cannot be", async () => {
     browser({ fails: true });
-    await expect(choose("push", true)).rejects.toThrow("cannot be reached");
-    expect(wanted("push")).toBe(false);
+    await expect(setPreference("push", true)).rejects.toThrow("cannot be reached");
+    expect(isEnabled("push")).toBe(false);
     browser({ permission: "denied" });
-    await expect(choose("push", true)).rejects.toThrow("does not allow");
+    await expect(setPreference("push", true)).rejects.toThrow("blocks notifications");
     browser();
     vi.stubGlobal("isSecureContext", false);
-    expect(pushHindrance()).toContain("https");
+    expect(pushBlocker()).toContain("https");
   });
 
   it("asks nobody for permission when the deck opens", async () => {

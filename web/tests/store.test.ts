@@ -1,25 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Store } from "../src/state/store";
-
-/** A connection on which the hub greets, and says that it follows. */
-class Greeting {
-  static readonly OPEN = 1;
-  readyState = 1;
-  onmessage: ((message: { data: string }) => void) | null = null;
-  onclose: unknown;
-  constructor() {
-    const hello = { t: "hello", epoch: "e", name: "ada", role: "owner", beat_seconds: 15 };
-    queueMicrotask(() => this.says(hello));
-  }
-  send(text: string): void {
-    const { t, id } = JSON.parse(text) as { t: string; id: string };
-    if (t === "follow") queueMicrotask(() => this.says({ t: "following", id, sessions: {} }));
-  }
-  close(): void {}
-  private says(frame: object): void {
-    this.onmessage?.({ data: JSON.stringify(frame) });
-  }
-}
+import { HubSocket } from "./support";
 
 const session = (head: number) => ({ session: "s", head, spec: { directory: "/" }, state: "idle" });
 const noted = (seq: number) => ({
@@ -49,16 +30,16 @@ describe("what the page knows", () => {
           .map(noted),
       };
     };
-    vi.stubGlobal("WebSocket", Greeting);
+    vi.stubGlobal("WebSocket", HubSocket);
     vi.stubGlobal("fetch", async (path: string) => {
       asked.push(path);
       return { ok: true, status: 200, json: async () => answer(path) };
     });
     const store = new Store("ws://hub/api/stream");
-    store.open("s");
+    store.open.open("s");
     await store.start();
-    await vi.waitFor(() => expect(store.get().opened.get("s")?.story.last).toBe(4));
-    const told = store.get().opened.get("s")?.story.entries ?? [];
+    await vi.waitFor(() => expect(store.get().open.get("s")?.story.last).toBe(4));
+    const told = store.get().open.get("s")?.story.entries ?? [];
     expect(told.map((entry) => "text" in entry && entry.text)).toEqual(
       [1, 2, 3, 4].map((seq) => `number ${seq}`),
     );

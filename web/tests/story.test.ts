@@ -1,12 +1,19 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../src/api/types";
 import { editedFiles } from "../src/panels/Files";
-import { heard, SILENT } from "../src/state/live";
-import { BLANK, type Entry, retold, type Story, type ToolEntry, tell } from "../src/state/story";
+import { addDeltas, NO_BLOCKS } from "../src/state/liveBlocks";
+import {
+  EMPTY_STORY,
+  type Entry,
+  foldEvents,
+  refoldStory,
+  type Story,
+  type ToolEntry,
+} from "../src/state/story";
 import recorded from "./recordings/session.json";
 
 const events = recorded as unknown as Stored[];
-const whole = tell(BLANK, events);
+const whole = foldEvents(EMPTY_STORY, events);
 
 const kinds = (story: Story): string[] => story.entries.map((entry) => entry.kind);
 const tools = (story: Story): ToolEntry[] =>
@@ -68,44 +75,38 @@ describe("the story of a recorded session", () => {
     ]);
   });
 
-  it("knows the CLI's commands, its model and its mode", () => {
-    expect(whole.commands.map((command) => command.name)).toContain("compact");
-    expect(whole.model).not.toBe("");
-    expect(whole.mode).toBe("default");
-  });
-
   it("is the same however its events are cut", () => {
     for (const size of [1, 2, 3, 7, 50]) {
-      let story = BLANK;
+      let story = EMPTY_STORY;
       for (let at = 0; at < events.length; at += size)
-        story = tell(story, events.slice(at, at + size));
+        story = foldEvents(story, events.slice(at, at + size));
       expect(story).toEqual(whole);
     }
   });
 
   it("takes no event twice", () => {
-    const half = tell(BLANK, events.slice(0, 30));
-    expect(tell(half, events)).toEqual(whole);
-    expect(tell(whole, events)).toBe(whole);
+    const half = foldEvents(EMPTY_STORY, events.slice(0, 30));
+    expect(foldEvents(half, events)).toEqual(whole);
+    expect(foldEvents(whole, events)).toBe(whole);
   });
 
   it("leaves what it was given as it was", () => {
-    const half = tell(BLANK, events.slice(0, 30));
+    const half = foldEvents(EMPTY_STORY, events.slice(0, 30));
     const before = structuredClone(half.entries);
-    tell(half, events);
+    foldEvents(half, events);
     expect(half.entries).toEqual(before);
   });
 
   it("keeps the entries that did not change", () => {
-    const half = tell(BLANK, events.slice(0, 30));
-    const next = tell(half, events.slice(30, 31));
+    const half = foldEvents(EMPTY_STORY, events.slice(0, 30));
+    const next = foldEvents(half, events.slice(30, 31));
     const same = half.entries.filter((entry, index) => next.entries[index] === entry);
     expect(same.length).toBeGreaterThanOrEqual(half.entries.length - 1);
   });
 
   it("can begin in the middle", () => {
-    const late = tell(BLANK, events.slice(40));
-    const together = retold(late, events);
+    const late = foldEvents(EMPTY_STORY, events.slice(40));
+    const together = refoldStory(late, events);
     expect(together).toEqual(whole);
     const known = new Set<Entry>(late.entries);
     const stayed = together.entries.filter((entry) => known.has(entry));
@@ -119,7 +120,7 @@ let seq = 0;
 const stored = (event: unknown): Stored =>
   ({ session: "s", seq: ++seq, position: seq, at: 1000 + seq, event }) as Stored;
 const said = (line: unknown): Stored => stored({ kind: "said", run: "r", number: seq, line });
-const told = (...list: Stored[]): Story => tell(BLANK, list);
+const told = (...list: Stored[]): Story => foldEvents(EMPTY_STORY, list);
 const last = (story: Story): Entry | undefined => story.entries.at(-1);
 
 describe("a story", () => {
@@ -202,7 +203,7 @@ describe("a story", () => {
     expect(story.entries).toMatchObject([
       { text: "The model's API failed (429, rate limit), attempt 2 of 10.", until: two.at + 500 },
     ]);
-    expect(tell(told(one), [two])).toEqual(story);
+    expect(foldEvents(told(one), [two])).toEqual(story);
   });
 
   it("shows a plan or questions as their card alone, whichever comes first", () => {
@@ -230,8 +231,8 @@ describe("a story", () => {
   it("keeps the key that a block had while it was made", () => {
     const line = (content: unknown): Stored =>
       said({ type: "assistant", message: { id: "m1", content: [content] } });
-    const live = heard(
-      SILENT,
+    const live = addDeltas(
+      NO_BLOCKS,
       [
         { session: "s", message: "m1", text: "hm", thinking: true },
         { session: "s", message: "m1", text: "so", block: 1 },
@@ -268,8 +269,10 @@ describe("a story", () => {
       stored(opened),
       stored({ kind: "run.ended", run: "r", reason: "It crashed." }),
     );
-    expect(story.entries[0]).toMatchObject({ settled: { how: "the agent has ended" } });
-    const next = tell(story, [stored({ kind: "run.started", run: "r2", pid: 1, version: "" })]);
+    expect(story.entries[0]).toMatchObject({ settled: { how: "the agent ended" } });
+    const next = foldEvents(story, [
+      stored({ kind: "run.started", run: "r2", pid: 1, version: "" }),
+    ]);
     expect(next.entries[0]).toMatchObject({ settled: { how: "never answered" } });
   });
 
@@ -284,7 +287,7 @@ describe("a story", () => {
     const asks = told(...before.map((one, index) => ({ ...one, seq: end.seq + index })));
     expect(asks.entries.filter((one) => one.kind === "ask")).toMatchObject([
       { settled: { how: "the CLI withdrew it" } },
-      { settled: { how: "the agent has ended" } },
+      { settled: { how: "the agent ended" } },
     ]);
   });
 

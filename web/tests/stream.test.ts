@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Connection, Stream } from "../src/api/stream";
-import type { Delta, Stored } from "../src/api/types";
+import type { Command, Delta, Session, Stored } from "../src/api/types";
 
 /** The far end of a connection, as the hub would be. */
 class Wire {
@@ -51,13 +51,14 @@ describe("the stream", () => {
   const seen: [string, number][] = [];
   const states: Connection[] = [];
   const gaps: string[] = [];
+  const views: string[] = [];
   let resets = 0;
   let stream: Stream;
   const wire = (): Wire => Wire.all.at(-1) as Wire;
 
   beforeEach(() => {
     vi.useFakeTimers();
-    Wire.all.length = seen.length = states.length = gaps.length = 0;
+    Wire.all.length = seen.length = states.length = gaps.length = views.length = 0;
     resets = 0;
     stream = new Stream(
       "ws://hub/api/stream",
@@ -68,6 +69,7 @@ describe("the stream", () => {
         gap: (session) => gaps.push(session),
         events: (list: Stored[]) =>
           seen.push(...list.map((one): [string, number] => [one.session, one.seq])),
+        views: (list: Session[]) => views.push(...list.map((one) => one.session)),
         live: (_: Delta[]) => undefined,
       },
       () => new Wire() as unknown as WebSocket,
@@ -77,6 +79,12 @@ describe("the stream", () => {
   afterEach(() => {
     stream.stop();
     vi.useRealTimers();
+  });
+
+  it("hands on the sessions that the hub has folded", () => {
+    wire().says(hello());
+    wire().says({ t: "views", sessions: [{ session: "s1", head: 3 }] });
+    expect(views).toEqual(["s1"]);
   });
 
   it("follows everything, and what is tracked from its number", () => {
@@ -138,7 +146,7 @@ describe("the stream", () => {
   it("does not send what was taken back", async () => {
     wire().says(hello());
     wire().breaks();
-    const command = { command: "prompt.send", session: "s", prompt: "p", content: "x" };
+    const command: Command = { command: "prompt.send", session: "s", prompt: "p", content: "x" };
     const sending = stream.command(command, "p");
     stream.withdraw("p");
     await expect(sending).rejects.toMatchObject({ code: "withdrawn" });

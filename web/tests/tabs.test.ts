@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Session } from "../src/api/types";
-import { closed, opened, rotated } from "../src/state/tabs";
+import { addNewSession, closeTab, openTab } from "../src/state/tabs";
 
 const session = (id: string, more: Partial<Session> = {}): Session =>
   ({
@@ -19,24 +19,24 @@ const fleet = (...sessions: Session[]) => new Map(sessions.map((one) => [one.ses
 
 describe("tabs", () => {
   it("has one for each session that was opened, and the neighbour is shown when one is closed", () => {
-    const tabs = opened(opened(opened([], "a"), "b"), "a");
+    const tabs = openTab(openTab(openTab([], "a"), "b"), "a");
     expect(tabs).toEqual(["a", "b"]);
-    expect(closed(["a", "b", "c"], "b")).toEqual([["a", "c"], "c"]);
-    expect(closed(["a", "b"], "b")).toEqual([["a"], "a"]);
-    expect(closed(["a"], "a")).toEqual([[], undefined]);
+    expect(closeTab(["a", "b", "c"], "b")).toEqual([["a", "c"], "c"]);
+    expect(closeTab(["a", "b"], "b")).toEqual([["a"], "a"]);
+    expect(closeTab(["a"], "a")).toEqual([[], undefined]);
   });
 
   it("gives a CLI that came again under another id a tab beside the one that is over", () => {
     const over = session("a", { state: "ended" });
     const fresh = session("n", { turns: 0, state: "idle" });
     const known = fleet(over, session("b", { directory: "/else" }), fresh);
-    expect(rotated(["a", "b"], known, fresh)).toEqual([["a", "n", "b"], undefined]);
+    expect(addNewSession(["a", "b"], known, fresh)).toEqual([["a", "n", "b"], undefined]);
   });
 
   it("has a tab in which nothing happened taken by the CLI that comes", () => {
     const placeholder = session("p", { turns: 0, cli_session: null, state: "starting" });
     const fresh = session("n", { turns: 0 });
-    expect(rotated(["a", "p"], fleet(session("a"), placeholder, fresh), fresh)).toEqual([
+    expect(addNewSession(["a", "p"], fleet(session("a"), placeholder, fresh), fresh)).toEqual([
       ["a", "n"],
       "p",
     ]);
@@ -44,8 +44,8 @@ describe("tabs", () => {
 
   it("opens nothing for a session beside one that works, or on another machine", () => {
     const fresh = session("n");
-    expect(rotated(["a"], fleet(session("a"), fresh), fresh)).toEqual([["a"], undefined]);
+    expect(addNewSession(["a"], fleet(session("a"), fresh), fresh)).toEqual([["a"], undefined]);
     const far = session("a", { state: "ended", machine: "far" });
-    expect(rotated(["a"], fleet(far, fresh), fresh)).toEqual([["a"], undefined]);
+    expect(addNewSession(["a"], fleet(far, fresh), fresh)).toEqual([["a"], undefined]);
   });
 });

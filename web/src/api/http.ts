@@ -1,9 +1,9 @@
-// Requests to the hub. Every failure is a `Failure` with the hub's own words, or says that the hub
+// Requests to the hub. Every failure is a `ApiError` with the hub's own words, or says that the hub
 // cannot be reached.
 import { forgetPageKey, keyHeaders } from "./pageKey";
 import type { Problem } from "./types";
 
-export class Failure extends Error {
+export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
 
@@ -15,12 +15,12 @@ export class Failure extends Error {
 }
 
 /** A failure in words for a person. */
-export const wordsOf = (failure: unknown): string =>
+export const errorText = (failure: unknown): string =>
   failure instanceof Error ? failure.message : String(failure);
 
-export function failureOf(problem: Problem): Failure {
+export function toApiError(problem: Problem): ApiError {
   const said = problem.detail ? `${problem.title}: ${problem.detail}` : problem.title;
-  return new Failure(problem.code, said, problem.status);
+  return new ApiError(problem.code, said, problem.status);
 }
 
 async function request(method: string, path: string, body?: unknown): Promise<Response> {
@@ -33,17 +33,17 @@ async function request(method: string, path: string, body?: unknown): Promise<Re
   try {
     response = await fetch(path, init);
   } catch {
-    throw new Failure("unreachable", "The hub cannot be reached.", 0);
+    throw new ApiError("unreachable", "The hub cannot be reached.", 0);
   }
   if (response.ok) return response;
-  throw await failureIn(response);
+  throw await errorIn(response);
 }
 
-async function failureIn(response: Response): Promise<Failure> {
+async function errorIn(response: Response): Promise<ApiError> {
   try {
-    return failureOf((await response.json()) as Problem);
+    return toApiError((await response.json()) as Problem);
   } catch {
-    return new Failure("unreadable", `The hub answered ${response.status}.`, response.status);
+    return new ApiError("unreadable", `The hub answered ${response.status}.`, response.status);
   }
 }
 
@@ -77,5 +77,5 @@ export async function logout(): Promise<void> {
 }
 
 /** The path of a session, with what is behind it. */
-export const ofSession = (id: string, rest = ""): string =>
+export const sessionPath = (id: string, rest = ""): string =>
   `/api/sessions/${encodeURIComponent(id)}${rest}`;

@@ -1,6 +1,6 @@
 // The page key: what proves to the hub that a request comes from this page. The browser sends the
 // login's cookie to every server on this host, whatever its port; this key stays with our origin.
-// The login page puts it here (`login.js`), and `early.js` reads it by the same name.
+// The login page puts it here (`login.js`), and `prefetch.js` reads it by the same name.
 const NAME = "quarterdeck.page-key";
 const HEADER = "X-Quarterdeck-Page-Key";
 const PROTOCOL = "quarterdeck";

@@ -1,79 +1,92 @@
-// The connection to the hub's stream: it comes back by itself, and goes on where it was.
+// The connection to the hub's stream. It reconnects by itself, and continues where it was.
 //
-// Knows frames and numbers; what events mean is the reducers' business. It hands on each event once
-// and in order: what comes again after a reconnect is left out here.
-import { Failure, failureOf } from "./http";
+// Knows frames and sequence numbers, and not what events mean. It hands on each event once and in
+// order: events that the hub sends again after a reconnect are left out here.
+import { ApiError, toApiError } from "./http";
 import { keyProtocols } from "./pageKey";
-import type { Delta, Outcome, ServerFrame, Stored } from "./types";
+import type {
+  ClientFrame,
+  Command,
+  Delta,
+  Hello,
+  Outcome,
+  ServerFrame,
+  Session,
+  Stored,
+} from "./types";
 
 export type Connection = "connecting" | "online" | "offline" | "refused";
 
 export interface Listener {
-  /** The connection is this way now. */
   connection(state: Connection): void;
-  /** All sessions are followed from now on: what is listed now and told later has no gap. */
+  /** All sessions are followed from now on: a listing that is read now leaves no gap. */
   ready(): void;
   /** Another journal: nothing that is known holds. */
   reset(): void;
-  /** A session's numbers mean nothing any more: drop what is known of it. */
+  /** A session's cursor is not valid any more: drop what is known of it. */
   gap(session: string): void;
   events(events: Stored[]): void;
+  /** Sessions that have changed, as the hub folds them. */
+  views(sessions: Session[]): void;
   live(deltas: Delta[], whole: boolean): void;
 }
 
-interface Waiting {
+/** A command that the hub has not acknowledged. */
+interface Pending {
   resolve(outcome: Outcome): void;
   reject(error: Error): void;
   frame: string;
   key: string | undefined;
 }
 
-const FIRST_WAIT = 500;
-const LONGEST_WAIT = 15_000;
-/** A network that swallows everything lets a connection hang for minutes: it is tried anew sooner. */
-const GREETING_WAIT = 10_000;
+/** In ms: the backoff before the first reconnect, and the longest one. */
+const FIRST_BACKOFF = 500;
+const LONGEST_BACKOFF = 15_000;
+/** In ms: a network that drops all packets lets a connection hang for minutes. */
+const GREETING_TIMEOUT = 10_000;
 
 export class Stream {
   private socket: WebSocket | undefined;
+  /** Sessions that are followed by name after a reconnect, each after this event. */
   private readonly cursors = new Map<string, number>();
   private readonly heads = new Map<string, number>();
-  private readonly waiting = new Map<string, Waiting>();
+  private readonly pending = new Map<string, Pending>();
   private epoch: string | undefined;
-  /** Whether this connection's hub has said who it is: before that nothing is said to it. */
-  private greets = false;
-  private follow = "";
-  private tries = 0;
-  private next = 1;
-  private heard = 0;
-  private beat = 15;
+  /** Whether the hub has greeted on this connection: nothing is sent before. */
+  private greeted = false;
+  private followId = "";
+  private attempts = 0;
+  private nextId = 1;
+  private receivedAt = 0;
+  private beatSeconds = 15;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private pulse: ReturnType<typeof setInterval> | undefined;
-  private ended = false;
+  private beatTimer: ReturnType<typeof setInterval> | undefined;
+  private stopped = false;
 
   constructor(
     private readonly url: string,
-    private readonly to: Listener,
+    private readonly listener: Listener,
     private readonly open: (url: string) => WebSocket = (address) =>
       new WebSocket(address, keyProtocols()),
   ) {}
 
   start(): void {
-    this.ended = false;
+    this.stopped = false;
     this.connect();
-    globalThis.addEventListener?.("online", this.hurry);
-    globalThis.document?.addEventListener("visibilitychange", this.hurry);
+    globalThis.addEventListener?.("online", this.reconnectNow);
+    globalThis.document?.addEventListener("visibilitychange", this.reconnectNow);
   }
 
   stop(): void {
-    this.ended = true;
+    this.stopped = true;
     clearTimeout(this.timer);
-    clearInterval(this.pulse);
-    globalThis.removeEventListener?.("online", this.hurry);
-    globalThis.document?.removeEventListener("visibilitychange", this.hurry);
+    clearInterval(this.beatTimer);
+    globalThis.removeEventListener?.("online", this.reconnectNow);
+    globalThis.document?.removeEventListener("visibilitychange", this.reconnectNow);
     this.socket?.close();
   }
 
-  /** After a reconnect go on with this session from here: what is known of it is up to `seq`. */
+  /** After a reconnect, replay this session from here: what is known of it is up to `seq`. */
   track(session: string, seq: number): void {
     this.cursors.set(session, Math.max(seq, this.cursors.get(session) ?? 0));
   }
@@ -82,143 +95,147 @@ export class Stream {
     this.cursors.delete(session);
   }
 
-  /** Have a command done. Sent again after a reconnect if nobody said what came of it. */
-  command(command: Record<string, unknown>, key?: string): Promise<Outcome> {
-    const id = this.id();
-    const frame = JSON.stringify({ t: "command", id, command });
+  /** Send a command. It is sent again after a reconnect if the hub has not acknowledged it. */
+  command(command: Command, key?: string): Promise<Outcome> {
+    const id = this.newId();
+    const frame = JSON.stringify({ t: "command", id, command } satisfies ClientFrame);
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject, frame, key });
-      if (this.socket?.readyState === WebSocket.OPEN && this.greets) this.socket.send(frame);
+      this.pending.set(id, { resolve, reject, frame, key });
+      if (this.socket?.readyState === WebSocket.OPEN && this.greeted) this.socket.send(frame);
     });
   }
 
-  /** Do not send it again: somebody has thought better of it. */
+  /** Do not send the command with this key again. */
   withdraw(key: string): void {
-    for (const [id, one] of this.waiting) {
+    for (const [id, one] of this.pending) {
       if (one.key !== key) continue;
-      this.waiting.delete(id);
-      one.reject(new Failure("withdrawn", "It was taken back.", 0));
+      this.pending.delete(id);
+      one.reject(new ApiError("withdrawn", "The command was withdrawn.", 0));
     }
   }
 
-  private id(): string {
-    return String(this.next++);
+  private newId(): string {
+    return String(this.nextId++);
   }
 
-  private say(frame: Record<string, unknown>): void {
+  private send(frame: ClientFrame): void {
     if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(frame));
   }
 
   private connect(): void {
     clearTimeout(this.timer);
-    // Who was offline stays so until the hub has greeted: what the page says does not flicker.
-    if (this.tries === 0 && this.epoch === undefined) this.to.connection("connecting");
+    // An offline page stays offline until the hub has greeted, so that its banner does not flicker.
+    if (this.attempts === 0 && this.epoch === undefined) this.listener.connection("connecting");
     const socket = this.open(this.url);
     this.socket = socket;
-    this.timer = setTimeout(() => this.giveUp(), GREETING_WAIT);
+    this.timer = setTimeout(() => this.abandon(), GREETING_TIMEOUT);
     socket.onmessage = (message) => {
       if (socket !== this.socket) return;
-      this.heard = Date.now();
-      this.take(JSON.parse(String(message.data)) as ServerFrame);
+      this.receivedAt = Date.now();
+      this.receive(JSON.parse(String(message.data)) as ServerFrame);
     };
     socket.onclose = (event) => {
-      if (socket === this.socket) this.lost(event.code);
+      if (socket === this.socket) this.disconnected(event.code);
     };
   }
 
-  private giveUp(): void {
+  /** Take the connection for dead, and open another. */
+  private abandon(): void {
     const socket = this.socket;
-    this.lost(1006);
+    this.disconnected(1006);
     socket?.close();
   }
 
-  private lost(code: number): void {
+  private disconnected(code: number): void {
     clearTimeout(this.timer);
-    clearInterval(this.pulse);
+    clearInterval(this.beatTimer);
     this.socket = undefined;
-    this.greets = false;
-    if (this.ended) return;
+    this.greeted = false;
+    if (this.stopped) return;
     if (code === 4401 || code === 4400) {
-      this.to.connection("refused");
+      this.listener.connection("refused");
       return;
     }
-    this.to.connection("offline");
-    const longest = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** this.tries++);
-    this.timer = setTimeout(() => this.connect(), longest * (0.5 + Math.random() / 2));
+    this.listener.connection("offline");
+    const backoff = Math.min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** this.attempts++);
+    const jitter = 0.5 + Math.random() / 2;
+    this.timer = setTimeout(() => this.connect(), backoff * jitter);
   }
 
   /** The machine woke up, or the network is back: do not wait, and do not trust an old socket. */
-  private readonly hurry = (): void => {
-    if (this.ended || globalThis.document?.visibilityState === "hidden") return;
-    this.tries = 0;
+  private readonly reconnectNow = (): void => {
+    if (this.stopped || globalThis.document?.visibilityState === "hidden") return;
+    this.attempts = 0;
     if (this.socket === undefined) this.connect();
-    else this.checkPulse();
+    else this.checkBeat();
   };
 
-  private checkPulse(): void {
-    const silence = Date.now() - this.heard;
-    if (this.heard && silence > this.beat * 3000) this.giveUp();
-    else this.say({ t: "beat" });
+  private checkBeat(): void {
+    const silence = Date.now() - this.receivedAt;
+    if (this.receivedAt && silence > this.beatSeconds * 3000) this.abandon();
+    else this.send({ t: "beat" });
   }
 
-  private take(frame: ServerFrame): void {
+  private receive(frame: ServerFrame): void {
     switch (frame.t) {
       case "hello":
-        return this.greeted(frame);
+        return this.receiveHello(frame);
       case "following":
         for (const [session, found] of Object.entries(frame.sessions)) {
           if (found.status === "gap") {
             this.cursors.delete(session);
             this.heads.delete(session);
-            this.to.gap(session);
+            this.listener.gap(session);
           }
         }
-        if (frame.id === this.follow) this.to.ready();
+        if (frame.id === this.followId) this.listener.ready();
         return;
       case "events":
-        return this.happened(frame.events);
+        return this.receiveEvents(frame.events);
+      case "views":
+        return this.listener.views(frame.sessions);
       case "live":
-        return this.to.live(frame.deltas, frame.whole ?? false);
+        return this.listener.live(frame.deltas, frame.whole ?? false);
       case "done":
-        this.waiting.get(frame.id)?.resolve(frame.outcome);
-        this.waiting.delete(frame.id);
+        this.pending.get(frame.id)?.resolve(frame.outcome);
+        this.pending.delete(frame.id);
         return;
       case "failed":
-        this.waiting.get(frame.id)?.reject(failureOf(frame.problem));
-        this.waiting.delete(frame.id);
+        this.pending.get(frame.id)?.reject(toApiError(frame.problem));
+        this.pending.delete(frame.id);
         return;
       default:
         return;
     }
   }
 
-  private greeted(hello: Extract<ServerFrame, { t: "hello" }>): void {
-    this.tries = 0;
+  private receiveHello(hello: Hello): void {
+    this.attempts = 0;
     clearTimeout(this.timer);
-    this.beat = hello.beat_seconds;
-    clearInterval(this.pulse);
-    this.pulse = setInterval(() => this.checkPulse(), this.beat * 1000);
+    this.beatSeconds = hello.beat_seconds;
+    clearInterval(this.beatTimer);
+    this.beatTimer = setInterval(() => this.checkBeat(), this.beatSeconds * 1000);
     if (this.epoch !== undefined && this.epoch !== hello.epoch) {
       this.cursors.clear();
       this.heads.clear();
-      this.to.reset();
+      this.listener.reset();
     }
     this.epoch = hello.epoch;
-    this.greets = true;
+    this.greeted = true;
     const sessions = Object.fromEntries(this.cursors);
-    this.follow = this.id();
-    this.say({ t: "follow", id: this.follow, all: true, epoch: this.epoch, sessions });
-    for (const one of this.waiting.values()) this.socket?.send(one.frame);
-    this.to.connection("online");
+    this.followId = this.newId();
+    this.send({ t: "follow", id: this.followId, all: true, epoch: this.epoch, sessions });
+    for (const one of this.pending.values()) this.socket?.send(one.frame);
+    this.listener.connection("online");
   }
 
-  private happened(events: Stored[]): void {
+  private receiveEvents(events: Stored[]): void {
     const fresh = events.filter((event) => {
       if (event.seq <= (this.heads.get(event.session) ?? 0)) return false;
       this.heads.set(event.session, event.seq);
       if (this.cursors.has(event.session)) this.cursors.set(event.session, event.seq);
       return true;
     });
-    if (fresh.length) this.to.events(fresh);
+    if (fresh.length) this.listener.events(fresh);
   }
 }

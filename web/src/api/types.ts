@@ -1,8 +1,9 @@
-// Names for the parts of the hub's schema that the deck speaks of. The schema itself is generated
-// (`make types`), and a test fails when it is not what the hub says.
+// Names for the parts of the hub's schema that the web app uses. The schema itself is generated
+// (`make types`), and a test fails when it differs from the hub's.
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];
+type AnySchema = Schemas[keyof Schemas];
 
 export type Session = Schemas["SessionShape"];
 export type SessionState = Session["state"];
@@ -12,42 +13,34 @@ export type HubEvent = Stored["event"];
 export type EventOf<K extends HubEvent["kind"]> = Extract<HubEvent, { kind: K }>;
 export type Ask = Schemas["AskView"];
 export type AskOpened = Schemas["AskOpened"];
-export type Answer = Schemas["AnswerAskBody"]["answer"];
+export type Answer = Schemas["AnswerAsk"]["answer"];
 export type Machine = Schemas["MachineView"];
 export type Me = Schemas["Me"];
 export type Problem = Schemas["Problem"];
 export type Outcome = Schemas["Outcome"];
-export type Prompt = Schemas["PromptView"];
-export type NewSession = Schemas["CreateSessionBody"];
 
-/** Text of a message that is still being made. */
-export interface Delta {
-  session: string;
-  message: string;
-  text: string;
-  block?: number;
-  thinking?: boolean;
-}
+/** Every command of the hub, by its `command`. */
+export type Command = Extract<AnySchema, { command: string }>;
 
-/** The frames of the stream, as docs/reference/stream.md has them. */
-export type ServerFrame =
-  | {
-      t: "hello";
-      protocol: number;
-      epoch: string;
-      name: string;
-      role: string;
-      beat_seconds: number;
-    }
-  | {
-      t: "following";
-      id: string;
-      all: boolean;
-      sessions: Record<string, { status: "ok" | "gap"; head?: number; reason?: string }>;
-    }
-  | { t: "events"; epoch: string; events: Stored[] }
-  | { t: "live"; whole?: boolean; deltas: Delta[] }
-  | { t: "done"; id: string; outcome: Outcome }
-  | { t: "failed"; id: string; problem: Problem }
-  | { t: "beat" }
-  | { t: "error"; problem?: Problem };
+/** Every frame of the stream, by its `t`. */
+type Frame<T extends string> = Extract<AnySchema, { t: T }>;
+export type ClientFrame = Frame<"follow" | "unfollow" | "command" | "beat">;
+export type ServerFrame = Frame<
+  "hello" | "following" | "events" | "views" | "live" | "done" | "failed" | "beat" | "error"
+>;
+export type Hello = Frame<"hello">;
+
+/** Text of a message that is still being generated. */
+export type Delta = Frame<"live">["deltas"][number];
+
+/** Control requests of the CLI. The hub forwards them as they are, so its schema has no type for them. */
+export type ControlRequest =
+  | { subtype: "file_suggestions"; query: string }
+  | { subtype: "get_context_usage" }
+  | { subtype: "mcp_reconnect"; serverName: string }
+  | { subtype: "mcp_status" }
+  | { subtype: "mcp_toggle"; serverName: string; enabled: boolean }
+  | { subtype: "set_max_thinking_tokens"; max_thinking_tokens: number | null }
+  | { subtype: "set_model"; model: string }
+  | { subtype: "set_permission_mode"; mode: string }
+  | { subtype: "stop_task"; task_id: string };

@@ -7,23 +7,24 @@ import {
   useSyncExternalStore,
 } from "react";
 import type { Answer, AskOpened } from "../api/types";
-import { useShort } from "../session/folder";
-import { LEFT } from "../state/entries";
-import { isObject, text } from "../state/lines";
+import { useRelativePath } from "../session/relativePath";
+import { isObject, text } from "../state/contentBlocks";
+import { RUN_ENDED } from "../state/entries";
 import { lookup } from "../state/lookup";
-import { store, useDeck } from "../state/store";
+import { store, useAppState } from "../state/store";
 import type { Settled } from "../state/story";
 import { ago, duration, moment } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { useNow } from "../ui/useNow";
+import { AskReasons } from "./AskReasons";
+import styles from "./asks.module.css";
 import { ElicitationForm } from "./ElicitationForm";
 import { guard } from "./keyGuard";
 import { PermissionForm } from "./PermissionForm";
 import { PlanForm } from "./PlanForm";
 import { QuestionsForm } from "./QuestionsForm";
 import { askTitle } from "./request";
-import { Why } from "./Why";
 
 export interface FormProps {
   opened: AskOpened;
@@ -33,11 +34,11 @@ export interface FormProps {
   answer: (answer: Answer) => void;
 }
 
-const WORDS: Record<AskOpened["ask_kind"], string> = {
+const HEADINGS: Record<AskOpened["ask_kind"], string> = {
   tool: "wants to run",
   plan: "has a plan",
-  questions: "asks",
-  elicitation: "wants to know",
+  questions: "has a question",
+  elicitation: "needs input",
 };
 
 /** A question to a person: open, on its way, or settled. */
@@ -48,18 +49,18 @@ export const AskCard = memo(function AskCard(props: {
   compact?: boolean;
 }) {
   const { opened } = props;
-  const sending = useDeck((deck) => deck.sending.get(opened.ask));
-  const open = useDeck((deck) => deck.asks.has(opened.ask));
-  const told = useDeck((deck) => deck.settled.get(opened.ask));
-  const mayAnswer = useDeck((deck) => deck.me?.rights.includes("steer") ?? true);
+  const sending = useAppState((state) => state.sending.get(opened.ask));
+  const open = useAppState((state) => state.asks.has(opened.ask));
+  const outcome = useAppState((state) => state.settled.get(opened.ask));
+  const mayAnswer = useAppState((state) => state.me?.rights.includes("steer") ?? true);
   const now = useNow();
   const settled: Settled | undefined =
-    props.settled ?? (told !== undefined && !open ? { how: told } : undefined);
+    props.settled ?? (outcome !== undefined && !open ? { how: outcome } : undefined);
   if (settled && !isStalePlan(opened, settled)) {
     return (
-      <Card opened={opened} state="settled">
-        <p className="settled">{settledWords(settled)}</p>
-        <Given opened={opened} answer={settled.answer} />
+      <Card opened={opened} state="settled" compact={props.compact ?? false}>
+        <p className={styles.outcome}>{settledText(settled)}</p>
+        <GivenAnswer opened={opened} answer={settled.answer} />
       </Card>
     );
   }
@@ -67,14 +68,14 @@ export const AskCard = memo(function AskCard(props: {
     opened,
     busy: sending?.state === "sending" || !mayAnswer,
     compact: props.compact ?? false,
-    answer: (answer) => void store.answer(opened.ask, answer),
+    answer: (answer) => void store.asks.answer(opened.ask, answer),
   };
   return (
-    <Card opened={opened} state={sending?.state ?? "open"}>
-      <p className="who">
+    <Card opened={opened} state={sending?.state ?? "open"} compact={form.compact}>
+      <p className={styles.heading}>
         <span>
           {opened.agent ? `The subagent ${withMarks(opened.agent)}` : "The agent"}{" "}
-          {lookup(WORDS, opened.ask_kind) ?? "asks"}
+          {lookup(HEADINGS, opened.ask_kind) ?? "has a question"}
         </span>
         <time dateTime={new Date(props.at).toISOString()} title={moment(props.at)}>
           {ago(props.at, now)}
@@ -82,24 +83,24 @@ export const AskCard = memo(function AskCard(props: {
       </p>
       {settled && (
         <p className="hint">
-          {settledWords(settled)} It can still be answered: the session goes on with it.
+          {settledText(settled)} You can still answer: the session resumes with your answer.
         </p>
       )}
       <Form {...form} />
-      {!form.compact && <Why opened={opened} at={props.at} />}
-      <p className="sent" role="status">
+      {!form.compact && <AskReasons opened={opened} at={props.at} />}
+      <p className={styles.sending} role="status">
         {sending?.state === "sending" && "Sending …"}
         {sending?.state === "failed" && <span className="error">{sending.error}</span>}
-        {!mayAnswer && "You may look, and not answer."}
+        {!mayAnswer && "You have read-only access."}
       </p>
     </Card>
   );
 });
 
-function Card(props: { opened: AskOpened; state: string; children: ReactNode }) {
+function Card(props: { opened: AskOpened; state: string; compact: boolean; children: ReactNode }) {
   const place = useRef<HTMLElement>(null);
   const { opened } = props;
-  const title = useShort(askTitle(opened));
+  const title = useRelativePath(askTitle(opened));
   const ready = useSyncExternalStore(guard.subscribe, () => guard.ready(place.current));
   const hint = useSyncExternalStore(guard.subscribe, () => guard.hint(place.current));
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is asked and how it stands
@@ -120,9 +121,10 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
   return (
     <section
       ref={place}
-      className="ask"
+      className={styles.card}
       data-kind={opened.ask_kind}
       data-state={props.state}
+      data-compact={props.compact || undefined}
       data-ask={opened.ask}
       data-keys={ready ? "ready" : undefined}
       aria-label={`Question: ${withMarks(title)}`}
@@ -135,7 +137,7 @@ function Card(props: { opened: AskOpened; state: string; children: ReactNode }) 
       )}
       {props.children}
       {props.state === "open" && (
-        <p className="again" role="status">
+        <p className={styles.pressAgain} role="status">
           {hint}
         </p>
       )}
@@ -158,44 +160,47 @@ function Form(props: FormProps) {
 
 /** A plan whose agent is gone can still be answered: the session is resumed with the answer. */
 function isStalePlan(opened: AskOpened, settled: Settled): boolean {
-  return opened.ask_kind !== "tool" && settled.how === LEFT;
+  return opened.ask_kind !== "tool" && settled.how === RUN_ENDED;
 }
 
-function settledWords({ how, by, allowed, waited, answer }: Settled): string {
+function settledText({ how, by, allowed, waited, answer }: Settled): string {
   if (by === undefined) return `${how[0]?.toUpperCase() ?? ""}${how.slice(1)}.`;
   const given = isObject(answer) ? answer : {};
-  const scope = lookup(SCOPES, text(given.scope)) ?? "";
-  const edited = given.input !== undefined && given.input !== null ? ", changed," : "";
+  const edited = given.input !== undefined && given.input !== null ? " with changes" : "";
   const word =
-    lookup(WAYS, text(given.choice) || text(given.action)) ?? lookup(ANSWERS, text(given.answer));
-  const done = word ?? (allowed ? "Allowed" : "Denied");
+    lookup(CHOICES, text(given.choice) || text(given.action)) ??
+    lookup(ANSWERS, text(given.answer)) ??
+    (allowed ? (lookup(SCOPES, text(given.scope)) ?? "Allowed") : "Denied");
   const after = waited !== undefined && waited >= 1000 ? ` after ${duration(waited)}` : "";
-  return `${done}${edited}${scope} by ${by}${after}.`;
+  return `${word}${edited} by ${by}${after}.`;
 }
 
-const SCOPES: Record<string, string> = { session: " for the session", always: " for always" };
+const SCOPES: Record<string, string> = {
+  session: "Allowed for the session",
+  always: "Always allowed",
+};
 const ANSWERS: Record<string, string> = { questions: "Answered", skip: "Skipped" };
-const WAYS: Record<string, string> = {
-  auto: "Approved, edits accepted,",
-  manual: "Approved, every call asked about,",
-  fresh: "Approved for a new conversation",
-  revise: "Sent back",
+const CHOICES: Record<string, string> = {
+  auto: "Approved (accept edits)",
+  manual: "Approved (ask for each call)",
+  fresh: "Approved in a new conversation",
+  revise: "Sent back for revision",
   reject: "Rejected",
-  accept: "Filled in",
+  accept: "Submitted",
   decline: "Declined",
-  cancel: "Put away",
+  cancel: "Cancelled",
 };
 
-/** What was answered: the words for the agent, or the choices. */
-function Given({ opened, answer }: { opened: AskOpened; answer: unknown }) {
+/** What was answered: the message to the agent, or the choices. */
+function GivenAnswer({ opened, answer }: { opened: AskOpened; answer: unknown }) {
   if (!isObject(answer)) return null;
   const words = text(answer.message) || text(answer.feedback);
-  if (words) return <blockquote className="given">{words}</blockquote>;
+  if (words) return <blockquote className={styles.givenAnswer}>{words}</blockquote>;
   const chosen = opened.ask_kind === "elicitation" ? answer.content : answer.answers;
   const answers = isObject(chosen) ? Object.entries(chosen) : [];
   if (!answers.length) return null;
   return (
-    <dl className="given">
+    <dl className={styles.givenAnswer}>
       {answers.map(([question, given]) => (
         <div key={question}>
           <dt>

@@ -3,9 +3,10 @@ import { Diff } from "../session/Diff";
 import { plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { cutAt, segmentsOf } from "../ui/marks";
-import type { Content, Member } from "./content";
+import styles from "./asks.module.css";
+import type { Content, Member } from "./callContent";
 
-/** What a call would do, whole but for what is folded. */
+/** What a call would do: all of it, except for folded lines. */
 export function CallContent(props: {
   tool: string;
   title: string;
@@ -24,7 +25,7 @@ export function CallContent(props: {
           <Marked text={props.tool} code />: <Marked text={props.title} code />
         </h3>
       )}
-      {content.says && <Says words={content.says} />}
+      {content.description && <AgentDescription text={content.description} />}
       {content.parts.map((part, index) =>
         part.kind === "diff" ? (
           <Diff key={index} edit={part.edit} rows={props.lines} />
@@ -32,36 +33,34 @@ export function CallContent(props: {
           <CodeBlock key={index} code={part.code} language={part.language} lines={props.lines} />
         ),
       )}
-      {props.tool === "Write" && (
-        <p className="why">This is the whole file: what it has now is replaced.</p>
-      )}
+      {props.tool === "Write" && <p className="muted">This replaces the whole file.</p>}
       <Members members={content.members} lines={props.lines} />
       {props.hidden > 0 && (
-        <p className="folded">
+        <p className={styles.hiddenLines}>
           <button type="button" onClick={props.onMore}>
             Show {plural(props.hidden, "more line")}
           </button>{" "}
-          It can be allowed when all of it is shown.
+          Show all of it before you allow it.
         </p>
       )}
     </>
   );
 }
 
-/** The agent's own words about its call: they are no more than that. */
-export function Says({ words }: { words: string }) {
+/** The agent's own description of its call. It proves nothing about the call. */
+export function AgentDescription({ text }: { text: string }) {
   return (
-    <p className="says">
-      <span className="who-says">The agent says:</span> «<Marked text={words} />»
+    <p className={styles.agentDescription}>
+      <span className={styles.label}>The agent says:</span> “<Marked text={text} />”
     </p>
   );
 }
 
-/** What else the tool is called with. */
+/** The other members of the tool's input. */
 export function Members({ members, lines }: { members: readonly Member[]; lines: number }) {
   if (!members.length) return null;
   return (
-    <dl className="members">
+    <dl className={styles.members}>
       {members.map(({ name, value, warning }) => (
         <div key={name} data-warning={warning ? true : undefined}>
           <dt>
@@ -75,7 +74,7 @@ export function Members({ members, lines }: { members: readonly Member[]; lines:
                 .join("")}
               code
             />
-            {warning && <span className="warning"> {warning}</span>}
+            {warning && <span className={styles.warning}> {warning}</span>}
           </dd>
         </div>
       ))}
@@ -83,8 +82,8 @@ export function Members({ members, lines }: { members: readonly Member[]; lines:
   );
 }
 
-/** A call in a list, where it is shown whole or opened. */
-export function SmallContent(props: {
+/** A call in the sidebar: shown in full, or opened. */
+export function CompactContent(props: {
   tool: string;
   title: string;
   content: Content;
@@ -93,11 +92,11 @@ export function SmallContent(props: {
   const { content } = props;
   if (!props.whole) {
     return (
-      <p className="what">
+      <p className={styles.summary}>
         <strong>
           <Marked text={props.tool} code />
         </strong>{" "}
-        <code className="clamped">
+        <code className={styles.clamped}>
           <Marked text={props.title} code />
         </code>
       </p>
@@ -105,8 +104,8 @@ export function SmallContent(props: {
   }
   return (
     <>
-      {content.says && <Says words={content.says} />}
-      <p className="what">
+      {content.description && <AgentDescription text={content.description} />}
+      <p className={styles.summary}>
         <strong>
           <Marked text={props.tool} code />
         </strong>{" "}

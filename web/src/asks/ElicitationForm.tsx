@@ -1,6 +1,5 @@
 import { useState } from "react";
-import type { Answer } from "../api/types";
-import { isObject, type Obj, text } from "../state/lines";
+import { isObject, type JsonObject, text } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
 import { Marked } from "../ui/Marked";
 import { hasMarks } from "../ui/marks";
@@ -45,7 +44,7 @@ function isLong(given: unknown): boolean {
 export function ElicitationForm({ opened, busy, answer }: FormProps) {
   const request = isObject(opened.request) ? opened.request : {};
   const fields = fieldsOf(request.requested_schema ?? request.requestedSchema);
-  const [values, setValues] = useState<Obj>(() =>
+  const [values, setValues] = useState<JsonObject>(() =>
     Object.fromEntries(
       fields.filter((one) => one.given !== undefined).map((one) => [one.name, one.given]),
     ),
@@ -53,9 +52,9 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
   const complete = fields.every((one) => !one.required || lookup(values, one.name) !== undefined);
   const settle = (action: "accept" | "decline" | "cancel"): void =>
     answer(
-      (action === "accept"
+      action === "accept"
         ? { answer: "elicitation", action, content: values }
-        : { answer: "elicitation", action }) as Answer,
+        : { answer: "elicitation", action },
     );
   return (
     <form
@@ -71,8 +70,8 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
         : <Marked text={text(request.message) || opened.title} />
       </p>
       {text(request.url) && (
-        <p className="why">
-          It wants this page to be visited: <Marked text={text(request.url)} code />
+        <p className="muted">
+          It asks you to open this page: <Marked text={text(request.url)} code />
         </p>
       )}
       {fields.map((one) => (
@@ -81,14 +80,14 @@ export function ElicitationForm({ opened, busy, answer }: FormProps) {
             <Marked text={one.title} />
             {one.required && " *"}{" "}
             {one.description && (
-              <span className="why">
+              <span className="muted">
                 <Marked text={one.description} />
               </span>
             )}
             {isLong(one.given) && (
-              <span className="why">
+              <span className="muted">
                 {" "}
-                It begins with: <Marked text={text(one.given)} code />
+                Default: <Marked text={text(one.given)} code />
               </span>
             )}
           </span>

@@ -1,56 +1,57 @@
 import { useEffect, useState } from "react";
 import { useLocation } from "wouter";
-import { giveUp, jumpTo } from "../session/jump";
+import { cancelJump, jumpTo } from "../session/jumpToAsk";
 import { store } from "../state/store";
 import { Modal } from "../ui/Modal";
+import styles from "./asks.module.css";
 import { guard } from "./keyGuard";
 
-const KEYS: [string, string, [string, string][]][] = [
+const SHORTCUTS: [string, string, [string, string][]][] = [
   [
     "Everywhere",
-    "outside of fields",
+    "outside text fields",
     [
-      ["g", "go to a question that waits for you: of this session first, then the next"],
-      ["c", "write to the agent"],
+      ["g", "go to the next open question, in this session first"],
+      ["c", "go to the composer"],
       ["?", "show these keys"],
     ],
   ],
   [
-    "A call",
-    "in its card, once you are in it",
+    "Tool call",
+    "in a focused card",
     [
-      ["y", "allow it once"],
-      ["s s", "allow it for the session"],
-      ["a a", "allow it for always"],
-      ["e", "change it first"],
-      ["n", "deny it"],
+      ["y", "allow once"],
+      ["s s", "allow for the session"],
+      ["a a", "always allow"],
+      ["e", "edit first"],
+      ["n", "deny"],
     ],
   ],
   [
-    "A plan",
-    "in its card, once you are in it",
+    "Plan",
+    "in a focused card",
     [
-      ["1 1", "do it, accept edits"],
-      ["2 2", "do it, ask about every call"],
-      ["3 3", "do it in a new conversation"],
+      ["1 1", "approve, accept edits"],
+      ["2 2", "approve, ask for each call"],
+      ["3 3", "approve in a new conversation"],
       ["4 4", "keep planning, with your comments"],
-      ["5 5", "reject it"],
+      ["5 5", "reject"],
     ],
   ],
   [
-    "Writing",
-    "in the composer",
+    "Composer",
+    "while writing",
     [
       ["Enter", "send, or queue while a turn runs"],
-      ["Shift Enter", "another line"],
-      ["↑ ↓", "what was sent before"],
+      ["Shift Enter", "new line"],
+      ["↑ ↓", "earlier prompts"],
       ["/ @", "commands and files"],
-      ["Escape", "close what is open; then interrupt the turn"],
+      ["Escape", "close the open menu; then interrupt the turn"],
     ],
   ],
 ];
 
-const COMMANDS = new Set(["g", "c", "?"]);
+const PAGE_KEYS = new Set(["g", "c", "?"]);
 
 /** The keys that work on every page and on cards, and the dialog that lists all keys. */
 export function Keys() {
@@ -60,17 +61,17 @@ export function Keys() {
   useEffect(() => guard.jumped(), [location]);
   useEffect(() => {
     const pressed = (event: KeyboardEvent): void => {
-      const does = guard.press(event, COMMANDS);
+      const does = guard.press(event, PAGE_KEYS);
       if (!does) return;
       // What opens a field moves the focus there: the key itself is not written into it.
       event.preventDefault();
       if (does !== "command") does.click();
       else if (event.key === "?") setHelp(true);
-      else if (event.key === "g") next(go);
-      else write();
+      else if (event.key === "g") goToNextAsk(go);
+      else focusComposer();
     };
     const clicked = (event: Event): void => {
-      giveUp();
+      cancelJump();
       guard.clicked(event.target);
     };
     // What a button of a card does may show something else on it: that is to be seen first.
@@ -93,11 +94,11 @@ export function Keys() {
   if (!help) return null;
   return (
     <Modal title="Keys" onClose={() => setHelp(false)}>
-      <div className="keys">
-        {KEYS.map(([title, where, keys]) => (
+      <div className={styles.keys}>
+        {SHORTCUTS.map(([title, where, keys]) => (
           <section key={title}>
             <h3>
-              {title} <span className="why">{where}</span>
+              {title} <span className="muted">{where}</span>
             </h3>
             <dl>
               {keys.map(([key, does]) => (
@@ -122,7 +123,7 @@ export function Keys() {
  * To the question of the open session that has waited longest, and else to the one of all that has;
  * from one of them, to the one after it.
  */
-function next(go: (to: string) => void): void {
+function goToNextAsk(go: (to: string) => void): void {
   const asks = [...store.get().asks.values()].sort((a, b) => a.at - b.at);
   const card = document.activeElement?.closest<HTMLElement>("[data-ask]");
   const here = asks.findIndex((ask) => ask.opened.ask === card?.dataset.ask);
@@ -138,6 +139,6 @@ function next(go: (to: string) => void): void {
 
 const pathOf = (session: string): string => `/s/${encodeURIComponent(session)}`;
 
-function write(): void {
+function focusComposer(): void {
   document.querySelector<HTMLTextAreaElement>(".composer textarea")?.focus();
 }

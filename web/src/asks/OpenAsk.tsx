@@ -1,5 +1,5 @@
 import { useLocation } from "wouter";
-import { jumpTo } from "../session/jump";
+import { jumpTo } from "../session/jumpToAsk";
 import { store } from "../state/store";
 
 /** The way from the list to the whole card, where a small one does not show everything. */
@@ -14,7 +14,7 @@ export function OpenAsk({ ask }: { ask: string }) {
   return (
     <button type="button" className="primary" onClick={open}>
       Open
-      <span className="visually-hidden"> to see all of it</span>
+      <span className="visually-hidden"> to see the whole question</span>
     </button>
   );
 }

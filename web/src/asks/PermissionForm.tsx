@@ -1,14 +1,14 @@
 import { useMemo, useRef, useState } from "react";
-import { wordsOf } from "../api/http";
-import type { Answer } from "../api/types";
+import { errorText } from "../api/http";
 import { MOST } from "../session/Diff";
 import { takeFocus } from "../ui/focus";
 import { Marked } from "../ui/Marked";
 import { escapedJson, withMarks } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
-import { CallContent, SmallContent } from "./CallContent";
-import { contentOf, fitsInList, hiddenLines } from "./content";
+import styles from "./asks.module.css";
+import { CallContent, CompactContent } from "./CallContent";
+import { contentOf, fitsInList, hiddenLines } from "./callContent";
 import { guard, OPEN_CARD } from "./keyGuard";
 import { OpenAsk } from "./OpenAsk";
 import { alwaysRulesOf, inputOf, sessionRulesOf } from "./request";
@@ -16,10 +16,10 @@ import { alwaysRulesOf, inputOf, sessionRulesOf } from "./request";
 type Scope = "once" | "session" | "always";
 type Open = "edit" | "deny" | undefined;
 
-/** Lines of each part of a call that are shown before somebody opens the rest. */
+/** Lines of each part of a call that are shown before a person shows the rest. */
 const FIRST_LINES = 40;
 
-/** A tool call that a person decides about. It can be allowed only where all of it is shown. */
+/** A tool call that a person decides about. It can be allowed only when all of it is shown. */
 export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   const input = useMemo(() => inputOf(opened), [opened]);
   const content = useMemo(() => contentOf(opened.tool, input), [opened.tool, input]);
@@ -39,18 +39,23 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
   useEscape(open !== undefined, back);
   const always = alwaysRulesOf(opened);
   const session = sessionRulesOf(opened);
-  const allow = (scope: Scope): void => answer({ answer: "allow", scope } as Answer);
+  const allow = (scope: Scope): void => answer({ answer: "allow", scope });
   const allowEdited = (): void => {
     try {
-      answer({ answer: "allow", scope: "once", input: JSON.parse(draft) } as Answer);
+      answer({ answer: "allow", scope: "once", input: JSON.parse(draft) });
     } catch (error) {
-      setWrong(wordsOf(error));
+      setWrong(errorText(error));
     }
   };
   return (
     <>
       {compact ? (
-        <SmallContent tool={opened.tool} title={opened.title} content={content} whole={mayAllow} />
+        <CompactContent
+          tool={opened.tool}
+          title={opened.title}
+          content={content}
+          whole={mayAllow}
+        />
       ) : (
         <CallContent
           tool={opened.tool}
@@ -62,9 +67,9 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
         />
       )}
       {open === "edit" && (
-        <div className="edit" ref={part}>
+        <div className={styles.formPart} ref={part}>
           <label>
-            What it is run with instead
+            Edited input (JSON)
             <textarea
               ref={takeFocus}
               value={draft}
@@ -73,10 +78,10 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
               onChange={(event) => setDraft(event.target.value)}
             />
           </label>
-          {wrong && <p className="error">That is no JSON: {wrong}</p>}
+          {wrong && <p className="error">Invalid JSON: {wrong}</p>}
           <div className="buttons">
             <button type="button" className="primary" disabled={busy} onClick={allowEdited}>
-              Allow this instead
+              Allow edited call
             </button>
             <button type="button" onClick={back}>
               Back
@@ -85,9 +90,9 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {open === "deny" && (
-        <div className="edit" ref={part}>
+        <div className={styles.formPart} ref={part}>
           <label>
-            Why not? The agent reads this.
+            Reason (sent to the agent)
             <textarea
               ref={takeFocus}
               value={reason}
@@ -102,7 +107,7 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
               disabled={busy}
               onClick={() => answer({ answer: "deny", message: reason, stop: false })}
             >
-              Deny, and let it go on
+              Deny and continue
             </button>
             <button
               type="button"
@@ -141,17 +146,17 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
                 disabled={busy || !mayAllow}
                 onClick={() => allow("session")}
               >
-                For the session
+                Allow for session
               </button>
               <button
                 type="button"
                 data-key="a"
                 data-twice="allow always"
-                title={`Key: a, twice. Adds for always: ${withMarks(always.join(", "))}`}
+                title={`Key: a, twice. Adds until revoked: ${withMarks(always.join(", "))}`}
                 disabled={busy || !mayAllow}
                 onClick={() => allow("always")}
               >
-                Always
+                Always allow
               </button>
               <button
                 type="button"
@@ -177,20 +182,20 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {open === undefined && (mayAllow || !compact) && (
-        <dl className="adds">
-          <Adds words="For the session" rules={session} />
-          <Adds words="Always" rules={always} />
+        <dl className={styles.addedRules}>
+          <AddedRules button="Allow for session" rules={session} />
+          <AddedRules button="Always allow" rules={always} />
         </dl>
       )}
     </>
   );
 }
 
-/** What a button would add to what nobody is asked about. */
-function Adds({ words, rules }: { words: string; rules: string[] }) {
+/** The rules that a button adds. */
+function AddedRules({ button, rules }: { button: string; rules: string[] }) {
   return (
     <div>
-      <dt>«{words}» adds</dt>
+      <dt>“{button}” adds</dt>
       <dd>
         {rules.map((rule) => (
           <code key={rule}>

@@ -6,6 +6,7 @@ import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
+import styles from "./asks.module.css";
 import { guard, OPEN_CARD } from "./keyGuard";
 import { OpenAsk } from "./OpenAsk";
 import { askTitle } from "./request";
@@ -42,12 +43,12 @@ export function feedbackOf(comments: readonly Comment[], more: string): string {
   return [...told, more.trim()].filter(Boolean).join("\n\n");
 }
 
-/** A plan: four ways on, and comments at any part of it. */
+/** A plan: approve, send back with comments on its parts, or reject. */
 export function PlanForm({ opened, busy, compact, answer }: FormProps) {
   const [comments, setComments] = useState<Record<number, string>>({});
   const [asking, setAsking] = useState<{ part: number }>();
   const field = useRef<HTMLTextAreaElement>(null);
-  // Also when its field is there already: whoever presses «Comment» is about to write.
+  // Also when its field exists already: a person who presses Comment is about to write.
   useEffect(() => {
     if (asking && document.activeElement !== field.current) takeFocus(field.current);
   }, [asking]);
@@ -66,15 +67,15 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
     answer({ answer: "plan", choice, feedback });
   return (
     <>
-      {parts.length === 0 && <p className="why">The CLI sent no text of its plan.</p>}
+      {parts.length === 0 && <p className="muted">The CLI sent an empty plan.</p>}
       {!compact && (
-        <div className="plan">
+        <div className={styles.plan}>
           {parts.map((part, index) => (
-            <div key={index} className="part">
+            <div key={index} className={styles.part}>
               <Markdown text={part} careful />
               <button
                 type="button"
-                className="ghost small comment"
+                className={`ghost small ${styles.comment}`}
                 onClick={() => setAsking({ part: index })}
               >
                 {comments[index]?.trim() ? "1 comment" : "Comment"}
@@ -96,12 +97,12 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
         </div>
       )}
       {compact ? (
-        <p className="what clamped">
+        <p className={`${styles.summary} ${styles.clamped}`}>
           <Marked text={askTitle(opened)} />
         </p>
       ) : (
-        <label className="edit">
-          What should be different?
+        <label className={styles.formPart}>
+          Feedback for the agent
           <textarea rows={2} value={more} onChange={(event) => setMore(event.target.value)} />
         </label>
       )}
@@ -119,17 +120,17 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
               disabled={busy}
               onClick={() => choose("auto")}
             >
-              Do it, accept edits
+              Approve, accept edits
             </button>
             <button
               type="button"
               data-key="2"
-              data-twice="approve the plan and be asked about every call"
+              data-twice="approve the plan and be asked for each call"
               title="Key: 2, twice"
               disabled={busy}
               onClick={() => choose("manual")}
             >
-              Do it, ask me
+              Approve, ask for each call
             </button>
             <button
               type="button"
@@ -139,7 +140,7 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
               disabled={busy}
               onClick={() => choose("fresh")}
             >
-              Do it in a fresh session
+              Approve in a new conversation
             </button>
           </>
         )}

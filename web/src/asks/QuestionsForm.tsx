@@ -3,6 +3,7 @@ import { lookup } from "../state/lookup";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
 import type { FormProps } from "./AskCard";
+import styles from "./asks.module.css";
 import { type Question, questionsOf } from "./request";
 
 /** By the text of the question. */
@@ -53,14 +54,14 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
         <fieldset key={one.question}>
           <legend>
             {one.header && (
-              <span className="tag">
+              <span className={styles.tag}>
                 <Marked text={one.header} />
               </span>
             )}{" "}
             <Marked text={one.question} />
           </legend>
           {one.options.map((option) => (
-            <label key={option.label} className="option">
+            <label key={option.label} className={styles.option}>
               <input
                 type={one.multiSelect ? "checkbox" : "radio"}
                 name={`${opened.ask}/${one.question}`}
@@ -72,24 +73,24 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
                   <Marked text={option.label} />
                 </strong>
                 {option.description && (
-                  <span className="why">
+                  <span className="muted">
                     {" "}
                     <Marked text={option.description} />
                   </span>
                 )}
                 {option.preview && (
-                  <pre className="preview">
+                  <pre className={styles.preview}>
                     <Marked text={option.preview} code />
                   </pre>
                 )}
               </span>
             </label>
           ))}
-          <label className="option">
-            <span className="visually-hidden">Something else, for: {withMarks(one.question)}</span>
+          <label className={styles.option}>
+            <span className="visually-hidden">Other answer to: {withMarks(one.question)}</span>
             <input
               type="text"
-              placeholder="Something else …"
+              placeholder="Other …"
               value={lookup(picked, one.question)?.other ?? ""}
               onChange={(event) => write(one, event.target.value)}
             />

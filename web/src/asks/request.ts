@@ -1,7 +1,7 @@
 // What a card shows of a request of the CLI, which is untrusted and may lack anything.
 import type { AskOpened } from "../api/types";
-import { shortened } from "../session/folder";
-import { isObject, type Obj, text } from "../state/lines";
+import { relativeTo } from "../session/relativePath";
+import { isObject, type JsonObject, text } from "../state/contentBlocks";
 
 export interface Option {
   label: string;
@@ -16,7 +16,7 @@ export interface Question {
 }
 
 /** The input of the tool call that is asked about. */
-export function inputOf(opened: AskOpened): Obj {
+export function inputOf(opened: AskOpened): JsonObject {
   const request = isObject(opened.request) ? opened.request : {};
   return isObject(request.input) ? request.input : {};
 }
@@ -24,30 +24,30 @@ export function inputOf(opened: AskOpened): Obj {
 /** A plan in a line: its first one. */
 export function planTitle(plan: string): string {
   const line = plan.split("\n").find((one) => one.trim()) ?? "";
-  return line.replace(/^#+\s*/, "").trim() || "A plan";
+  return line.replace(/^#+\s*/, "").trim() || "Plan";
 }
 
 /** What is asked, in a line for people: a call by its title, a plan by its own, a question itself. */
 export function askTitle(opened: AskOpened): string {
   if (opened.ask_kind === "plan") return planTitle(opened.plan ?? "");
-  if (opened.ask_kind === "questions") return questionsOf(opened)[0]?.question || "A question";
+  if (opened.ask_kind === "questions") return questionsOf(opened)[0]?.question || "Question";
   return opened.title || opened.tool;
 }
 
 /** Why it is asked, as far as anybody said; paths are shown from this folder. */
 export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
-  const path = shortened(text(request.blocked_path), folder);
+  const path = relativeTo(text(request.blocked_path), folder);
   // The CLI says again what the hub's hook has told it.
   const said = [...(opened.reasons ?? []), request.decision_reason].map(text);
-  if (path) said.push(`because of the path ${path}`);
+  if (path) said.push(`path: ${path}`);
   return [...new Set(said.filter(Boolean))];
 }
 
 /** What an allowance for the session adds to what the CLI asks nobody about, each in a line. */
 export function sessionRulesOf(opened: AskOpened): string[] {
   const added = suggestionsOf(opened).map(([, words]) => words);
-  return added.length ? added : [`allow ${opened.tool}, every call of it`];
+  return added.length ? added : [`allow every ${opened.tool} call`];
 }
 
 /** What an allowance for always adds: rules of the hub's own, or for edits another mode. */
@@ -64,7 +64,7 @@ function suggestionsOf(opened: AskOpened): ["allow" | "other" | "none", string][
   const request = isObject(opened.request) ? opened.request : {};
   const given = Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];
   return given.filter(isObject).flatMap((one): ["allow" | "other" | "none", string][] => {
-    const removes = /^remove/.test(text(one.type)) ? "no more: " : "";
+    const removes = /^remove/.test(text(one.type)) ? "remove: " : "";
     if (one.type === "setMode") return [["other", `mode ${text(one.mode)}`]];
     if (Array.isArray(one.directories)) {
       return one.directories.map((folder) => ["other", `${removes}folder ${text(folder)}`]);

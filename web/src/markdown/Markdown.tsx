@@ -2,7 +2,7 @@ import type { List, ListItem, Nodes, Table } from "mdast";
 import { createContext, memo, type ReactNode, useContext, useMemo, useRef } from "react";
 import { CodeBlock } from "../session/CodeBlock";
 import { Marked } from "../ui/Marked";
-import { type Block, EMPTY, finish, grow, type Parsed, parse } from "./blocks";
+import { type Block, finish, grow, NO_SESSIONS, type Parsed, parse } from "./blocks";
 
 // An agent's text is untrusted. HTML in it is left out, links open elsewhere and only where a person
 // can see where to, and a picture is a link: nothing is fetched because an agent said so.
@@ -21,10 +21,10 @@ export const Markdown = memo(function Markdown(props: {
   careful?: boolean;
 }) {
   const { text, live = false } = props;
-  const before = useRef<Parsed>(EMPTY);
+  const before = useRef<Parsed>(NO_SESSIONS);
   const parsed = useMemo(() => {
     if (live) return grow(before.current, text);
-    return before.current === EMPTY ? parse(text) : finish(before.current, text);
+    return before.current === NO_SESSIONS ? parse(text) : finish(before.current, text);
   }, [text, live]);
   before.current = parsed;
   return (

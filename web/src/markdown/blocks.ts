@@ -20,7 +20,7 @@ export interface Parsed {
   blocks: readonly Block[];
 }
 
-export const EMPTY: Parsed = { text: "", live: true, blocks: [] };
+export const NO_SESSIONS: Parsed = { text: "", live: true, blocks: [] };
 
 /** The blocks of a text that is complete. */
 export function parse(text: string): Parsed {

@@ -1,7 +1,8 @@
 import { useCallback } from "react";
 import { store } from "../state/store";
+import { ErrorText } from "../ui/ErrorText";
 import { tokens } from "../ui/format";
-import { useHub } from "../ui/useHub";
+import { useQuery } from "../ui/useQuery";
 import type { PanelProps } from "./Panel";
 
 interface Category {
@@ -20,7 +21,7 @@ interface ContextUsage {
 /** What fills the model's context, as a picture. */
 export function Context({ session }: PanelProps) {
   const id = session.session;
-  const usage = useHub(
+  const usage = useQuery(
     useCallback(() => store.control<ContextUsage>(id, { subtype: "get_context_usage" }), [id]),
   );
   const value = usage.value;
@@ -31,11 +32,11 @@ export function Context({ session }: PanelProps) {
       <div className="buttons">
         <h2>Context</h2>
         <span className="spread" />
-        <button type="button" className="small" onClick={usage.again} disabled={usage.loading}>
-          Ask again
+        <button type="button" className="small" onClick={usage.reload} disabled={usage.loading}>
+          Refresh
         </button>
       </div>
-      {usage.error && <p className="error">{usage.error}</p>}
+      <ErrorText error={usage.error} />
       {value && (
         <>
           <p>

@@ -1,14 +1,16 @@
 import { useCallback, useMemo, useState } from "react";
-import { get, ofSession, post, wordsOf } from "../api/http";
+import { get, post, sessionPath } from "../api/http";
 import type { components } from "../api/schema";
 import { Diff } from "../session/Diff";
-import { useShort } from "../session/folder";
+import { useRelativePath } from "../session/relativePath";
 import { Terminal } from "../session/Terminal";
 import { useRights } from "../state/store";
 import type { Entry, Story } from "../state/story";
-import { type FileEdit, madeEdits } from "../state/tools";
+import { appliedEdits, type FileEdit } from "../state/tools";
+import { ErrorText } from "../ui/ErrorText";
 import { plural } from "../ui/format";
-import { useHub } from "../ui/useHub";
+import { useAction } from "../ui/useAction";
+import { useQuery } from "../ui/useQuery";
 import type { PanelProps } from "./Panel";
 
 /** The edits that were made in a session, by file, in their order. */
@@ -17,7 +19,7 @@ export function editedFiles(story: Story): Map<string, FileEdit[]> {
   const look = (entries: readonly Entry[]): void => {
     for (const entry of entries) {
       if (entry.kind !== "tool" || entry.failed || entry.ended === undefined) continue;
-      for (const edit of madeEdits(entry.name, entry.input, entry.structured)) {
+      for (const edit of appliedEdits(entry.name, entry.input, entry.structured)) {
         files.set(edit.path, [...(files.get(edit.path) ?? []), edit]);
       }
     }
@@ -37,9 +39,9 @@ export function Files({ session, opened }: PanelProps) {
         <Edited key={path} path={path} edits={edits} />
       ))}
       {!files.length && (
-        <p className="why">
-          No file was changed by the agent's own tools
-          {opened.older ? " in the part that is loaded" : ""}.
+        <p className="muted">
+          No files were edited by the agent's tools
+          {opened.older ? " in the events that are loaded" : ""}.
         </p>
       )}
     </>
@@ -47,11 +49,11 @@ export function Files({ session, opened }: PanelProps) {
 }
 
 function Edited({ path, edits }: { path: string; edits: FileEdit[] }) {
-  const short = useShort(path);
+  const short = useRelativePath(path);
   return (
     <details>
       <summary title={path}>
-        <code>{short}</code> <span className="why">{plural(edits.length, "edit")}</span>
+        <code>{short}</code> <span className="muted">{plural(edits.length, "edit")}</span>
       </summary>
       {edits.map((edit, index) => (
         <Diff key={index} edit={edit} />
@@ -63,46 +65,40 @@ function Edited({ path, edits }: { path: string; edits: FileEdit[] }) {
 type Changes = components["schemas"]["Changes"];
 type TreeSettled = components["schemas"]["Settled"];
 
-/** What the session's worktree has over its base, and what is to become of it. */
+/** The changes of the session's worktree, and what to do with them. */
 function Worktree({ session }: { session: string }) {
   const rights = useRights();
-  const [told, setTold] = useState("");
-  const [error, setError] = useState("");
-  const [gone, setGone] = useState(false);
+  const [report, setReport] = useState("");
+  const [removed, setRemoved] = useState(false);
+  const action = useAction();
   const [message, setMessage] = useState("");
-  const diff = useHub(useCallback(() => get<Changes>(ofSession(session, "/diff")), [session]));
+  const diff = useQuery(useCallback(() => get<Changes>(sessionPath(session, "/diff")), [session]));
   const { files = [], uncommitted = 0, text } = diff.value ?? {};
-  const settle = async (action: "merge" | "keep" | "discard"): Promise<void> => {
-    if (
-      action === "discard" &&
-      !confirm("Discard the worktree? What is not merged is kept on a backup ref.")
-    )
-      return;
-    setTold("");
-    setError("");
-    try {
-      const wanted = action === "merge" && message ? { action, message } : { action };
-      const done = await post<TreeSettled>(ofSession(session, "/worktree"), wanted);
-      setTold(done.text);
-      setGone(done.removed ?? false);
-      if (!done.removed) diff.again();
-    } catch (failure) {
-      setError(wordsOf(failure));
-    }
+  const settle = (how: "merge" | "keep" | "discard"): void => {
+    const question = "Discard the worktree? Work that is not merged stays on a backup ref.";
+    if (how === "discard" && !confirm(question)) return;
+    setReport("");
+    void action.run(async () => {
+      const wanted = how === "merge" && message ? { action: how, message } : { action: how };
+      const done = await post<TreeSettled>(sessionPath(session, "/worktree"), wanted);
+      setReport(done.text);
+      setRemoved(done.removed ?? false);
+      if (!done.removed) diff.reload();
+    });
   };
-  if (gone) {
+  if (removed) {
     return (
       <section className="card" aria-label="Worktree">
-        <p role="status">{told}</p>
+        <p role="status">{report}</p>
       </section>
     );
   }
   return (
     <section className="card" aria-label="Worktree">
       <h2>Worktree {diff.value?.branch}</h2>
-      {diff.error && <p className="error">{diff.error}</p>}
+      <ErrorText error={diff.error} />
       {diff.value && (
-        <p className="why">
+        <p className="muted">
           {plural(files.length, "file")} changed since {diff.value.base.slice(0, 12)}
           {diff.value.into && ` of ${diff.value.into}`}
           {uncommitted > 0 && `, ${uncommitted} not committed`}
@@ -110,37 +106,34 @@ function Worktree({ session }: { session: string }) {
       )}
       {text && (
         <details>
-          <summary>The whole change</summary>
+          <summary>Full diff</summary>
           <Terminal text={text} />
         </details>
       )}
       {rights.includes("manage") && uncommitted > 0 && (
         <label className="field">
-          Commit what is not committed, before a merge, with this message
+          Commit message for uncommitted changes (used before a merge)
           <input value={message} onChange={(event) => setMessage(event.target.value)} />
         </label>
       )}
       {rights.includes("manage") && (
         <div className="buttons">
-          {(["merge", "keep", "discard"] as const).map((action) => (
+          {(["merge", "keep", "discard"] as const).map((how) => (
             <button
-              key={action}
+              key={how}
               type="button"
               className="small"
-              onClick={() => void settle(action)}
+              disabled={action.busy}
+              onClick={() => settle(how)}
             >
-              {action[0]?.toUpperCase()}
-              {action.slice(1)}
+              {how[0]?.toUpperCase()}
+              {how.slice(1)}
             </button>
           ))}
         </div>
       )}
-      {told && <p role="status">{told}</p>}
-      {error && (
-        <p className="error" role="alert">
-          {error}
-        </p>
-      )}
+      {report && <p role="status">{report}</p>}
+      <ErrorText error={action.error} />
     </section>
   );
 }

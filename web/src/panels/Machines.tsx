@@ -1,18 +1,19 @@
 import { useCallback } from "react";
 import { get } from "../api/http";
 import type { Machine } from "../api/types";
+import { ErrorText } from "../ui/ErrorText";
 import { moment, plural } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
-import { useHub } from "../ui/useHub";
+import { useQuery } from "../ui/useQuery";
 
 /** The machines that run agents. */
 export default function Machines() {
-  const found = useHub(useCallback(() => get<{ machines: Machine[] }>("/api/machines"), []));
+  const found = useQuery(useCallback(() => get<{ machines: Machine[] }>("/api/machines"), []));
   const machines = found.value?.machines ?? [];
   return (
     <div className="page">
       <PageHead title="Machines" />
-      {found.error && <p className="error">{found.error}</p>}
+      <ErrorText error={found.error} />
       {machines.map((machine) => (
         <section key={machine.name} className="card">
           <div className="buttons">
@@ -22,7 +23,7 @@ export default function Machines() {
               {machine.connected ? "connected" : "not connected"}
             </span>
           </div>
-          <p className="why">
+          <p className="muted">
             {plural(machine.runs ?? 0, "agent")}
             {machine.version && ` · runner ${machine.version}`}
             {machine.memory_available
@@ -36,12 +37,12 @@ export default function Machines() {
         </section>
       ))}
       {!machines.length && !found.loading && !found.error && (
-        <p className="why">
-          No runner has come yet. The hub starts the one on its own machine by itself.
+        <p className="muted">
+          No runner is connected yet. The hub starts the local one automatically.
         </p>
       )}
       <p className="hint">
-        Another machine joins with <code>quarterdeck runner --hub URL --token-file FILE</code>
+        To add a machine, run <code>quarterdeck runner --hub URL --token-file FILE</code>
       </p>
     </div>
   );

@@ -1,8 +1,10 @@
 import { useCallback } from "react";
+import type { ControlRequest } from "../api/types";
 import { store, useRights } from "../state/store";
+import { ErrorText } from "../ui/ErrorText";
 import { plural } from "../ui/format";
-import { useDoing } from "../ui/useDoing";
-import { useHub } from "../ui/useHub";
+import { useAction } from "../ui/useAction";
+import { useQuery } from "../ui/useQuery";
 import type { PanelProps } from "./Panel";
 
 interface Server {
@@ -13,26 +15,28 @@ interface Server {
   tools?: { name: string; description?: string }[];
 }
 
-/** The session's MCP servers: how they are, on or off, connect again. */
+/** The session's MCP servers: their state, and buttons to disable and reconnect them. */
 export function Mcp({ session }: PanelProps) {
   const id = session.session;
   const rights = useRights();
-  const [doing, error] = useDoing();
+  const action = useAction();
   const ask = useCallback(
     () => store.control<{ mcpServers?: Server[] }>(id, { subtype: "mcp_status" }),
     [id],
   );
-  const status = useHub(ask);
-  const control = async (request: Record<string, unknown>): Promise<void> => {
-    await doing(() => store.control(id, request));
-    status.again();
+  const status = useQuery(ask);
+  const control = async (request: ControlRequest): Promise<void> => {
+    await action.run(() => store.control(id, request));
+    status.reload();
   };
   const servers = status.value?.mcpServers ?? [];
   return (
     <>
       <h2>MCP servers</h2>
-      {(status.error || error) && <p className="error">{status.error || error}</p>}
-      {!servers.length && !status.loading && <p className="why">This session has no MCP server.</p>}
+      <ErrorText error={status.error || action.error} />
+      {!servers.length && !status.loading && (
+        <p className="muted">This session has no MCP servers.</p>
+      )}
       {servers.map((server) => (
         <section key={server.name} className="card">
           <div className="buttons">
@@ -49,7 +53,7 @@ export function Mcp({ session }: PanelProps) {
               <ul>
                 {server.tools.map((tool) => (
                   <li key={tool.name}>
-                    <code>{tool.name}</code> <span className="why">{tool.description}</span>
+                    <code>{tool.name}</code> <span className="muted">{tool.description}</span>
                   </li>
                 ))}
               </ul>
@@ -68,14 +72,14 @@ export function Mcp({ session }: PanelProps) {
                   })
                 }
               >
-                {server.status === "disabled" ? "Turn on" : "Turn off"}
+                {server.status === "disabled" ? "Enable" : "Disable"}
               </button>
               <button
                 type="button"
                 className="small"
                 onClick={() => void control({ subtype: "mcp_reconnect", serverName: server.name })}
               >
-                Connect again
+                Reconnect
               </button>
             </div>
           )}

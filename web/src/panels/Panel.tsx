@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Session } from "../api/types";
-import type { Opened } from "../state/store";
+import type { OpenSession } from "../state/appState";
 import { Context } from "./Context";
 import { Files } from "./Files";
 import { Mcp } from "./Mcp";
@@ -9,7 +9,7 @@ import { Tasks } from "./Tasks";
 
 export interface PanelProps {
   session: Session;
-  opened: Opened;
+  opened: OpenSession;
 }
 
 const PANELS = { Files, Tasks, Context, MCP: Mcp, Raw } as const;
@@ -22,7 +22,7 @@ export default function Panel(props: PanelProps & { onClose: () => void }) {
   return (
     <section className="panel" aria-label="Panels">
       <header>
-        <div role="tablist" aria-label="Panels of the session">
+        <div role="tablist" aria-label="Session panels">
           {(Object.keys(PANELS) as Name[]).map((one) => (
             <button
               key={one}
@@ -42,7 +42,7 @@ export default function Panel(props: PanelProps & { onClose: () => void }) {
         <button
           type="button"
           className="small ghost"
-          aria-label="Close the panel"
+          aria-label="Close panel"
           onClick={props.onClose}
         >
           ✕

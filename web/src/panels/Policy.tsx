@@ -1,9 +1,10 @@
 import { useCallback, useState } from "react";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
+import { ErrorText } from "../ui/ErrorText";
 import { moment, plural } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
-import { useHub } from "../ui/useHub";
+import { useQuery } from "../ui/useQuery";
 import { Audit } from "./policy/Audit";
 import { Explain } from "./policy/Explain";
 import { Grants, Suggestions } from "./policy/Grants";
@@ -15,10 +16,10 @@ type File = View["files"][number];
 const PARTS = ["Rules", "Explain", "Audit log", "Replay", "Suggestions"] as const;
 type Part = (typeof PARTS)[number];
 
-/** What agents may do without a question, why, and what was decided. */
+/** What agents may do without asking, why, and what was decided. */
 export default function Policy() {
   const [part, setPart] = useState<Part>("Rules");
-  const view = useHub(useCallback(() => get<View>("/api/policy"), []));
+  const view = useQuery(useCallback(() => get<View>("/api/policy"), []));
   return (
     <div className="page">
       <PageHead title="Policy" />
@@ -43,12 +44,8 @@ export default function Policy() {
         className="policy-part"
         aria-labelledby={`policy-${part}`}
       >
-        {view.error && (
-          <p className="error" role="alert">
-            {view.error}
-          </p>
-        )}
-        {part === "Rules" && view.value && <Rules view={view.value} again={view.again} />}
+        <ErrorText error={view.error} />
+        {part === "Rules" && view.value && <Rules view={view.value} reload={view.reload} />}
         {part === "Explain" && <Explain names={view.value?.names ?? []} />}
         {part === "Audit log" && <Audit />}
         {part === "Replay" && <Replay />}
@@ -58,23 +55,20 @@ export default function Policy() {
   );
 }
 
-function Rules({ view, again }: { view: View; again: () => void }) {
+function Rules({ view, reload }: { view: View; reload: () => void }) {
   return (
     <>
       {view.files.map((file) => (
         <Source key={file.path} file={file} />
       ))}
       {!view.files.length && (
-        <p className="why">
-          No policy is written down: the CLI's own settings decide, and it asks about the rest.
-          Write rules into a file, and try it with <code>quarterdeck policy check FILE</code>
+        <p className="muted">
+          No policy file is in force: Claude Code's own settings decide, and it asks about the rest.
+          Write rules to a file, and check it with <code>quarterdeck policy check FILE</code>
         </p>
       )}
-      <p className="why">
-        A session may name one of these:{" "}
-        {view.names.map((name) => `«${name}»`).join(", ") || "none"}
-      </p>
-      <Grants grants={view.grants} flaw={view.grants_flaw} again={again} />
+      <p className="muted">Policies that a session can name: {view.names.join(", ") || "none"}</p>
+      <Grants grants={view.grants} flaw={view.grants_flaw} reload={reload} />
     </>
   );
 }
@@ -89,12 +83,12 @@ function Source({ file }: { file: File }) {
           {file.in_force}
         </span>
       </div>
-      <p className="why">
+      <p className="muted">
         <code>{file.path}</code>
       </p>
       <p>
         {plural(file.rules ?? 0, "rule")}, {plural(file.examples ?? 0, "example")}
-        {file.default && <> · what no rule is about: {file.default}</>}
+        {file.default && <> · default: {file.default}</>}
         {file.since ? <> · since {moment(file.since)}</> : null}
       </p>
       {file.flaws?.map((flaw) => (

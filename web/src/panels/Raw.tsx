@@ -5,10 +5,10 @@ import type { PanelProps } from "./Panel";
 
 const SHOWN = 200;
 
-/** The events themselves, newest first, for whoever wants to know exactly. */
+/** The events themselves, newest first, as the hub sent them. */
 export function Raw({ session }: PanelProps) {
   const [kind, setKind] = useState("");
-  const events = store.eventsOf(session.session);
+  const events = store.open.eventsOf(session.session);
   const kinds = [...new Set(events.map((stored) => stored.event.kind))].sort();
   const shown = events
     .filter((stored) => !kind || stored.event.kind === kind)
@@ -17,7 +17,7 @@ export function Raw({ session }: PanelProps) {
   return (
     <>
       <label className="field">
-        <span>Events of this kind</span>
+        <span>Event kind</span>
         <select value={kind} onChange={(event) => setKind(event.target.value)}>
           <option value="">all</option>
           {kinds.map((one) => (
@@ -25,14 +25,14 @@ export function Raw({ session }: PanelProps) {
           ))}
         </select>
       </label>
-      <p className="why">
-        The last {shown.length} of {events.length} that are loaded.
+      <p className="muted">
+        Last {shown.length} of {events.length} loaded events.
       </p>
       {shown.map((stored) => (
         <details key={stored.seq}>
           <summary>
             <code>{stored.seq}</code> {stored.event.kind}{" "}
-            <span className="why">{clock(stored.at)}</span>
+            <span className="muted">{clock(stored.at)}</span>
           </summary>
           <pre className="raw">{JSON.stringify(stored.event, null, 2).slice(0, 20_000)}</pre>
         </details>

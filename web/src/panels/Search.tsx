@@ -1,10 +1,12 @@
 import { type FormEvent, useState } from "react";
 import { Link } from "wouter";
-import { get, wordsOf } from "../api/http";
-import { nameOf } from "../state/fleet";
-import { useDeck } from "../state/store";
+import { get } from "../api/http";
+import { nameOf } from "../state/sessions";
+import { useAppState } from "../state/store";
+import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
+import { useAction } from "../ui/useAction";
 
 interface Hit {
   session: string;
@@ -20,7 +22,7 @@ interface Hits {
   next: number | null;
 }
 
-/** A snippet in pieces, those that were looked for marked. Ranges count code points. */
+/** A snippet in pieces, with the matches marked. Ranges count code points. */
 export function pieces(snippet: Hit["snippet"]): [string, boolean][] {
   const letters = [...snippet.text];
   const found: [string, boolean][] = [];
@@ -35,23 +37,19 @@ export function pieces(snippet: Hit["snippet"]): [string, boolean][] {
   return found;
 }
 
-/** Search over all that was ever said. */
+/** Search over the history of all sessions. */
 export default function Search() {
-  const fleet = useDeck((deck) => deck.fleet);
+  const sessions = useAppState((state) => state.sessions);
   const [asked, setAsked] = useState<Record<string, string>>();
   const [hits, setHits] = useState<Hit[]>();
   const [next, setNext] = useState<number | null>(null);
-  const [error, setError] = useState("");
-  const find = async (query: Record<string, string>, before?: number): Promise<void> => {
-    setError("");
-    try {
+  const action = useAction();
+  const find = (query: Record<string, string>, before?: number): void =>
+    void action.run(async () => {
       const found = await get<Hits>("/api/search", { ...query, before, limit: 30 });
       setHits((known) => (before === undefined ? found.hits : [...(known ?? []), ...found.hits]));
       setNext(found.next ?? null);
-    } catch (failure) {
-      setError(wordsOf(failure));
-    }
-  };
+    });
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const given = [...new FormData(event.currentTarget)].map(([key, value]) => [
@@ -62,7 +60,7 @@ export default function Search() {
     const days = { since: "since" in query ? String(Date.parse(query.since ?? "")) : "" };
     if (days.since) query.since = days.since;
     setAsked(query);
-    void find(query);
+    find(query);
   };
   return (
     <div className="page">
@@ -72,13 +70,13 @@ export default function Search() {
           name="q"
           type="search"
           aria-label="Words"
-          placeholder='Words, "a phrase", begin*, -without'
+          placeholder='Words, "a phrase", prefix*, -exclude'
           required
         />
         <input name="project" aria-label="Project" placeholder="Project or folder" />
         <input name="tool" aria-label="Tool" placeholder="Tool" />
         <select name="kind" aria-label="Kind" defaultValue="">
-          <option value="">everything</option>
+          <option value="">all kinds</option>
           <option value="prompt">prompts</option>
           <option value="answer">answers</option>
           <option value="tool">tool calls</option>
@@ -88,20 +86,16 @@ export default function Search() {
           Search
         </button>
       </form>
-      {error && (
-        <p className="error" role="alert">
-          {error}
-        </p>
-      )}
-      <ol className="hits" aria-label="Found">
+      <ErrorText error={action.error} />
+      <ol className="hits" aria-label="Results">
         {hits?.map((hit) => {
-          const session = fleet.get(hit.session);
+          const session = sessions.get(hit.session);
           return (
             <li key={`${hit.session}/${hit.seq}`}>
               <Link href={`/s/${encodeURIComponent(hit.session)}`}>
                 {session ? nameOf(session) : hit.name || hit.session}
               </Link>
-              <span className="why">
+              <span className="muted">
                 {" "}
                 {hit.kind}
                 {hit.tool && ` · ${hit.tool}`} · {moment(hit.at)}
@@ -115,10 +109,10 @@ export default function Search() {
           );
         })}
       </ol>
-      {hits?.length === 0 && <p className="why">Nothing was found.</p>}
+      {hits?.length === 0 && <p className="muted">No results.</p>}
       {next !== null && asked && (
-        <button type="button" onClick={() => void find(asked, next)}>
-          More
+        <button type="button" disabled={action.busy} onClick={() => find(asked, next)}>
+          Load more
         </button>
       )}
     </div>

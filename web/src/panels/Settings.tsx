@@ -1,17 +1,25 @@
 import { useCallback, useState } from "react";
-import { get, logout, post, remove, wordsOf } from "../api/http";
-import { useDeck } from "../state/store";
+import { errorText, get, logout, post, remove } from "../api/http";
+import { useAppState } from "../state/store";
+import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
-import { BACK, Table, TakeBack } from "../ui/Table";
-import { useDoing } from "../ui/useDoing";
-import { useHub } from "../ui/useHub";
-import { choose, setTheme, type Theme, theme, type Wish, wanted } from "../ui/wishes";
+import {
+  isEnabled,
+  type Preference,
+  setPreference,
+  setTheme,
+  type Theme,
+  theme,
+} from "../ui/preferences";
+import { ACTIONS, RevokeButton, Table } from "../ui/Table";
+import { useAction } from "../ui/useAction";
+import { useQuery } from "../ui/useQuery";
 
-const WISHES: Record<Wish, string> = {
-  notify: "Tell me when an agent waits and this page is not in sight",
-  push: "Tell me on this device even when the deck is closed",
-  sound: "Play a sound when an agent waits",
+const PREFERENCES: Record<Preference, string> = {
+  notify: "Notify me when an agent is waiting and this page is hidden",
+  push: "Notify me on this device even when Quarterdeck is closed",
+  sound: "Play a sound when an agent is waiting",
 };
 
 interface Token {
@@ -25,7 +33,7 @@ interface Token {
 
 /** This browser, and who has access. */
 export default function Settings() {
-  const me = useDeck((deck) => deck.me);
+  const me = useAppState((state) => state.me);
   const [shown, setShown] = useState(theme());
   return (
     <div className="page">
@@ -33,7 +41,7 @@ export default function Settings() {
       <section className="card">
         <h2>This browser</h2>
         <label className="field">
-          <span>Colours</span>
+          <span>Theme</span>
           <select
             value={shown}
             onChange={(event) => {
@@ -42,13 +50,13 @@ export default function Settings() {
               setShown(chosen);
             }}
           >
-            <option value="system">as the system has them</option>
+            <option value="system">system</option>
             <option value="light">light</option>
             <option value="dark">dark</option>
           </select>
         </label>
-        {(Object.keys(WISHES) as Wish[]).map((wish) => (
-          <Switch key={wish} wish={wish} />
+        {(Object.keys(PREFERENCES) as Preference[]).map((preference) => (
+          <PreferenceSwitch key={preference} preference={preference} />
         ))}
       </section>
       <section className="card">
@@ -67,58 +75,58 @@ export default function Settings() {
   );
 }
 
-function Switch({ wish }: { wish: Wish }) {
-  const [on, setOn] = useState(wanted(wish));
-  const [told, setTold] = useState("");
+function PreferenceSwitch({ preference }: { preference: Preference }) {
+  const [on, setOn] = useState(isEnabled(preference));
+  const [error, setError] = useState("");
   return (
     <label className="option">
       <input
         type="checkbox"
         checked={on}
         onChange={(event) => {
-          const asked = event.target.checked;
-          choose(wish, asked).then(
-            (is) => {
-              setOn(is);
-              setTold(asked && !is ? "The browser does not allow it." : "");
+          const wanted = event.target.checked;
+          setPreference(preference, wanted).then(
+            (enabled) => {
+              setOn(enabled);
+              setError(wanted && !enabled ? "Blocked by the browser." : "");
             },
             (failure) => {
-              setOn(wanted(wish));
-              setTold(wordsOf(failure));
+              setOn(isEnabled(preference));
+              setError(errorText(failure));
             },
           );
         }}
       />{" "}
-      {WISHES[wish]} <span className="error">{told}</span>
+      {PREFERENCES[preference]} <span className="error">{error}</span>
     </label>
   );
 }
 
-/** Who has access, with a way to give it and to take it back. */
+/** Who has access, and how to grant or revoke it. */
 function Tokens() {
-  const found = useHub(useCallback(() => get<{ tokens: Token[] }>("/api/tokens"), []));
-  const [made, setMade] = useState("");
-  const [doing, error] = useDoing();
-  const act = async (change: () => Promise<{ token?: string } | undefined>): Promise<void> => {
-    if (await doing(async () => setMade((await change())?.token ?? ""))) found.again();
+  const found = useQuery(useCallback(() => get<{ tokens: Token[] }>("/api/tokens"), []));
+  const [created, setCreated] = useState("");
+  const action = useAction();
+  const change = async (make: () => Promise<{ token?: string } | undefined>): Promise<void> => {
+    if (await action.run(async () => setCreated((await make())?.token ?? ""))) found.reload();
   };
   const revoke = (token: Token): void => {
-    if (!confirm(`Take back the access of «${token.name}»?`)) return;
-    void act(() => remove(`/api/tokens/${encodeURIComponent(token.id)}`));
+    if (!confirm(`Revoke the access of “${token.name}”?`)) return;
+    void change(() => remove(`/api/tokens/${encodeURIComponent(token.id)}`));
   };
   return (
     <section className="card">
       <h2>Access</h2>
-      {(found.error || error) && <p className="error">{found.error || error}</p>}
-      <Table heads={["name", "role", "kind", "until", BACK]}>
+      <ErrorText error={found.error || action.error} />
+      <Table heads={["name", "role", "kind", "expires", ACTIONS]}>
         {found.value?.tokens.map((token) => (
           <tr key={token.id}>
             <td>{token.name}</td>
             <td>{token.role}</td>
             <td>{token.kind}</td>
-            <td>{token.expires ? moment(token.expires * 1000) : "for good"}</td>
+            <td>{token.expires ? moment(token.expires * 1000) : "never"}</td>
             <td>
-              <TakeBack what={`the access of ${token.name}`} onClick={() => revoke(token)} />
+              <RevokeButton what={`access of ${token.name}`} onClick={() => revoke(token)} />
             </td>
           </tr>
         ))}
@@ -129,7 +137,7 @@ function Tokens() {
           event.preventDefault();
           const form = new FormData(event.currentTarget);
           const wanted = { name: form.get("name"), role: form.get("role") };
-          void act(() => post("/api/tokens", wanted));
+          void change(() => post("/api/tokens", wanted));
         }}
       >
         <input
@@ -144,11 +152,11 @@ function Tokens() {
             <option key={role}>{role}</option>
           ))}
         </select>
-        <button type="submit">Make a token</button>
+        <button type="submit">Create token</button>
       </form>
-      {made && (
+      {created && (
         <p role="status">
-          It is shown this once: <code className="secret">{made}</code>
+          Copy it now, it is shown only once: <code className="secret">{created}</code>
         </p>
       )}
     </section>

@@ -1,35 +1,67 @@
-import { TaskLine, Todos } from "../session/ToolRow";
+import type { Session } from "../api/types";
+import { FINISHED, TaskLine, Todos } from "../session/ToolRow";
 import { store, useRights } from "../state/store";
+import type { Task } from "../state/story";
+import { ErrorText } from "../ui/ErrorText";
+import { useAction } from "../ui/useAction";
+import { useNow } from "../ui/useNow";
 import type { PanelProps } from "./Panel";
 
-/** What is to be done, and what runs in the background. */
+type RunningTask = Session["holds"]["tasks"][number];
+
+/** The agent's to-do list and its background tasks. */
 export function Tasks({ session, opened }: PanelProps) {
   const rights = useRights();
-  const { todos, tasks } = opened.story;
-  const stop = (task: string): void => {
-    void store
-      .control(session.session, { subtype: "stop_task", task_id: task })
-      .catch(() => undefined);
-  };
+  const action = useAction();
+  const now = useNow(1);
+  const { todos, tasks: running } = session.holds;
+  const finished = [...opened.story.tasks.values()].filter((task) => FINISHED.has(task.status));
+  const stop = (task: string): void =>
+    void action.run(() => store.control(session.session, { subtype: "stop_task", task_id: task }));
   return (
     <>
       <h2>To do</h2>
-      {todos.length ? <Todos raw={todos} /> : <p className="why">The agent has made no list.</p>}
+      {todos.length ? (
+        <Todos todos={todos.map(({ text, status = "pending" }) => ({ text, status }))} />
+      ) : (
+        <p className="muted">No to-do list yet.</p>
+      )}
       <h2>Background tasks</h2>
-      {tasks.size === 0 && <p className="why">Nothing runs in the background.</p>}
+      {!running.length && !finished.length && <p className="muted">No background tasks.</p>}
+      <ErrorText error={action.error} />
       <ul className="tasks">
-        {[...tasks.values()].map((task) => (
-          <li key={task.id}>
+        {running.map((task) => (
+          <li key={task.task}>
             <strong>{task.title}</strong>
-            <TaskLine task={task} />
-            {task.status === "running" && rights.includes("manage") && (
-              <button type="button" className="small" onClick={() => stop(task.id)}>
+            <TaskLine task={opened.story.tasks.get(task.task) ?? taskOf(task, now)} />
+            {rights.includes("manage") && (
+              <button type="button" className="small" onClick={() => stop(task.task)}>
                 Stop
               </button>
             )}
           </li>
         ))}
+        {finished.map((task) => (
+          <li key={task.id}>
+            <strong>{task.title}</strong>
+            <TaskLine task={task} />
+          </li>
+        ))}
       </ul>
     </>
   );
+}
+
+/** A running task of which no event is loaded. */
+function taskOf(task: RunningTask, now: number): Task {
+  return {
+    id: task.task,
+    title: task.title ?? "",
+    status: task.status ?? "running",
+    detail: task.last_tool ?? "",
+    at: now,
+    began: task.since ?? now,
+    steps: task.tool_calls ?? 0,
+    tokens: task.tokens ?? 0,
+  };
 }

@@ -1,11 +1,12 @@
 import { useCallback, useState } from "react";
 import { get } from "../api/http";
 import type { components } from "../api/schema";
-import { nameOf } from "../state/fleet";
-import { useDeck } from "../state/store";
+import { nameOf } from "../state/sessions";
+import { useAppState } from "../state/store";
+import { ErrorText } from "../ui/ErrorText";
 import { cost, duration, tokens } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
-import { useHub } from "../ui/useHub";
+import { useQuery } from "../ui/useQuery";
 
 type Report = components["schemas"]["UsageReport"];
 type Row = Report["rows"][number];
@@ -22,14 +23,14 @@ export default function Usage() {
   const [by, setBy] = useState<(typeof BY)[number]>("day");
   const [days, setDays] = useState("30 days");
   const [measure, setMeasure] = useState<"cost" | "tokens">("cost");
-  const fleet = useDeck((deck) => deck.fleet);
+  const sessions = useAppState((state) => state.sessions);
   const since = new Date(Date.now() - (SINCE[days] ?? 30) * DAY).toISOString().slice(0, 10);
-  const report = useHub(useCallback(() => get<Report>("/api/usage", { by, since }), [by, since]));
+  const report = useQuery(useCallback(() => get<Report>("/api/usage", { by, since }), [by, since]));
   const rows = report.value?.rows ?? [];
   const value = (row: Row): number => (measure === "cost" ? (row.used.cost_usd ?? 0) : all(row));
   const most = Math.max(1e-9, ...rows.map(value));
   const named = (key: string): string => {
-    const session = by === "session" ? fleet.get(key) : undefined;
+    const session = by === "session" ? sessions.get(key) : undefined;
     return session ? nameOf(session) : key || "–";
   };
   return (
@@ -37,7 +38,7 @@ export default function Usage() {
       <PageHead title="Usage" />
       <div className="buttons">
         <select
-          aria-label="By"
+          aria-label="Group by"
           value={by}
           onChange={(event) => setBy(event.target.value as (typeof BY)[number])}
         >
@@ -45,7 +46,7 @@ export default function Usage() {
             <option key={one}>{one}</option>
           ))}
         </select>
-        <select aria-label="Since" value={days} onChange={(event) => setDays(event.target.value)}>
+        <select aria-label="Period" value={days} onChange={(event) => setDays(event.target.value)}>
           {Object.keys(SINCE).map((one) => (
             <option key={one}>{one}</option>
           ))}
@@ -59,7 +60,7 @@ export default function Usage() {
           <option>tokens</option>
         </select>
       </div>
-      {report.error && <p className="error">{report.error}</p>}
+      <ErrorText error={report.error} />
       {rows.length > 0 && by === "day" && (
         <Chart rows={rows} since={since} value={value} most={most} measure={measure} />
       )}
@@ -72,7 +73,7 @@ export default function Usage() {
               <th>tokens</th>
               <th>turns</th>
               <th>tool calls</th>
-              <th>waited for you</th>
+              <th>waiting time</th>
             </tr>
           </thead>
           <tbody>
@@ -98,12 +99,12 @@ export default function Usage() {
           </tbody>
         </table>
       </div>
-      {!rows.length && !report.loading && <p className="why">Nothing was used in this time.</p>}
+      {!rows.length && !report.loading && <p className="muted">No usage in this period.</p>}
     </div>
   );
 }
 
-/** Every day from the first to the last, those too on which nothing was used. */
+/** Every day from the first to the last, including days without usage. */
 export function eachDay(first: string, last: string): string[] {
   const days: string[] = [];
   for (let at = Date.parse(first); at <= Date.parse(last); at += DAY) {
@@ -129,7 +130,7 @@ function Chart(props: {
     <figure className="chart">
       <figcaption>
         <span>{told(props.most)}</span>
-        <span>most in a day</span>
+        <span>highest day</span>
       </figcaption>
       <svg
         viewBox="0 0 100 40"

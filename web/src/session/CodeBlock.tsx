@@ -1,7 +1,7 @@
 import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
-import { drawnSegments, Mark } from "../ui/Marked";
+import { Mark, renderSegments } from "../ui/Marked";
 import { cutAt, type Segment, segmentsOf } from "../ui/marks";
-import { type Coloured, known, type Piece, remember } from "./colours";
+import { type Highlighted, known, type Piece, remember } from "./highlightCache";
 
 /** A piece of code: plain at once, coloured as soon as its language is loaded. */
 export const CodeBlock = memo(function CodeBlock(props: {
@@ -11,7 +11,7 @@ export const CodeBlock = memo(function CodeBlock(props: {
   lines?: number | undefined;
 }) {
   const { code, language } = props;
-  const [found, setFound] = useState<Coloured>();
+  const [found, setFound] = useState<Highlighted>();
   useEffect(() => {
     if (!language || known(code, language)) return;
     const stop = new AbortController();
@@ -41,7 +41,7 @@ export const CodeBlock = memo(function CodeBlock(props: {
       </figcaption>
       <pre tabIndex={0}>
         <code className="marked" data-code dir="ltr">
-          {lines ? painted(visible, lines) : drawnSegments(visible)}
+          {lines ? renderHighlighted(visible, lines) : renderSegments(visible)}
         </code>
       </pre>
     </figure>
@@ -49,7 +49,10 @@ export const CodeBlock = memo(function CodeBlock(props: {
 });
 
 /** The segments of a code in its colours. A mark has its own: it is no part of the language. */
-export function painted(segments: readonly Segment[], lines: readonly Piece[][]): ReactNode[] {
+export function renderHighlighted(
+  segments: readonly Segment[],
+  lines: readonly Piece[][],
+): ReactNode[] {
   const hues = lines.flatMap((line) => [...line, { content: "\n", style: {} }]);
   const drawn: ReactNode[] = [];
   let hue = 0;

@@ -4,7 +4,7 @@ import type { FileEdit, Hunk } from "../state/tools";
 import { plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
-import { useShort } from "./folder";
+import { useRelativePath } from "./relativePath";
 
 const CONTEXT = 3;
 /** Rows that are drawn at once. */
@@ -70,7 +70,7 @@ function withoutEmptyRuns(rows: readonly Row[]): Row[] {
 }
 
 /** The lines of a change that was made, at their places in the file. */
-export function madeRows(hunks: readonly Hunk[]): Row[] {
+export function patchRows(hunks: readonly Hunk[]): Row[] {
   return hunks.flatMap((hunk): Row[] => [
     { sign: "…", text: `line ${hunk.start}` },
     ...hunk.lines.map((line): Row => {
@@ -88,11 +88,11 @@ export function linesOf(rows: readonly Row[], sign?: Sign): number {
 }
 
 export const editRows = ({ before, after, hunks }: FileEdit): Row[] =>
-  hunks ? madeRows(hunks) : rowsOf(before, after);
+  hunks ? patchRows(hunks) : rowsOf(before, after);
 
 /** A change to a file. Whoever gives the number of rows offers the rest, too. */
 export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; rows?: number }) {
-  const path = useShort(edit.path);
+  const path = useRelativePath(edit.path);
   const [more, setMore] = useState(MOST);
   const rows = useMemo(() => editRows(edit), [edit]);
   const visible = rows.slice(0, most ?? more);

@@ -1,6 +1,7 @@
 import { memo, useState } from "react";
 import { AskCard } from "../asks/AskCard";
 import { Markdown } from "../markdown/Markdown";
+import { useLiveText } from "../state/liveText";
 import { store } from "../state/store";
 import type {
   Entry,
@@ -10,8 +11,7 @@ import type {
   ThinkingEntry,
   TurnEntry,
 } from "../state/story";
-import { useVoice } from "../state/voices";
-import { Boundary, Unshown } from "../ui/Boundary";
+import { ErrorBoundary, RenderError } from "../ui/ErrorBoundary";
 import { clock, cost, duration, moment, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { useNow } from "../ui/useNow";
@@ -22,12 +22,12 @@ interface RowProps {
   threads: ReadonlyMap<string, readonly Entry[]>;
 }
 
-/** One entry of a story; one that cannot be drawn takes no other with it. */
+/** One entry of a story; one that fails to render takes no other with it. */
 export const EntryRow = memo(function EntryRow(props: RowProps) {
   return (
-    <Boundary what="entry" raw={props.entry}>
+    <ErrorBoundary what="entry" raw={props.entry}>
       <Row {...props} />
-    </Boundary>
+    </ErrorBoundary>
   );
 });
 
@@ -56,15 +56,15 @@ function Row(props: RowProps) {
       return <Turn entry={entry} />;
     case "ask":
       return <AskCard opened={entry.opened} settled={entry.settled} at={entry.at} />;
-    case "unshown":
-      return <Unshown what="event" raw={entry.raw} error={entry.error} />;
+    case "failed":
+      return <RenderError what="event" raw={entry.raw} error={entry.error} />;
   }
 }
 
 /** Words, as they come or as they came: only who shows them is drawn while they come. */
 function Said({ entry }: { entry: TextEntry | ThinkingEntry }) {
-  const voice = useVoice(store.voices, entry.live, entry.key);
-  return <Markdown text={voice ?? entry.text} live={entry.live !== undefined} />;
+  const live = useLiveText(store.liveText, entry.live, entry.key);
+  return <Markdown text={live ?? entry.text} live={entry.live !== undefined} />;
 }
 
 /** Folded, also while it is made: a row that folds by itself would move what is read. */
@@ -91,11 +91,11 @@ function Prompt({ entry }: { entry: PromptEntry }) {
           {clock(entry.at)}
         </time>
         {entry.stage === "queued" && <span className="stage">queued</span>}
-        {entry.stage === "cancelled" && <span className="stage">taken back</span>}
+        {entry.stage === "cancelled" && <span className="stage">cancelled</span>}
       </header>
       <p>{entry.text}</p>
       {entry.images.map((image) => (
-        <img key={image.slice(-64)} className="picture" src={image} alt="sent with the prompt" />
+        <img key={image.slice(-64)} className="picture" src={image} alt="attached to the prompt" />
       ))}
     </article>
   );

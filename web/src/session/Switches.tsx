@@ -1,68 +1,85 @@
-import type { Session } from "../api/types";
-import { store, useDeck } from "../state/store";
-import type { Story } from "../state/story";
-import { useDoing } from "../ui/useDoing";
+import type { ControlRequest, Session } from "../api/types";
+import { lookup } from "../state/lookup";
+import { store, useAppState } from "../state/store";
+import { ErrorText } from "../ui/ErrorText";
+import { useAction } from "../ui/useAction";
 
-const MODES = ["default", "plan", "acceptEdits", "dontAsk", "bypassPermissions"];
-const THINKING: [string, number | null][] = [
-  ["thinks freely", null],
-  ["no thinking", 0],
-  ["thinks, 4k", 4000],
-  ["thinks, 16k", 16_000],
-  ["thinks, 32k", 32_000],
-];
+/** The permission modes of the CLI, in words. */
+export const MODES: Record<string, string> = {
+  default: "default",
+  plan: "plan",
+  acceptEdits: "accept edits",
+  dontAsk: "don't ask",
+  bypassPermissions: "bypass permissions",
+};
+/** How much the model may think: the hub's codes, in words. */
+const THINKING: Record<string, string> = {
+  auto: "Thinking: auto",
+  off: "Thinking: off",
+  4000: "Thinking: 4k",
+  16000: "Thinking: 16k",
+  32000: "Thinking: 32k",
+};
+const MODELS = ["opus", "sonnet", "haiku"];
 
-/** Model, mode and thinking of a session that runs. */
-export function Switches({ session, story }: { session: Session; story: Story }) {
-  const [doing, error] = useDoing();
-  const mayManage = useDeck((deck) => deck.me?.rights.includes("manage") ?? false);
+/** Mode, model and thinking of a running session. */
+export function Switches({ session }: { session: Session }) {
+  const action = useAction();
+  const mayManage = useAppState((state) => state.me?.rights.includes("manage") ?? false);
   if (!mayManage || session.run === null) return null;
-  const control = (request: Record<string, unknown>): Promise<boolean> =>
-    doing(() => store.command("session.control", { session: session.session, request }));
-  const mode = session.mode ?? (story.mode || "default");
+  const control = (request: ControlRequest): void =>
+    void action.run(() => store.control(session.session, request));
+  const mode = session.mode ?? "default";
+  const model = session.model ?? "";
+  const thinking = session.thinking ?? "auto";
+  const offered = (session.offers?.models ?? []).map((one) => one.model);
   return (
     <>
       <select
         aria-label="Mode"
         value={mode}
-        onChange={(event) =>
-          void control({ subtype: "set_permission_mode", mode: event.target.value })
-        }
+        onChange={(event) => control({ subtype: "set_permission_mode", mode: event.target.value })}
       >
-        {[...new Set([mode, ...MODES])].map((each) => (
-          <option key={each}>{each}</option>
+        {[...new Set([mode, ...Object.keys(MODES)])].map((each) => (
+          <option key={each} value={each}>
+            {lookup(MODES, each) ?? each}
+          </option>
         ))}
       </select>
       <select
         aria-label="Model"
-        value={story.model}
-        onChange={(event) => void control({ subtype: "set_model", model: event.target.value })}
+        value={model}
+        onChange={(event) => control({ subtype: "set_model", model: event.target.value })}
       >
-        {[...new Set([story.model, "opus", "sonnet", "haiku", ...story.models])]
-          .filter(Boolean)
-          .map((model) => (
-            <option key={model} value={model}>
-              {model.replace(/^claude-/, "")}
-            </option>
-          ))}
-      </select>
-      <select
-        aria-label="Thinking"
-        defaultValue=""
-        onChange={(event) =>
-          void control({
-            subtype: "set_max_thinking_tokens",
-            max_thinking_tokens: event.target.value === "" ? null : Number(event.target.value),
-          })
-        }
-      >
-        {THINKING.map(([word, tokens]) => (
-          <option key={word} value={tokens ?? ""}>
-            {word}
+        {[...new Set([model, ...MODELS, ...offered])].filter(Boolean).map((each) => (
+          <option key={each} value={each}>
+            {each.replace(/^claude-/, "")}
           </option>
         ))}
       </select>
-      {error && <span className="error">{error}</span>}
+      <select
+        aria-label="Thinking"
+        value={thinking}
+        onChange={(event) =>
+          control({
+            subtype: "set_max_thinking_tokens",
+            max_thinking_tokens: thinkingTokens(event.target.value),
+          })
+        }
+      >
+        {[...new Set([...Object.keys(THINKING), thinking])].map((each) => (
+          <option key={each} value={each}>
+            {lookup(THINKING, each) ?? `Thinking: ${each}`}
+          </option>
+        ))}
+      </select>
+      <ErrorText error={action.error} />
     </>
   );
+}
+
+/** The tokens of a code, as the CLI takes them: null leaves it to the model. */
+function thinkingTokens(code: string): number | null {
+  if (code === "auto") return null;
+  return code === "off" ? 0 : Number(code);
 }

@@ -1,6 +1,6 @@
 import Anser from "anser";
 import { memo, useMemo, useState } from "react";
-import { drawnSegments } from "../ui/Marked";
+import { renderSegments } from "../ui/Marked";
 import { segmentsOf } from "../ui/marks";
 
 const SHORT = 12;
@@ -31,7 +31,7 @@ export const Terminal = memo(function Terminal({
               .filter(Boolean)
               .join(" ")}
           >
-            {drawnSegments(segmentsOf(piece.content))}
+            {renderSegments(segmentsOf(piece.content))}
           </span>
         ))}
       </pre>

@@ -1,13 +1,13 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { guard, isField } from "../asks/keyGuard";
-import type { LiveBlock } from "../state/live";
-import type { Opened } from "../state/store";
+import type { OpenSession } from "../state/appState";
+import type { LiveBlock } from "../state/liveBlocks";
+import { useLiveBlocks } from "../state/liveText";
 import { store } from "../state/store";
 import type { Entry } from "../state/story";
-import { useShape } from "../state/voices";
 import { EntryRow } from "./EntryRow";
-import { reached, useJump } from "./jump";
+import { jumpReached, useJumpTarget } from "./jumpToAsk";
 
 const NEAR_TOP = 600;
 const NEAR_END = 80;
@@ -16,17 +16,17 @@ const GAP = 12;
 const ESTIMATE = 64;
 const estimateSize = (): number => ESTIMATE;
 
-/** A block that is being made is the entry that it will be, so that its row stays where it is. */
+/** A block that is being generated has the key of its final entry, so that its row stays in place. */
 function entryOf(session: string, { key, text, thinking }: LiveBlock): Entry {
   return thinking
     ? { kind: "thinking", key, at: 0, text, live: session }
     : { kind: "text", key, at: 0, text, uuid: "", live: session };
 }
 
-/** A session's story, from its end; older parts are loaded as one scrolls up. */
-export function Timeline({ session, opened }: { session: string; opened: Opened }) {
+/** A session's conversation, from its end; older parts are loaded on scrolling up. */
+export function Timeline({ session, opened }: { session: string; opened: OpenSession }) {
   const { story } = opened;
-  const shape = useShape(store.voices, session);
+  const blocks = useLiveBlocks(store.liveText, session);
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const following = useRef(true);
@@ -37,9 +37,9 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
   );
   const entries = useMemo(() => {
     // What was loaded may be ahead of the stream: a block that is complete is not being made.
-    const made = shape.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
+    const made = blocks.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
     return made.length ? [...said, ...made.map((one) => entryOf(session, one))] : said;
-  }, [session, story, said, shape]);
+  }, [session, story, said, blocks]);
   const count = entries.length;
   const rows = useVirtualizer({
     count,
@@ -68,7 +68,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
   useEffect(() => {
     const box = place.current;
     if (box && opened.older && !opened.loading && box.scrollHeight < 2 * box.clientHeight) {
-      void store.older(session);
+      void store.open.loadOlder(session);
     }
   }, [session, opened]);
 
@@ -86,7 +86,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     return () => watch.disconnect();
   }, [count > 0]);
 
-  const wanted = useJump();
+  const wanted = useJumpTarget();
   useEffect(() => {
     const index = wanted ? entries.findIndex((entry) => entry.key === `ask:${wanted}`) : -1;
     if (!wanted || index < 0) return;
@@ -95,7 +95,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     const timer = setTimeout(() => {
       const card = place.current?.querySelector<HTMLElement>(`[data-ask="${CSS.escape(wanted)}"]`);
       if (!card) return;
-      reached(wanted);
+      jumpReached(wanted);
       // Whoever writes by now is not taken out of the field.
       if (!isField(document.activeElement)) guard.arrived(card);
     }, 50);
@@ -107,13 +107,13 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
     if (!box) return;
     following.current = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR_END;
     setAtEnd(following.current);
-    if (box.scrollTop < NEAR_TOP) void store.older(session);
+    if (box.scrollTop < NEAR_TOP) void store.open.loadOlder(session);
   };
 
   if (!count && !opened.older && !opened.error) {
     return (
       <div className="timeline empty-state">
-        {!opened.loading && <p>Nothing has been said yet. Write what is to be done below.</p>}
+        {!opened.loading && <p>No messages yet. Write a prompt below.</p>}
       </div>
     );
   }
@@ -124,11 +124,11 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
         ref={place}
         onScroll={scrolled}
         role="log"
-        aria-label="What was said"
+        aria-label="Conversation"
         tabIndex={0}
       >
         {opened.older && (
-          <p className="older">{opened.loading ? "Loading what came before …" : ""}</p>
+          <p className="older">{opened.loading ? "Loading earlier messages …" : ""}</p>
         )}
         <div className="rows" style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
@@ -149,7 +149,7 @@ export function Timeline({ session, opened }: { session: string; opened: Opened 
       </div>
       {!atEnd && (
         <button type="button" className="to-end" onClick={() => rows.scrollToEnd()}>
-          To the end
+          Jump to latest
         </button>
       )}
     </div>

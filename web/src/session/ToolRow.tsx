@@ -1,17 +1,25 @@
 import { memo, useState } from "react";
-import { Members, Says } from "../asks/CallContent";
-import { contentOf } from "../asks/content";
+import { AgentDescription, Members } from "../asks/CallContent";
+import { contentOf } from "../asks/callContent";
 import { Markdown } from "../markdown/Markdown";
-import { imagesOf, isObject, plainText, text } from "../state/lines";
+import { imagesOf, isObject, plainText, text } from "../state/contentBlocks";
 import { lookup } from "../state/lookup";
-import type { Entry, Task, Todo, ToolEntry } from "../state/story";
-import { type Found, foundBy, kindOf, madeEdits, readBy, titleOf, toolName } from "../state/tools";
+import type { Entry, Task, ToolEntry } from "../state/story";
+import {
+  appliedEdits,
+  type Found,
+  kindOf,
+  readResult,
+  searchResults,
+  titleOf,
+  toolName,
+} from "../state/tools";
 import { duration, plural, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
-import { useShort } from "./folder";
+import { useRelativePath } from "./relativePath";
 import { Terminal } from "./Terminal";
 
 const OPEN_BY_ITSELF = new Set(["edit", "todo"]);
@@ -25,7 +33,7 @@ export const ToolRow = memo(function ToolRow(props: {
   const kind = kindOf(entry.name);
   const thread = props.threads.get(entry.id);
   const [open, setOpen] = useState(OPEN_BY_ITSELF.has(kind));
-  const title = useShort(titleOf(entry.name, entry.input));
+  const title = useRelativePath(titleOf(entry.name, entry.input));
   const state = stateOf(entry);
   const refused = entry.verdict && entry.verdict.verdict !== "allow" ? entry.verdict : undefined;
   return (
@@ -50,7 +58,7 @@ export const ToolRow = memo(function ToolRow(props: {
         <div className="body">
           <Body entry={entry} />
           {entry.verdict && (
-            <p className="why">
+            <p className="muted">
               {lookup(WORDS, entry.verdict.verdict) ?? entry.verdict.verdict} by {entry.verdict.by}
               {entry.verdict.reasons.length > 0 && (
                 <>
@@ -67,10 +75,10 @@ export const ToolRow = memo(function ToolRow(props: {
 });
 
 const WORDS: Record<string, string> = { allow: "allowed", deny: "denied", ask: "asked about" };
-const OVER = new Set(["completed", "failed", "stopped", "killed"]);
+export const FINISHED = new Set(["completed", "failed", "stopped", "killed"]);
 
 function stateOf(entry: ToolEntry): "running" | "failed" | "done" {
-  if (entry.task && !OVER.has(entry.task.status)) return "running";
+  if (entry.task && !FINISHED.has(entry.task.status)) return "running";
   if (entry.ended === undefined) return "running";
   return entry.failed || entry.task?.status === "failed" ? "failed" : "done";
 }
@@ -83,9 +91,9 @@ function whenOf(entry: ToolEntry): string {
 
 /** What became of a task, or what it does. */
 export function TaskLine({ task }: { task: Task }) {
-  const over = OVER.has(task.status);
+  const over = FINISHED.has(task.status);
   const parts = [
-    over ? task.status : "runs in the background",
+    over ? task.status : "running in the background",
     duration(task.at - task.began),
     task.steps !== undefined && plural(task.steps, "call"),
     task.tokens !== undefined && `${tokens(task.tokens)} tokens`,
@@ -106,7 +114,7 @@ function Thread(props: {
   const [open, setOpen] = useState(false);
   return (
     <details className="thread" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>{plural(props.entries.length, "step")} of the subagent</summary>
+      <summary>Subagent: {plural(props.entries.length, "step")}</summary>
       {open &&
         props.entries.map((one) => <EntryRow key={one.key} entry={one} threads={props.threads} />)}
     </details>
@@ -114,12 +122,12 @@ function Thread(props: {
 }
 
 function Body({ entry }: { entry: ToolEntry }) {
-  const edits = madeEdits(entry.name, entry.input, entry.structured);
+  const edits = appliedEdits(entry.name, entry.input, entry.structured);
   const result = plainText(entry.result);
   const images = imagesOf(entry.result);
-  const read = kindOf(entry.name) === "read" ? readBy(entry.structured) : undefined;
-  const found = entry.name === "WebSearch" ? foundBy(entry.structured, result) : [];
-  if (entry.name === "TodoWrite") return <Todos raw={entry.input.todos} />;
+  const read = kindOf(entry.name) === "read" ? readResult(entry.structured) : undefined;
+  const found = entry.name === "WebSearch" ? searchResults(entry.structured, result) : [];
+  if (entry.name === "TodoWrite") return <Todos todos={todosOf(entry.input.todos)} />;
   return (
     <>
       {edits.map((edit, index) => (
@@ -138,7 +146,7 @@ function Body({ entry }: { entry: ToolEntry }) {
         <Result entry={entry} text={result} />
       )}
       {images.map((image) => (
-        <img key={image.slice(-64)} className="picture" src={image} alt="what the tool gave" />
+        <img key={image.slice(-64)} className="picture" src={image} alt="tool result" />
       ))}
     </>
   );
@@ -159,7 +167,7 @@ function Links({ found }: { found: Found[] }) {
           <a href={one.url} target="_blank" rel="noopener noreferrer nofollow" title={one.url}>
             {one.title}
           </a>{" "}
-          <span className="why">{new URL(one.url).host}</span>
+          <span className="muted">{new URL(one.url).host}</span>
         </li>
       ))}
     </ol>
@@ -171,7 +179,7 @@ function Input({ entry }: { entry: ToolEntry }) {
     const content = contentOf(entry.name, entry.input);
     return (
       <>
-        {content.says && <Says words={content.says} />}
+        {content.description && <AgentDescription text={content.description} />}
         <CodeBlock code={text(entry.input.command)} language="bash" />
         <Members members={content.members} lines={Number.POSITIVE_INFINITY} />
       </>
@@ -186,17 +194,26 @@ function Input({ entry }: { entry: ToolEntry }) {
 
 const MARKS: Record<string, string> = { completed: "✓", in_progress: "▸" };
 
-/** A list of things to do. */
-export function Todos({ raw }: { raw: unknown }) {
-  const todos = (Array.isArray(raw) ? raw : [])
+export interface Todo {
+  text: string;
+  status: string;
+}
+
+/** The entries of a `TodoWrite` call. */
+function todosOf(raw: unknown): Todo[] {
+  return (Array.isArray(raw) ? raw : [])
     .filter(isObject)
-    .map((todo): Todo => ({ content: text(todo.content), status: text(todo.status) }));
+    .map((todo) => ({ text: text(todo.content), status: text(todo.status) }));
+}
+
+/** A to-do list. */
+export function Todos({ todos }: { todos: readonly Todo[] }) {
   return (
     <ul className="todos">
-      {todos.map((todo) => (
-        <li key={todo.content} data-status={todo.status}>
+      {todos.map((todo, index) => (
+        <li key={index} data-status={todo.status}>
           <span aria-hidden="true">{lookup(MARKS, todo.status) ?? "○"}</span>{" "}
-          <Marked text={todo.content} />
+          <Marked text={todo.text} />
           <span className="visually-hidden">, {todo.status.replace("_", " ")}</span>
         </li>
       ))}

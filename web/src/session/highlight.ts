@@ -7,7 +7,7 @@ import {
 } from "shiki/core";
 import { createJavaScriptRegexEngine } from "shiki/engine/javascript";
 import { lookup } from "../state/lookup";
-import type { Piece } from "./colours";
+import type { Piece } from "./highlightCache";
 
 const LANGUAGES = {
   bash: () => import("shiki/langs/bash.mjs"),

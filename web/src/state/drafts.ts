@@ -1,55 +1,55 @@
 // What a person typed and the hub does not have yet. It is in the browser's storage, so that a
 // closed page, a lost network or a crash loses none of it.
 
-export interface Unsent {
+export interface UnsentPrompt {
   session: string;
   id: string;
   content: unknown;
   error?: string;
 }
-export type Drafts = Readonly<Record<string, Unsent>>;
+export type UnsentPrompts = Readonly<Record<string, UnsentPrompt>>;
 
-const PROMPTS = "quarterdeck.unsent";
+const UNSENT = "quarterdeck.unsent";
 const DRAFT = "quarterdeck.draft.";
 
-export function keptPrompts(): Drafts {
+export function loadUnsent(): UnsentPrompts {
   try {
-    return JSON.parse(localStorage.getItem(PROMPTS) ?? "{}") as Drafts;
+    return JSON.parse(localStorage.getItem(UNSENT) ?? "{}") as UnsentPrompts;
   } catch {
     return {};
   }
 }
 
-export function keepPrompt(drafts: Drafts, prompt: Unsent): Drafts {
-  store({ ...keptPrompts(), [prompt.id]: prompt });
-  return { ...drafts, [prompt.id]: prompt };
+export function saveUnsent(prompts: UnsentPrompts, prompt: UnsentPrompt): UnsentPrompts {
+  store({ ...loadUnsent(), [prompt.id]: prompt });
+  return { ...prompts, [prompt.id]: prompt };
 }
 
-export function letGo(drafts: Drafts, id: string): Drafts {
-  store(without(keptPrompts(), id));
-  return without(drafts, id);
+export function removeUnsent(prompts: UnsentPrompts, id: string): UnsentPrompts {
+  store(without(loadUnsent(), id));
+  return without(prompts, id);
 }
 
-function without(drafts: Drafts, id: string): Drafts {
-  const { [id]: _, ...left } = drafts;
+function without(prompts: UnsentPrompts, id: string): UnsentPrompts {
+  const { [id]: _, ...left } = prompts;
   return left;
 }
 
-/** Other tabs of this browser keep theirs in the same place: what is there is read first. */
-function store(drafts: Drafts): void {
+/** Other tabs of this browser use the same key: callers read what is stored first. */
+function store(prompts: UnsentPrompts): void {
   try {
-    localStorage.setItem(PROMPTS, JSON.stringify(drafts));
+    localStorage.setItem(UNSENT, JSON.stringify(prompts));
   } catch {
-    // Too large for the storage (pictures): it is still in memory, and on the screen.
+    // Too large for the storage (images): it is still in memory, and on the screen.
   }
 }
 
-/** What stands in a composer, for the next time that it is opened. */
-export function draftOf(session: string): string {
+/** The text in a session's composer, for the next time that it is opened. */
+export function loadDraft(session: string): string {
   return localStorage.getItem(DRAFT + session) ?? "";
 }
 
-export function keepDraft(session: string, text: string): void {
+export function saveDraft(session: string, text: string): void {
   try {
     if (text) localStorage.setItem(DRAFT + session, text);
     else localStorage.removeItem(DRAFT + session);

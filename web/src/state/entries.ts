@@ -1,6 +1,6 @@
 // The entries of a story: what a person reads, one after the other.
 import type { AskOpened } from "../api/types";
-import type { Obj } from "./lines";
+import type { JsonObject } from "./contentBlocks";
 
 export interface Base {
   key: string;
@@ -30,7 +30,7 @@ export interface ToolEntry extends Base {
   kind: "tool";
   id: string;
   name: string;
-  input: Obj;
+  input: JsonObject;
   ended?: number;
   failed?: boolean;
   result?: unknown;
@@ -69,11 +69,11 @@ export interface Settled {
   answer?: unknown;
   waited?: number;
 }
-/** How a question is settled whose agent has ended: it can be answered until there is another. */
-export const LEFT = "the agent has ended";
+/** How a question is settled whose run has ended: it can be answered until another run starts. */
+export const RUN_ENDED = "the agent ended";
 
 /** Whether an agent's end leaves it so: an agent that is stopped withdraws its last one first. */
-export function isLeft({ opened, settled }: AskEntry, last: boolean): boolean {
+export function isUnanswered({ opened, settled }: AskEntry, last: boolean): boolean {
   return !settled || (last && settled.by === undefined && opened.ask_kind !== "tool");
 }
 
@@ -82,9 +82,9 @@ export interface AskEntry extends Base {
   opened: AskOpened;
   settled?: Settled;
 }
-/** An event that could not be told. */
-export interface UnshownEntry extends Base {
-  kind: "unshown";
+/** An event that could not be folded. */
+export interface FailedEntry extends Base {
+  kind: "failed";
   raw: unknown;
   error: string;
 }
@@ -97,12 +97,8 @@ export type Entry =
   | MarkEntry
   | TurnEntry
   | AskEntry
-  | UnshownEntry;
+  | FailedEntry;
 
-export interface Todo {
-  content: string;
-  status: string;
-}
 export interface Task {
   id: string;
   title: string;

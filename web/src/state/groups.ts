@@ -1,11 +1,11 @@
 // The list of sessions as a person sees it: what fits a filter, by machine and project. Pure.
 import type { Session } from "../api/types";
-import { byNeed, nameOf, projectOf } from "./fleet";
+import { byUrgency, nameOf, projectOf } from "./sessions";
 
 export type Show = "active" | "waiting" | "all" | "archived";
 
 /** Places with their sessions, whoever waits first; what is pinned stands before all others. */
-export function grouped(
+export function groupSessions(
   sessions: Session[],
   show: Show,
   words: string,
@@ -19,7 +19,7 @@ export function grouped(
     const text = `${nameOf(session)} ${projectOf(session)} ${session.machine ?? ""} ${session.state}`;
     return wanted.every((word) => text.toLowerCase().includes(word));
   });
-  fitting.sort(byNeed);
+  fitting.sort(byUrgency);
   const groups = new Map<string, Session[]>();
   const pinned = fitting.filter((session) => pins.has(session.session));
   if (pinned.length) groups.set("Pinned", pinned);

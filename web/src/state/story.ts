@@ -1,12 +1,12 @@
-// What the events of one session come to, as a person reads them: a pure fold.
+// The story of one session: what a person reads of its events. A pure fold.
 //
-// `tell` takes events in their order and gives another story; what was given before is never
-// changed. Entries keep their identity when nothing about them changes, so that a row is drawn again
-// only if it must be.
-import type { EventOf, Stored } from "../api/types";
-import type { Entry, Task, Todo } from "./entries";
+// The story is not the session's state, which is in the hub's view. `foldEvents` takes events in their
+// order and gives another story; a story is never changed. Entries keep their identity while nothing
+// about them changes, so that only changed rows are rendered again.
+import type { Stored } from "../api/types";
+import type { Entry, Task } from "./entries";
+import { StoryFold } from "./foldStory";
 import { lookup } from "./lookup";
-import { Teller } from "./teller";
 
 export * from "./entries";
 
@@ -20,45 +20,29 @@ export interface Story {
   /** How many blocks of each message were said: a block's number is its key, also while it is made. */
   blocks: ReadonlyMap<string, number>;
   tasks: ReadonlyMap<string, Task>;
-  todos: readonly Todo[];
-  commands: readonly { name: string; description: string }[];
-  models: readonly string[];
-  model: string;
-  mode: string;
-  tools: readonly string[];
-  limit: EventOf<"rate_limited"> | undefined;
-  alarm: EventOf<"alarm"> | undefined;
 }
 
-export const BLANK: Story = {
+export const EMPTY_STORY: Story = {
   first: 0,
   last: 0,
   entries: [],
   threads: new Map(),
   blocks: new Map(),
   tasks: new Map(),
-  todos: [],
-  commands: [],
-  models: [],
-  model: "",
-  mode: "",
-  tools: [],
-  limit: undefined,
-  alarm: undefined,
 };
 
 /** The story with these events, which follow those that it has. */
-export function tell(story: Story, events: readonly Stored[]): Story {
+export function foldEvents(story: Story, events: readonly Stored[]): Story {
   const fresh = events.filter((stored) => stored.seq > story.last);
   if (!fresh.length) return story;
-  const teller = new Teller(story);
+  const teller = new StoryFold(story);
   for (const stored of fresh) teller.take(stored);
   return teller.done();
 }
 
 /** The story of these events, of which the last are those of another story: what is alike stays. */
-export function retold(known: Story, events: readonly Stored[]): Story {
-  const story = tell(BLANK, events);
+export function refoldStory(known: Story, events: readonly Stored[]): Story {
+  const story = foldEvents(EMPTY_STORY, events);
   const before = new Map(known.entries.map((entry) => [entry.key, entry]));
   const entries = story.entries.map((entry) => {
     const old = before.get(entry.key);

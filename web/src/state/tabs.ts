@@ -4,13 +4,13 @@
 // session id is another session: it gets a tab beside the one that has ended. A tab in which
 // nothing has happened yet waits for a CLI, and is taken by the one that comes in its folder.
 import type { Session } from "../api/types";
-import { type Fleet, folderOf } from "./fleet";
+import { folderOf, type Sessions } from "./sessions";
 
 export type Tabs = readonly string[];
 
 const TABS = "quarterdeck.tabs";
 
-export function keptTabs(): Tabs {
+export function loadTabs(): Tabs {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(TABS) ?? "[]");
     return Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : [];
@@ -19,17 +19,17 @@ export function keptTabs(): Tabs {
   }
 }
 
-export function keepTabs(tabs: Tabs): void {
+export function saveTabs(tabs: Tabs): void {
   localStorage.setItem(TABS, JSON.stringify(tabs));
 }
 
 /** With a tab for this session, at the end if it is new. */
-export function opened(tabs: Tabs, session: string): Tabs {
+export function openTab(tabs: Tabs, session: string): Tabs {
   return tabs.includes(session) ? tabs : [...tabs, session];
 }
 
 /** Without this tab, and the session that is shown then. */
-export function closed(tabs: Tabs, session: string): [Tabs, string | undefined] {
+export function closeTab(tabs: Tabs, session: string): [Tabs, string | undefined] {
   const at = tabs.indexOf(session);
   const left = tabs.filter((one) => one !== session);
   return [left, left[Math.min(at, left.length - 1)]];
@@ -41,16 +41,20 @@ function isFresh(session: Session): boolean {
 }
 
 /** With what a session that was just heard of makes of the tabs; and the tab that it took. */
-export function rotated(tabs: Tabs, fleet: Fleet, session: Session): [Tabs, string | undefined] {
+export function addNewSession(
+  tabs: Tabs,
+  sessions: Sessions,
+  session: Session,
+): [Tabs, string | undefined] {
   if (tabs.includes(session.session)) return [tabs, undefined];
   const beside = tabs.filter((one) => {
-    const tab = fleet.get(one);
+    const tab = sessions.get(one);
     return tab && tab.machine === session.machine && folderOf(tab) === folderOf(session);
   });
-  const fresh = beside.find((one) => isFresh(fleet.get(one) as Session));
+  const fresh = beside.find((one) => isFresh(sessions.get(one) as Session));
   if (fresh) return [tabs.map((one) => (one === fresh ? session.session : one)), fresh];
   const over = beside.findLast((one) =>
-    ["ended", "disconnected"].includes(fleet.get(one)?.state ?? ""),
+    ["ended", "disconnected"].includes(sessions.get(one)?.state ?? ""),
   );
   if (!over) return [tabs, undefined];
   const at = tabs.indexOf(over) + 1;

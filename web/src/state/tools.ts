@@ -1,6 +1,6 @@
 // How a tool call is named to people: its kind and a title, as the hub's own cards have them.
-import type { Obj } from "./lines";
-import { isObject, number, text } from "./lines";
+import type { JsonObject } from "./contentBlocks";
+import { isObject, number, text } from "./contentBlocks";
 import { lookup } from "./lookup";
 
 export type Kind =
@@ -53,7 +53,7 @@ export function toolName(name: string): string {
 }
 
 /** A call in a line: what is run, which file, what is looked for. */
-export function titleOf(name: string, input: Obj): string {
+export function titleOf(name: string, input: JsonObject): string {
   const [, ...members] = lookup(KINDS, name) ?? ["tool"];
   for (const member of members) {
     // Only the blanks that separate words: others are no blank to who runs it, and are marked.
@@ -81,7 +81,7 @@ export interface Hunk {
 }
 
 /** What a call would change in files, as far as its input tells. */
-export function editsOf(name: string, input: Obj): FileEdit[] {
+export function editsOf(name: string, input: JsonObject): FileEdit[] {
   const path = text(name === "NotebookEdit" ? input.notebook_path : input.file_path);
   switch (name) {
     case "Write":
@@ -102,7 +102,7 @@ export function editsOf(name: string, input: Obj): FileEdit[] {
 }
 
 /** The edits of a call that was made: with the lines where they were made, if the tool told. */
-export function madeEdits(name: string, input: Obj, structured: unknown): FileEdit[] {
+export function appliedEdits(name: string, input: JsonObject, structured: unknown): FileEdit[] {
   const edits = editsOf(name, input);
   const hunks = hunksOf(structured);
   const first = edits[0];
@@ -124,7 +124,7 @@ export interface Found {
 }
 
 /** What a web search found: from its structured result, or else from its text. */
-export function foundBy(structured: unknown, result: string): Found[] {
+export function searchResults(structured: unknown, result: string): Found[] {
   const rows = isObject(structured) && Array.isArray(structured.results) ? structured.results : [];
   const found = rows
     .filter(isObject)
@@ -147,7 +147,7 @@ function linksIn(result: string): unknown[] {
 }
 
 /** The text of a file that was read, and the number of its first line. */
-export function readBy(structured: unknown): { content: string; start: number } | undefined {
+export function readResult(structured: unknown): { content: string; start: number } | undefined {
   const file = isObject(structured) && isObject(structured.file) ? structured.file : undefined;
   if (!file || typeof file.content !== "string") return undefined;
   return { content: file.content, start: number(file.startLine) ?? 1 };

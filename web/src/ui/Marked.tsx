@@ -18,19 +18,19 @@ export const Marked = memo(function Marked({ text, code }: { text: string; code?
   const pieces = useMemo(() => segmentsOf(text), [text]);
   return (
     <bdi className="marked" data-code={code || undefined} dir="ltr">
-      {drawnSegments(pieces)}
+      {renderSegments(pieces)}
     </bdi>
   );
 });
 
-export function drawnSegments(pieces: readonly Segment[]): ReactNode[] {
+export function renderSegments(pieces: readonly Segment[]): ReactNode[] {
   return pieces.map((one, index) =>
     one.mark === undefined ? one.text : <Mark key={index} segment={one} />,
   );
 }
 
 /** Who copies a part of a code gets what it is, and not the marks. */
-export function copyTrueText(event: ClipboardEvent): void {
+export function copyOriginalText(event: ClipboardEvent): void {
   const selection = document.getSelection();
   if (!selection?.rangeCount || selection.isCollapsed) return;
   const range = selection.getRangeAt(0);

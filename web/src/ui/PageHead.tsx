@@ -4,7 +4,7 @@ import { Link } from "wouter";
 export function PageHead({ title }: { title: string }) {
   return (
     <header className="page-head">
-      <Link href="/" className="back" aria-label="To the sessions">
+      <Link href="/" className="back" aria-label="Back to sessions">
         ‹
       </Link>
       <h1>{title}</h1>

@@ -1,24 +1,13 @@
 import type { SessionState } from "../api/types";
-import { lookup } from "../state/lookup";
+import { stateOf } from "../state/sessionStates";
 
-const TONES: Record<SessionState, string> = {
-  "waiting for you": "wait",
-  working: "work",
-  compacting: "work",
-  starting: "work",
-  retrying: "wait",
-  "rate limited": "wait",
-  disconnected: "bad",
-  idle: "idle",
-  ended: "ended",
-};
-
-/** A session's state, in colour and in a word. */
+/** A session's state, in colour and in words. */
 export function StateBadge({ state }: { state: SessionState }) {
+  const { label, tone } = stateOf(state);
   return (
-    <span className="badge" data-tone={lookup(TONES, state)}>
+    <span className="badge" data-tone={tone}>
       <span className="dot" aria-hidden="true" />
-      {state}
+      {label}
     </span>
   );
 }

@@ -9,7 +9,7 @@ export function Table({ heads, children }: { heads: readonly string[]; children:
           <tr>
             {heads.map((head) => (
               <th key={head}>
-                {head === BACK ? <span className="visually-hidden">{head}</span> : head}
+                {head === ACTIONS ? <span className="visually-hidden">{head}</span> : head}
               </th>
             ))}
           </tr>
@@ -20,18 +20,13 @@ export function Table({ heads, children }: { heads: readonly string[]; children:
   );
 }
 
-/** The head of the column in which each row can be taken back. */
-export const BACK = "take back";
+/** The head of the column with each row's buttons; only screen readers hear it. */
+export const ACTIONS = "actions";
 
-export function TakeBack({ what, onClick }: { what: string; onClick: () => void }) {
+export function RevokeButton({ what, onClick }: { what: string; onClick: () => void }) {
   return (
-    <button
-      type="button"
-      className="small danger"
-      aria-label={`Take back ${what}`}
-      onClick={onClick}
-    >
-      Take back
+    <button type="button" className="small danger" aria-label={`Revoke ${what}`} onClick={onClick}>
+      Revoke
     </button>
   );
 }

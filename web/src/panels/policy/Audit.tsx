@@ -1,13 +1,15 @@
 import { useCallback, useEffect, useState } from "react";
 import { Link } from "wouter";
-import { get, wordsOf } from "../../api/http";
+import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import type { EventOf, Stored } from "../../api/types";
-import { nameOf } from "../../state/fleet";
-import { useDeck } from "../../state/store";
+import { nameOf } from "../../state/sessions";
+import { useAppState } from "../../state/store";
+import { ErrorText } from "../../ui/ErrorText";
 import { moment, plural } from "../../ui/format";
 import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
+import { useAction } from "../../ui/useAction";
 import { Verdict } from "./Verdict";
 
 type Checked = components["schemas"]["Checked"];
@@ -47,67 +49,62 @@ export async function entriesBefore(
   return [found, begin];
 }
 
-/** Who or what let each call pass, newest first. */
+/** Who or what decided about each call, newest first. */
 export function Audit() {
-  const fleet = useDeck((deck) => deck.fleet);
+  const sessions = useAppState((state) => state.sessions);
   const [session, setSession] = useState("");
   const [checked, setChecked] = useState<Checked>();
   const [entries, setEntries] = useState<Entry[]>([]);
   const [begin, setBegin] = useState(0);
-  const [error, setError] = useState("");
-  const load = useCallback(async (of: string, end?: number): Promise<void> => {
-    setError("");
-    try {
-      let upto = end;
-      if (upto === undefined) {
-        const now = await get<Checked>("/api/audit/verify");
-        setChecked(now);
-        upto = now.head.position;
-      }
-      const ask = (after: number): Promise<Page> =>
-        get("/api/audit", { after, limit: LIMIT, session: of || undefined });
-      const [found, from] = await entriesBefore(upto, ask);
-      setEntries((before) => (end === undefined ? found : [...before, ...found]));
-      setBegin(from);
-    } catch (failure) {
-      setError(wordsOf(failure));
-    }
-  }, []);
+  const { run, busy, error } = useAction();
+  const load = useCallback(
+    (of: string, end?: number): Promise<boolean> =>
+      run(async () => {
+        let upto = end;
+        if (upto === undefined) {
+          const now = await get<Checked>("/api/audit/verify");
+          setChecked(now);
+          upto = now.head.position;
+        }
+        const ask = (after: number): Promise<Page> =>
+          get("/api/audit", { after, limit: LIMIT, session: of || undefined });
+        const [found, from] = await entriesBefore(upto, ask);
+        setEntries((before) => (end === undefined ? found : [...before, ...found]));
+        setBegin(from);
+      }),
+    [run],
+  );
   useEffect(() => void load(session), [load, session]);
   return (
     <>
       <div className="buttons">
         <select
-          aria-label="Of which session"
+          aria-label="Session"
           value={session}
           onChange={(event) => setSession(event.target.value)}
         >
           <option value="">all sessions</option>
-          {[...fleet.values()].map((one) => (
+          {[...sessions.values()].map((one) => (
             <option key={one.session} value={one.session}>
               {nameOf(one)}
             </option>
           ))}
         </select>
-        <button type="button" onClick={() => void load(session)}>
-          Verify and read anew
+        <button type="button" disabled={busy} onClick={() => void load(session)}>
+          Verify and reload
         </button>
       </div>
       {checked && <Chain checked={checked} />}
-      {error && (
-        <p className="error" role="alert">
-          {error}
-        </p>
-      )}
-      <Table heads={["when", "verdict", "call", "by", "why"]}>
+      <ErrorText error={error} />
+      <Table heads={["time", "verdict", "call", "by", "reasons"]}>
         {entries.map((entry) => (
           <Row key={entry.position} entry={entry} />
         ))}
       </Table>
-      {checked && !entries.length && <p className="why">Nothing was decided yet.</p>}
+      {checked && !entries.length && <p className="muted">No decisions yet.</p>}
       {begin > 0 && entries.length > 0 && (
-        <button type="button" onClick={() => void load(session, begin)}>
-          Earlier
+        <button type="button" disabled={busy} onClick={() => void load(session, begin)}>
+          Load earlier
         </button>
       )}
     </>
@@ -126,16 +123,16 @@ function Row({ entry: { session, at, event } }: { entry: Entry }) {
         <Verdict word={verdict} />
       </td>
       <td>
-        <Link href={`/s/${encodeURIComponent(session)}`}>{decided ? event.tool : "an answer"}</Link>{" "}
+        <Link href={`/s/${encodeURIComponent(session)}`}>{decided ? event.tool : "answer"}</Link>{" "}
         {decided && (
           <code>
             <Marked text={event.title} code />
           </code>
         )}
-        {decided && event.rewritten && <span className="why"> (changed)</span>}
+        {decided && event.rewritten && <span className="muted"> (changed)</span>}
       </td>
       <td>{event.by}</td>
-      <td className="why">{Array.isArray(why) ? why.join("; ") : why}</td>
+      <td className="muted">{Array.isArray(why) ? why.join("; ") : why}</td>
     </tr>
   );
 }
@@ -145,8 +142,8 @@ function Chain({ checked }: { checked: Checked }) {
   return (
     <div className="note" data-tone={flaws.length ? "bad" : "good"} role="status">
       {flaws.length
-        ? `${plural(flaws.length, "entry was", "entries were")} changed or taken out:`
-        : `${plural(checked.entries, "entry", "entries")}, none changed. To prove it later, keep this head: `}
+        ? `${plural(flaws.length, "entry was", "entries were")} changed or removed:`
+        : `${plural(checked.entries, "entry", "entries")}, none changed. Keep this head to prove it later: `}
       {!flaws.length && (
         <code className="secret">
           {checked.head.position}:{checked.head.seal}

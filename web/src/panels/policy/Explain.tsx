@@ -1,32 +1,31 @@
 import { type FormEvent, useState } from "react";
-import { post, wordsOf } from "../../api/http";
+import { post } from "../../api/http";
 import type { components } from "../../api/schema";
-import { nameOf } from "../../state/fleet";
-import { useDeck } from "../../state/store";
+import { nameOf } from "../../state/sessions";
+import { useAppState } from "../../state/store";
+import { ErrorText } from "../../ui/ErrorText";
 import { Table } from "../../ui/Table";
+import { useAction } from "../../ui/useAction";
 import { Verdict } from "./Verdict";
 
 type Explanation = components["schemas"]["Explanation"];
 
-/** What would become of a call, and which rule says so. */
+/** How a call would be decided, and by which rule. */
 export function Explain({ names }: { names: readonly string[] }) {
-  const fleet = useDeck((deck) => deck.fleet);
+  const sessions = useAppState((state) => state.sessions);
   const [found, setFound] = useState<Explanation>();
-  const [error, setError] = useState("");
-  const ask = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
+  const action = useAction();
+  const explain = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const given = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
-    setError("");
-    try {
-      setFound(await post<Explanation>("/api/policy/explain", Object.fromEntries(given)));
-    } catch (failure) {
+    void action.run(async () => {
       setFound(undefined);
-      setError(wordsOf(failure));
-    }
+      setFound(await post<Explanation>("/api/policy/explain", Object.fromEntries(given)));
+    });
   };
   return (
     <>
-      <form className="card" onSubmit={(event) => void ask(event)}>
+      <form className="card" onSubmit={explain}>
         <div className="columns">
           <label className="field">
             <span>Tool</span>
@@ -36,7 +35,7 @@ export function Explain({ names }: { names: readonly string[] }) {
             <span>Session</span>
             <select name="session" defaultValue="">
               <option value="">none</option>
-              {[...fleet.values()].map((session) => (
+              {[...sessions.values()].map((session) => (
                 <option key={session.session} value={session.session}>
                   {nameOf(session)}
                 </option>
@@ -46,7 +45,7 @@ export function Explain({ names }: { names: readonly string[] }) {
           <label className="field">
             <span>Policy</span>
             <select name="policy" defaultValue="">
-              <option value="">what is in force</option>
+              <option value="">the policy in force</option>
               {names.map((name) => (
                 <option key={name}>{name}</option>
               ))}
@@ -54,20 +53,16 @@ export function Explain({ names }: { names: readonly string[] }) {
           </label>
         </div>
         <label className="field">
-          <span>The command, the file, or the whole input as JSON</span>
+          <span>Command, file, or the whole input as JSON</span>
           <textarea name="argument" rows={3} className="mono" placeholder="git push --force" />
         </label>
         <div className="buttons">
-          <button type="submit" className="primary">
+          <button type="submit" className="primary" disabled={action.busy}>
             Explain
           </button>
         </div>
       </form>
-      {error && (
-        <p className="error" role="alert">
-          {error}
-        </p>
-      )}
+      <ErrorText error={action.error} />
       {found && <Explained found={found} />}
     </>
   );
@@ -80,7 +75,7 @@ function Explained({ found }: { found: Explanation }) {
         <Verdict word={found.verdict} />
         {found.rule && (
           <span>
-            by «{found.rule}» <span className="why">{found.source}</span>
+            by “{found.rule}” <span className="muted">{found.source}</span>
           </span>
         )}
       </div>
@@ -91,25 +86,25 @@ function Explained({ found }: { found: Explanation }) {
         ))}
       </ul>
       {found.rewritten && <pre className="raw">{found.rewritten}</pre>}
-      <Table heads={["what the call needs", "rules about it"]}>
+      <Table heads={["what the call needs", "matching rules"]}>
         {found.parts.map((part, index) => (
           <tr key={index}>
             <td>
-              <span className="why">{part.kind}</span> <code>{part.what}</code>
-              {part.why && <p className="why">{part.why}</p>}
+              <span className="muted">{part.kind}</span> <code>{part.what}</code>
+              {part.why && <p className="muted">{part.why}</p>}
             </td>
             <td>
-              {part.free && <span className="why">needs nobody's leave</span>}
+              {part.free && <span className="muted">always allowed</span>}
               {part.rules?.map((rule, at) => (
                 <p key={at}>
                   <Verdict word={rule.verdict} /> {rule.rule}{" "}
-                  <span className="why">
+                  <span className="muted">
                     {rule.source}
-                    {rule.sure === false && " (perhaps)"}
+                    {rule.sure === false && " (may match)"}
                   </span>
                 </p>
               ))}
-              {!part.free && !part.rules?.length && <span className="why">none</span>}
+              {!part.free && !part.rules?.length && <span className="muted">none</span>}
             </td>
           </tr>
         ))}

@@ -2,40 +2,37 @@ import { useCallback } from "react";
 import { get, remove } from "../../api/http";
 import type { components } from "../../api/schema";
 import { useRights } from "../../state/store";
+import { ErrorText } from "../../ui/ErrorText";
 import { moment, plural } from "../../ui/format";
 import { Marked } from "../../ui/Marked";
-import { BACK, Table, TakeBack } from "../../ui/Table";
-import { useDoing } from "../../ui/useDoing";
-import { useHub } from "../../ui/useHub";
+import { ACTIONS, RevokeButton, Table } from "../../ui/Table";
+import { useAction } from "../../ui/useAction";
+import { useQuery } from "../../ui/useQuery";
 
 type Grant = components["schemas"]["Grant"];
 type Suggestion = components["schemas"]["Suggestion"];
 
-/** What people have allowed for good, with a way to take it back. */
+/** What people have allowed until they revoke it. */
 export function Grants(props: {
   grants: readonly Grant[];
   flaw: string | null;
-  again: () => void;
+  reload: () => void;
 }) {
   const manage = useRights().includes("manage");
-  const [doing, error] = useDoing();
+  const action = useAction();
   const revoke = async (grant: Grant): Promise<void> => {
     const path = `/api/policy/grants/${encodeURIComponent(grant.id)}`;
-    if (await doing(() => remove(path))) props.again();
+    if (await action.run(() => remove(path))) props.reload();
   };
   return (
     <section className="card" aria-label="Grants">
-      <h2>Granted by people</h2>
-      {(props.flaw || error) && (
-        <p className="error" role="alert">
-          {props.flaw || error}
-        </p>
-      )}
+      <h2>Grants</h2>
+      <ErrorText error={props.flaw || action.error} />
       {!props.grants.length && (
-        <p className="why">Nothing yet. «Always» in a question makes an entry here.</p>
+        <p className="muted">No grants yet. “Always allow” on a question adds one.</p>
       )}
       {props.grants.length > 0 && (
-        <Table heads={["rules", "where", "by", "until", BACK]}>
+        <Table heads={["rules", "where", "granted by", "expires", ACTIONS]}>
           {props.grants.map((grant) => (
             <tr key={grant.id}>
               <td>
@@ -51,10 +48,10 @@ export function Grants(props: {
               <td>
                 {grant.by}, {moment(grant.at)}
               </td>
-              <td>{grant.until ? moment(grant.until) : "you take it back"}</td>
+              <td>{grant.until ? moment(grant.until) : "never"}</td>
               <td>
                 {manage && (
-                  <TakeBack what={grant.rules.join(", ")} onClick={() => void revoke(grant)} />
+                  <RevokeButton what={grant.rules.join(", ")} onClick={() => void revoke(grant)} />
                 )}
               </td>
             </tr>
@@ -65,37 +62,33 @@ export function Grants(props: {
   );
 }
 
-/** Rules that people's answers support. */
+/** Rules that the answers of people support. */
 export function Suggestions() {
-  const found = useHub(
+  const found = useQuery(
     useCallback(() => get<{ suggestions: Suggestion[] }>("/api/policy/suggestions"), []),
   );
   const suggestions = found.value?.suggestions ?? [];
   return (
     <>
-      {found.error && (
-        <p className="error" role="alert">
-          {found.error}
-        </p>
-      )}
+      <ErrorText error={found.error} />
       {suggestions.map((one) => (
         <section key={one.toml} className="card">
           <p>{one.means}</p>
           <pre className="raw">{one.toml}</pre>
-          <p className="why">
+          <p className="muted">
             {plural(one.allowed, "time")} allowed, {plural(one.denied, "time")} denied, by{" "}
             {one.people.join(", ")}; from {moment(one.first)} to {moment(one.last)}
           </p>
-          <p className="why">Such as: {one.examples.join(" · ")}</p>
+          <p className="muted">Examples: {one.examples.join(" · ")}</p>
           {one.admits.length > 0 && (
-            <p className="why">It would also let pass: {one.admits.join(" · ")}</p>
+            <p className="muted">It would also allow: {one.admits.join(" · ")}</p>
           )}
         </section>
       ))}
       {!suggestions.length && !found.loading && !found.error && (
-        <p className="why">
-          No rule is supported by the answers of the last 30 days. Answer as you do; what is often
-          answered alike comes up here.
+        <p className="muted">
+          No suggestions from the last 30 days. Calls that people often answer in the same way
+          appear here.
         </p>
       )}
     </>

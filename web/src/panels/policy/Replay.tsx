@@ -1,61 +1,52 @@
 import { type FormEvent, useState } from "react";
-import { post, wordsOf } from "../../api/http";
+import { post } from "../../api/http";
 import type { components } from "../../api/schema";
+import { ErrorText } from "../../ui/ErrorText";
 import { moment, plural } from "../../ui/format";
 import { Table } from "../../ui/Table";
+import { useAction } from "../../ui/useAction";
 
 type Result = components["schemas"]["Replay"];
 type Check = components["schemas"]["PolicyChecked"];
 
 const DAY = 86_400_000;
 
-/** What a policy would have done with the calls of the past. */
+/** How another policy would have decided past calls. */
 export function Replay() {
   const [result, setResult] = useState<Result>();
   const [check, setCheck] = useState<Check>();
-  const [error, setError] = useState("");
-  const [busy, setBusy] = useState(false);
-  const run = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
+  const action = useAction();
+  const replay = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const text = String(form.get("text") ?? "");
     const since = Date.now() - Number(form.get("days")) * DAY;
-    setError("");
-    setBusy(true);
     setResult(undefined);
-    try {
+    void action.run(async () => {
       const read = await post<Check>("/api/policy/check", { text });
       setCheck(read);
       if (read.good) setResult(await post<Result>("/api/policy/replay", { text, since }));
-    } catch (failure) {
-      setError(wordsOf(failure));
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return (
     <>
-      <form className="card" onSubmit={(event) => void run(event)}>
+      <form className="card" onSubmit={replay}>
         <label className="field">
-          <span>A policy to try; nothing of it comes into force</span>
+          <span>Policy to test (it is not put in force)</span>
           <textarea name="text" rows={10} required className="mono" spellCheck={false} />
         </label>
         <div className="buttons">
-          <select name="days" aria-label="How far back" defaultValue="30">
+          <select name="days" aria-label="Period" defaultValue="30">
             <option value="7">the last 7 days</option>
             <option value="30">the last 30 days</option>
             <option value="365">the last year</option>
           </select>
-          <button type="submit" className="primary" disabled={busy}>
-            Hold it against the past
+          <button type="submit" className="primary" disabled={action.busy}>
+            Run replay
           </button>
         </div>
       </form>
-      {error && (
-        <p className="error" role="alert">
-          {error}
-        </p>
-      )}
+      <ErrorText error={action.error} />
       {check && !check.good && (
         <div className="note" data-tone="bad" role="alert">
           {check.flaws.map((flaw) => (
@@ -74,9 +65,9 @@ function Shown({ result }: { result: Result }) {
   return (
     <section className="card" aria-label="Result of the replay">
       <h2>
-        {plural(result.calls, "call")}, {result.same} treated as they were
+        {plural(result.calls, "call")}, {result.same} unchanged
       </h2>
-      {result.truncated && <p className="why">There were more; the oldest are left out.</p>}
+      {result.truncated && <p className="muted">There were more calls; the oldest are left out.</p>}
       <ul className="reasons">
         {Object.entries(result.counts).map(([change, count]) => (
           <li key={change}>
@@ -85,7 +76,7 @@ function Shown({ result }: { result: Result }) {
         ))}
       </ul>
       {result.changes.length > 0 && (
-        <Table heads={["when", "call", "then", "now", "why"]}>
+        <Table heads={["time", "call", "then", "now", "reasons"]}>
           {result.changes.slice(0, 500).map((change, index) => (
             <tr key={index}>
               <td className="when">{moment(change.at)}</td>
@@ -93,10 +84,10 @@ function Shown({ result }: { result: Result }) {
                 {change.tool} <code>{change.call}</code>
               </td>
               <td>
-                {change.then} <span className="why">by {change.by}</span>
+                {change.then} <span className="muted">by {change.by}</span>
               </td>
               <td>{change.now}</td>
-              <td className="why">{change.reasons?.join("; ")}</td>
+              <td className="muted">{change.reasons?.join("; ")}</td>
             </tr>
           ))}
         </Table>

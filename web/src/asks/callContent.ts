@@ -1,0 +1,108 @@
+// What a card shows of a tool call: all of it, and what of it is still folded.
+import { editRows, linesOf, type Row } from "../session/Diff";
+import { type JsonObject, text } from "../state/contentBlocks";
+import { editsOf, type FileEdit } from "../state/tools";
+import { cutAt, segmentsOf, withMarks } from "../ui/marks";
+
+/** A part of a card, in the order in which they are shown. */
+export type Part =
+  | { kind: "code"; code: string; language: string }
+  | { kind: "diff"; edit: FileEdit; rows: Row[] };
+
+/** A member of a tool's input that no part shows. */
+export interface Member {
+  name: string;
+  value: string;
+  /** What is to be known of it, if it makes the call less safe. */
+  warning?: string;
+}
+
+export interface Content {
+  parts: Part[];
+  members: Member[];
+  /** The agent's own description of its call. */
+  description: string;
+}
+
+/** The members of an input that the card's own parts show, if they are texts. */
+const SHOWN: ReadonlyMap<string, readonly string[]> = new Map([
+  ["Bash", ["command", "description"]],
+  ["Edit", ["file_path", "old_string", "new_string"]],
+  ["MultiEdit", ["file_path", "edits"]],
+  ["Write", ["file_path", "content"]],
+  ["NotebookEdit", ["notebook_path", "new_source"]],
+]);
+
+const WARNINGS: ReadonlyMap<string, string> = new Map([
+  ["dangerouslyDisableSandbox", "runs outside the sandbox"],
+  ["edit_mode", "replaces, inserts or deletes the cell"],
+  ["replace_all", "replaces every occurrence"],
+]);
+const UNSAFE = /danger|sandbox|bypass|permission|unsafe|force|mode$/i;
+
+/** All that a card shows of a call. Every member of its input is in one of the places. */
+export function contentOf(tool: string, input: JsonObject): Content {
+  const known = SHOWN.get(tool);
+  if (!known) {
+    const code = JSON.stringify(input, null, 2);
+    return { parts: [{ kind: "code", code, language: "json" }], members: [], description: "" };
+  }
+  const parts: Part[] =
+    tool === "Bash"
+      ? [{ kind: "code", code: text(input.command), language: "bash" }]
+      : editsOf(tool, input).map((edit) => ({ kind: "diff", edit, rows: editRows(edit) }));
+  const members = Object.entries(input)
+    .filter(([name, value]) => !known.includes(name) || !isWhole(name, value))
+    .map(([name, value]): Member => {
+      const warning = warningOf(name, value);
+      return {
+        name,
+        value: typeof value === "string" ? value : JSON.stringify(value, null, 1),
+        ...(warning ? { warning } : {}),
+      };
+    });
+  return { parts, members, description: tool === "Bash" ? text(input.description) : "" };
+}
+
+/** Whether a part shows all of a member: one that is not what it should be is listed as it is. */
+function isWhole(name: string, value: unknown): boolean {
+  if (name !== "edits") return typeof value === "string";
+  return (
+    Array.isArray(value) &&
+    value.every(
+      (edit) =>
+        typeof edit?.old_string === "string" &&
+        typeof edit.new_string === "string" &&
+        Object.keys(edit).length === 2,
+    )
+  );
+}
+
+function warningOf(name: string, value: unknown): string | undefined {
+  if (value === false || value === null || value === "") return undefined;
+  return WARNINGS.get(name) ?? (UNSAFE.test(name) ? "may make the call less safe" : undefined);
+}
+
+/** How many lines are not shown while each part and member has at most so many. */
+export function hiddenLines({ parts, members }: Content, most: number): number {
+  const rest = (code: string): number => cutAt(segmentsOf(code), most)[1];
+  const ofParts = parts.map((part) =>
+    part.kind === "code" ? rest(part.code) : linesOf(part.rows.slice(most)),
+  );
+  return [...ofParts, ...members.map(({ value }) => rest(value))].reduce((sum, n) => sum + n, 0);
+}
+
+/** In letters and lines: what fits into a card of the list. */
+const SHORT = 280;
+const FEW = 6;
+
+/** Whether a small card can show a call whole. A change to a file needs its room. */
+export function fitsInList(content: Content): boolean {
+  const texts = [
+    ...content.parts.map((part) => (part.kind === "code" ? part.code : undefined)),
+    ...content.members.map(({ name, value }) => `${name}: ${value}`),
+  ];
+  if (texts.includes(undefined)) return false;
+  const all = withMarks([...texts, content.description].join("\n"));
+  return all.length <= SHORT && all.split("\n").length <= FEW;
+}

@@ -1,0 +1,59 @@
+import { useCallback } from "react";
+import { get } from "../api/http";
+import type { components } from "../api/schema";
+import { ErrorText } from "../ui/ErrorText";
+import { plural } from "../ui/format";
+import { useQuery } from "../ui/useQuery";
+import styles from "./newSession.module.css";
+
+type Folders = components["schemas"]["Folders"];
+
+/** The folders of a machine, below those that the hub's configuration allows. */
+export function DirectoryBrowser(props: {
+  machine: string;
+  at: string | undefined;
+  onGo: (path: string | undefined) => void;
+}) {
+  const { machine, at, onGo } = props;
+  const found = useQuery(
+    useCallback(() => {
+      const path = `/api/machines/${encodeURIComponent(machine)}/directories`;
+      return get<Folders>(path, { path: at || undefined });
+    }, [machine, at]),
+  );
+  const here = found.value;
+  const folders = here?.folders ?? [];
+  return (
+    <section className={styles.browser} aria-label="Folders" aria-busy={found.loading}>
+      <header>
+        <button
+          type="button"
+          className="small ghost"
+          disabled={!at}
+          onClick={() => onGo(here?.parent ?? undefined)}
+        >
+          Up
+        </button>
+        <code>{here?.path ?? "Allowed folders"}</code>
+      </header>
+      {found.error ? (
+        <ErrorText error={found.error} />
+      ) : (
+        <ul>
+          {folders.map((folder) => (
+            <li key={folder.path}>
+              <button type="button" className="ghost" onClick={() => onGo(folder.path)}>
+                {here?.path ? folder.name : folder.path}
+                {folder.repository && <span className={styles.tag}>git</span>}
+              </button>
+            </li>
+          ))}
+          {!folders.length && !found.loading && <li className="muted">No subfolders.</li>}
+        </ul>
+      )}
+      {(here?.left_out ?? 0) > 0 && (
+        <p className="muted">{plural(here?.left_out ?? 0, "more folder")}; type the path.</p>
+      )}
+    </section>
+  );
+}

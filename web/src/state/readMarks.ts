@@ -1,0 +1,46 @@
+// Up to which event each session has been read in this browser. Kept in the browser's storage.
+import type { AppState } from "./appState";
+import { lookup } from "./lookup";
+import type { Slice } from "./observable";
+
+export type ReadMarks = Readonly<Record<string, number>>;
+
+const KEY = "quarterdeck.seen";
+
+export function loadReadMarks(): ReadMarks {
+  try {
+    return JSON.parse(localStorage.getItem(KEY) ?? "") as ReadMarks;
+  } catch {
+    return {};
+  }
+}
+
+/** The number of the last event of a session that is known; undefined for an unknown session. */
+export function lastSeq(
+  { sessions, activity }: Pick<AppState, "sessions" | "activity">,
+  session: string,
+): number | undefined {
+  const head = sessions.get(session)?.head;
+  return head === undefined ? undefined : Math.max(head, activity.get(session)?.seq ?? 0);
+}
+
+/** Whether something has happened in a session since it was read. */
+export function isUnread(
+  state: Pick<AppState, "sessions" | "activity" | "read">,
+  session: string,
+): boolean {
+  return (lastSeq(state, session) ?? 0) > (lookup(state.read, session) ?? 0);
+}
+
+/** The session is on the screen: all of it that is known counts as read. */
+export function markRead(
+  state: Slice<Pick<AppState, "read" | "sessions" | "activity">>,
+  session: string,
+): void {
+  const { read } = state.get();
+  const last = lastSeq(state.get(), session);
+  if (last === undefined || lookup(read, session) === last) return;
+  const next = { ...read, [session]: last };
+  state.set({ read: next });
+  localStorage.setItem(KEY, JSON.stringify(next));
+}

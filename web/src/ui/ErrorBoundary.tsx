@@ -1,0 +1,68 @@
+import { Component, type ReactNode } from "react";
+
+interface Props {
+  /** What could not be displayed, for people: "entry", "question", "page". */
+  what: string;
+  /** What it was made from. Once that changes it is tried again. */
+  raw?: unknown;
+  children: ReactNode;
+}
+
+/** Keeps a component that fails from taking the rest of the page with it. */
+export class ErrorBoundary extends Component<Props, { error: unknown; failed: boolean }> {
+  override state = { error: undefined as unknown, failed: false };
+
+  static getDerivedStateFromError(error: unknown): { error: unknown; failed: boolean } {
+    return { error, failed: true };
+  }
+
+  override componentDidUpdate(before: Props): void {
+    if (this.state.failed && before.raw !== this.props.raw) {
+      this.setState({ error: undefined, failed: false });
+    }
+  }
+
+  override render(): ReactNode {
+    if (!this.state.failed) return this.props.children;
+    return <RenderError what={this.props.what} raw={this.props.raw} error={this.state.error} />;
+  }
+}
+
+/** In the place of something that could not be displayed: that it could not, and what it was. */
+export function RenderError(props: { what: string; raw?: unknown; error: unknown }) {
+  return (
+    <div className="render-error">
+      <p>
+        This {props.what} could not be displayed:{" "}
+        <span className="muted">{messageOf(props.error)}</span>
+      </p>
+      {props.raw !== undefined && (
+        <details>
+          <summary>Raw JSON</summary>
+          <pre className="raw" tabIndex={0}>
+            {json(props.raw)}
+          </pre>
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** An error in words. Anything can be thrown, even a value that has no text. */
+function messageOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message : String(error);
+  } catch {
+    return "unknown error";
+  }
+}
+
+const LONGEST = 20_000;
+
+function json(raw: unknown): string {
+  try {
+    return (JSON.stringify(raw, null, 2) ?? String(raw)).slice(0, LONGEST);
+  } catch (error) {
+    return `This is not JSON: ${messageOf(error)}`;
+  }
+}

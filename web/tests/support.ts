@@ -1,0 +1,62 @@
+// What several tests of the web app need: sessions, events, and a hub at the far end of the stream.
+import type { Session, Stored } from "../src/api/types";
+
+/** A session as the hub would give it. */
+export const session = (over: Partial<Session> = {}): Session =>
+  ({
+    session: "s",
+    name: "",
+    state: "idle",
+    detail: "",
+    spec: { directory: "/home/ada/project" },
+    by: "ada",
+    parent: null,
+    created: 1,
+    updated: 1,
+    archived: false,
+    head: 0,
+    run: null,
+    machine: null,
+    pid: null,
+    version: null,
+    directory: null,
+    cli_session: null,
+    mode: null,
+    model: null,
+    turns: 0,
+    cost_usd: 0,
+    estimated_usd: 0,
+    tokens: 0,
+    budgets: [],
+    alarms: [],
+    queued: 0,
+    asks: 0,
+    holds: { todos: [], tasks: [], tools: [], mcp: [], context: {}, limits: [], cut: {} },
+    offers: null,
+    ...over,
+  }) as Session;
+
+export const stored = (seq: number, event: unknown, of = "s"): Stored =>
+  ({ session: of, seq, position: seq, at: 1000 + seq, event }) as Stored;
+
+/** A WebSocket whose hub greets, and follows what it is asked to follow. */
+export class HubSocket {
+  static readonly OPEN = 1;
+  static last: HubSocket;
+  readyState = 1;
+  onmessage: ((message: { data: string }) => void) | null = null;
+  onclose: unknown;
+  constructor() {
+    HubSocket.last = this;
+    const hello = { t: "hello", epoch: "e", name: "ada", role: "owner", beat_seconds: 15 };
+    queueMicrotask(() => this.push(hello));
+  }
+  send(text: string): void {
+    const { t, id } = JSON.parse(text) as { t: string; id: string };
+    if (t === "follow") queueMicrotask(() => this.push({ t: "following", id, sessions: {} }));
+  }
+  close(): void {}
+  push(frame: object): void {
+    this.onmessage?.({ data: JSON.stringify(frame) });
+  }
+}
