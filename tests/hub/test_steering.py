@@ -7,11 +7,11 @@ import json
 import pytest
 from msgspec import Raw
 
-from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.errors import Conflict, NotFound, UsageError
 from quarterdeck.hub.hub import Hub
 from quarterdeck.journal.memory import MemoryJournal
-from quarterdeck.journal.views import PromptStage
-from quarterdeck.protocol.commands import CreateSession, SendPrompt
+from quarterdeck.journal.views import PROMPTS_KEPT, PromptStage
+from quarterdeck.protocol.commands import CancelPrompt, CreateSession, SendPrompt
 from quarterdeck.protocol.events import PromptQueued, PromptSent, PromptTaken, Sent, TurnEnded
 from quarterdeck.protocol.sessions import SessionSpec
 from support import lines
@@ -102,6 +102,24 @@ async def test_the_same_id_twice_is_written_once(deck: Deck) -> None:
     again = await hub.submit(steering(run))
     assert (first.repeated, again.repeated) == (False, True)
     assert len(run.read()) == 1
+
+
+async def test_an_id_that_the_view_has_forgotten_is_still_known(deck: Deck) -> None:
+    hub, _ = deck
+    run = await in_a_turn(deck)
+    for number in range(PROMPTS_KEPT + 1):
+        await hub.submit(steering(run, prompt=f"p{number}"))
+        (line,) = run.read()
+        await run.say(lines.echo(line["uuid"]))
+    view = await hub.session(run.session)
+    assert FIRST not in view.prompts
+    again = SendPrompt(session=run.session, prompt=FIRST, content=Raw(b'"go"'), by="ada")
+    assert (await hub.submit(again)).repeated
+    assert run.read() == []
+    with pytest.raises(Conflict, match="not in the queue any more"):
+        await hub.submit(CancelPrompt(session=run.session, prompt=FIRST, by="ada"))
+    with pytest.raises(NotFound):
+        await hub.submit(CancelPrompt(session=run.session, prompt="never", by="ada"))
 
 
 async def test_without_a_turn_it_is_a_prompt_like_any_other(deck: Deck) -> None:

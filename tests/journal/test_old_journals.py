@@ -52,6 +52,9 @@ async def test_every_event_is_read_and_every_view_made_anew(tmp_path: Path) -> N
             "p3": PromptStage.CANCELLED,
         }
         assert list(view.asks) == ["a3"]
+        for prompt in ("p1", "p2", "p3"):
+            assert await journal.has_prompt("story", prompt)
+        assert not await journal.has_prompt("other", "p1")
         assert (view.cost_usd, view.account.tokens) == (0.25, 100)
         assert bytes(view.spec.mcp_servers["db"]) == b'{"type":"stdio","command":"db"}'
         other = await journal.summary("other")

@@ -14,7 +14,13 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.journal import MemoryJournal, SessionView, Stored, fold, fold_all
 from quarterdeck.journal.stored import decode, encode
-from quarterdeck.journal.views import PromptStage, only_counts, telling
+from quarterdeck.journal.views import (
+    PROMPTS_KEPT,
+    RUNS_KEPT,
+    PromptStage,
+    only_counts,
+    telling,
+)
 from quarterdeck.protocol.events import (
     Alarmed,
     AlarmEnded,
@@ -415,7 +421,29 @@ def test_prompts_are_queued_in_order_and_leave_the_queue_when_they_are_sent() ->
     assert [(prompt.prompt, prompt.run) for prompt in view.unsent] == [("p1", "r1"), ("p3", None)]
 
 
-def test_a_prompt_goes_through_its_stages_and_is_known_for_ever() -> None:
+def test_a_view_forgets_the_oldest_prompts_that_are_done_and_counts_them() -> None:
+    happened: list[AnyEvent] = [*STARTED, queued("waits")]
+    for number in range(PROMPTS_KEPT + 50):
+        id_ = f"p{number}"
+        happened += [queued(id_), PromptSent(prompt=id_, run="r1"), PromptTaken(prompt=id_)]
+    view = viewed(*happened)
+    assert (len(view.prompts), view.prompts_forgotten) == (PROMPTS_KEPT, 51)
+    assert view.prompts["waits"] is PromptStage.QUEUED
+    assert f"p{PROMPTS_KEPT + 49}" in view.prompts
+    assert "p0" not in view.prompts
+
+
+def test_a_view_remembers_the_newest_ended_runs_only() -> None:
+    happened: list[AnyEvent] = [*STARTED]
+    for number in range(RUNS_KEPT + 5):
+        happened += [
+            RunStarting(run=f"n{number}", machine="here"),
+            RunEnded(run=f"n{number}", reason="x"),
+        ]
+    assert len(viewed(*happened).ended_runs) == RUNS_KEPT
+
+
+def test_a_prompt_goes_through_its_stages() -> None:
     happened: list[AnyEvent] = [*STARTED, queued("p1")]
     for event, stage in (
         (PromptSent(prompt="p1", run="r1"), PromptStage.SENT),

@@ -125,7 +125,7 @@ class Session(SessionLife):
         """Queue a prompt, and send it as soon as no turn runs. An ended session is resumed."""
         async with self._in_order():
             view = self.view
-            if command.prompt in view.prompts:
+            if await self._knows_prompt(command.prompt):
                 return Outcome(session=self.id, prompt=command.prompt, repeated=True)
             content = content_of(command.content)
             if command.steer:
@@ -158,7 +158,7 @@ class Session(SessionLife):
     async def change_prompt(self, command: cmd.ChangePrompt) -> Outcome:
         """Change a prompt that has not been sent yet."""
         async with self._in_order():
-            self._check_queued(command.prompt)
+            await self._check_queued(command.prompt)
             content = content_of(command.content)
             await self._append(
                 [PromptChanged(prompt=command.prompt, content=content, by=command.by)]
@@ -168,7 +168,7 @@ class Session(SessionLife):
     async def cancel_prompt(self, command: cmd.CancelPrompt) -> Outcome:
         """Take back a prompt that has not been sent yet."""
         async with self._in_order():
-            self._check_queued(command.prompt)
+            await self._check_queued(command.prompt)
             await self._append([PromptCancelled(prompt=command.prompt, by=command.by)])
         return Outcome(session=self.id, prompt=command.prompt)
 
@@ -351,8 +351,15 @@ class Session(SessionLife):
         finally:
             self._waiters.forget(request_id)
 
-    def _check_queued(self, prompt: str) -> None:
-        if prompt not in self.view.prompts:
+    async def _knows_prompt(self, prompt: str) -> bool:
+        """Whether there was a prompt with this id. The view keeps the newest ids only."""
+        view = self.view
+        if prompt in view.prompts or not view.prompts_forgotten:
+            return prompt in view.prompts
+        return await self._journal.has_prompt(self.id, prompt)
+
+    async def _check_queued(self, prompt: str) -> None:
+        if not await self._knows_prompt(prompt):
             raise NotFound("prompt", prompt)
         if all(queued.prompt != prompt for queued in self.view.queued):
             raise Conflict("not_queued", "the prompt is not in the queue any more")

@@ -133,6 +133,9 @@ class Overview(Protocol):
     async def find_ask(self, ask: str) -> AskRecord | None:
         """A question by its id, whether it is open or not."""
 
+    async def has_prompt(self, session: str, prompt: str) -> bool:
+        """Whether the session ever had a prompt with this id; also one that its view forgot."""
+
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
     ) -> list[Stored]:

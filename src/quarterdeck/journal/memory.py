@@ -32,7 +32,13 @@ from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import AskView, SessionView, fold
-from quarterdeck.protocol.events import AskAnswered, Decided, Event, SessionDeleted
+from quarterdeck.protocol.events import (
+    AskAnswered,
+    Decided,
+    Event,
+    PromptQueued,
+    SessionDeleted,
+)
 
 
 class _Session(Struct):
@@ -139,6 +145,16 @@ class MemoryJournal:
         """A question by its id."""
         await self._open()
         return self._asks.get(ask)
+
+    async def has_prompt(self, session: str, prompt: str) -> bool:
+        """Whether the session ever had this prompt."""
+        check_session(session)
+        await self._open()
+        known = self._sessions.get(session)
+        return known is not None and any(
+            isinstance(stored.event, PromptQueued) and stored.event.prompt == prompt
+            for stored in known.events
+        )
 
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None

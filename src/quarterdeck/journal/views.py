@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
+from itertools import islice
 
 from msgspec import field
 from msgspec.structs import replace
@@ -58,8 +59,14 @@ from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import PromptView as PromptView
 
-VIEW_VERSION = 6
+VIEW_VERSION = 7
 """Counts the ways to fold. Views that another way made are made anew from the events."""
+
+
+PROMPTS_KEPT = 100
+"""So many prompts stay in a view after they are done: it is written anew with every change."""
+RUNS_KEPT = 100
+"""So many ended runs stay in a view; no event of an older one will come."""
 
 
 class PromptStage(StrEnum):
@@ -70,6 +77,10 @@ class PromptStage(StrEnum):
     TAKEN = "taken"
     DONE = "done"
     CANCELLED = "cancelled"
+
+
+_OVER = frozenset({PromptStage.TAKEN, PromptStage.DONE, PromptStage.CANCELLED})
+"""Stages of a prompt that will not be sent any more."""
 
 
 class SessionView(Value):
@@ -123,7 +134,9 @@ class SessionView(Value):
     unsent: tuple[PromptView, ...] = ()
     """Prompts that no turn has taken yet, in their order: queued, or given to a run."""
     prompts: dict[str, PromptStage] = field(default_factory=dict)
-    """Every prompt that there ever was: an id that is known is not run again."""
+    """The prompts that are not done, and the newest of those that are."""
+    prompts_forgotten: int = 0
+    """How many that are done are not in `prompts` any more. `Journal.has_prompt` knows them."""
     asks: dict[str, AskView] = field(default_factory=dict)
     """The open questions, oldest first."""
     settled: dict[str, str | None] = field(default_factory=dict)
@@ -308,7 +321,7 @@ def _run_ended(view: SessionView, run: str, ended: RunEnded, at: int) -> Session
         return view
     view = replace(
         view,
-        ended_runs=(*view.ended_runs, run),
+        ended_runs=(*view.ended_runs, run)[-RUNS_KEPT:],
         asks={ask: card for ask, card in view.asks.items() if card.opened.run != run},
         settled={ask: of for ask, of in view.settled.items() if of != run},
     )
@@ -359,7 +372,18 @@ def _is_queued(prompt: PromptView, id_: str) -> bool:
 
 
 def _staged(view: SessionView, stage: PromptStage, *ids: str) -> SessionView:
-    return replace(view, prompts=view.prompts | dict.fromkeys(ids, stage)) if ids else view
+    if not ids:
+        return view
+    prompts = view.prompts | dict.fromkeys(ids, stage)
+    if len(prompts) <= PROMPTS_KEPT:
+        return replace(view, prompts=prompts)
+    done = (id_ for id_, each in prompts.items() if each in _OVER)
+    old = set(islice(done, len(prompts) - PROMPTS_KEPT))
+    return replace(
+        view,
+        prompts={id_: each for id_, each in prompts.items() if id_ not in old},
+        prompts_forgotten=view.prompts_forgotten + len(old),
+    )
 
 
 def _without(view: SessionView, *ids: str) -> SessionView:

@@ -72,6 +72,14 @@ MIGRATIONS = (
     ) STRICT;
     """,
     USAGE_SCHEMA,
+    """
+    -- The ids of all prompts; views forget old ones. Filled when views are folded anew.
+    CREATE TABLE prompts (
+      session INTEGER NOT NULL,
+      prompt TEXT NOT NULL,
+      PRIMARY KEY (session, prompt)
+    ) STRICT, WITHOUT ROWID;
+    """,
 )
 """What makes each version of the schema out of the one before. Those that were released stay."""
 

@@ -179,6 +179,11 @@ class SqliteJournal:
         """A question by its id."""
         return await self._ask(lambda reader: reader.ask(ask))
 
+    async def has_prompt(self, session: str, prompt: str) -> bool:
+        """Whether the session ever had this prompt."""
+        check_session(session)
+        return await self._ask(lambda reader: reader.has_prompt(session, prompt))
+
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
     ) -> list[Stored]:

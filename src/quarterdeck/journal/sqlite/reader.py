@@ -127,6 +127,15 @@ class Reader:
             limit,
         )
 
+    def has_prompt(self, session: str, prompt: str) -> bool:
+        """Whether the session ever had this prompt."""
+        row = self._connection.execute(
+            "SELECT EXISTS (SELECT 1 FROM prompts WHERE prompt = ?2 AND session ="
+            " (SELECT number FROM sessions WHERE session = ?1))",
+            (session, prompt),
+        ).fetchone()
+        return bool(row[0])
+
     def audit(self, after: int, limit: int, session: str | None) -> list[Stored]:
         """A page of what was decided."""
         of_one = "" if session is None else " AND s.session = ?3"

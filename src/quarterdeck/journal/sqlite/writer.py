@@ -31,7 +31,7 @@ from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored, placed
 from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, telling
-from quarterdeck.protocol.events import AskAnswered, Decided
+from quarterdeck.protocol.events import AskAnswered, Decided, PromptQueued
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ FEW_ROWS = 16
 
 ROW_VALUES = 5
 """What is bound for each row: of an event, and of a session's counters."""
+
+_ADD_PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?, ?)"
 
 _encoder = msgspec.json.Encoder()
 
@@ -94,6 +96,7 @@ class _Group(Struct):
     settled: list[tuple[int, int, str]] = field(default_factory=list)
     audit: list[tuple[int, int]] = field(default_factory=list)
     chain: list[tuple[int, int, bytes, bytes]] = field(default_factory=list)
+    prompts: list[tuple[int, str]] = field(default_factory=list)
     forgotten: list[tuple[int]] = field(default_factory=list)
     usage: UsageStage = field(default_factory=UsageStage)
 
@@ -151,15 +154,19 @@ class Writer:
         view: SessionView | None = None
         known = self._sessions[session]
         usage = UsageStage()
+        prompts: list[tuple[int, str]] = []
         while events := self._reader.session(session, view.head if view else 0, REFOLD_EVENTS):
             for stored in events:
                 before, view = view, fold(view, stored)
                 usage.take(known.number, before, view, stored)
+                if isinstance(stored.event, PromptQueued):
+                    prompts.append((known.number, stored.event.prompt))
         if view is not None:
             with transaction(self._connection):
                 if not known.deleted:  # of a deleted one the events are gone, and the sums stay
                     forget(self._connection, known.number)
                 usage.write(self._connection)
+                self._connection.executemany(_ADD_PROMPT, prompts)
                 self._write_view(session, replace(known, view=view))
 
     @property
@@ -277,6 +284,8 @@ class Writer:
         view = fold(before, stored)
         if before is None or not only_counts(stored.event):
             group.rewrite.add(stored.session)
+        if isinstance(stored.event, PromptQueued):
+            group.prompts.append((number, stored.event.prompt))
         if isinstance(stored.event, Decided | AskAnswered):
             group.audit.append((stored.position, number))
         group.usage.take(number, before, view, stored)
@@ -298,8 +307,8 @@ class Writer:
         """Write what is staged, within the open transaction."""
         settle = "UPDATE asks SET settled = ? WHERE session = ? AND ask = ? AND settled IS NULL"
         if group.forgotten:
-            for table in ("events", "asks", "audit"):
-                delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these three
+            for table in ("events", "asks", "audit", "prompts"):
+                delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these four
                 self._connection.executemany(delete, group.forgotten)
         self._write_rows(_insert, group.events)
         # Most groups have events and nothing else, and the emptiest statement takes its time.
@@ -308,6 +317,7 @@ class Writer:
             ("INSERT INTO chain VALUES (?, ?, ?, ?)", group.chain),
             ("INSERT INTO asks VALUES (?, ?, ?, NULL)", group.opened),
             (settle, group.settled),
+            (_ADD_PROMPT, group.prompts),
         ):
             if rows:
                 self._connection.executemany(statement, rows)
@@ -325,6 +335,7 @@ class Writer:
         group.chain.clear()
         group.opened.clear()
         group.settled.clear()
+        group.prompts.clear()
 
     def _write_rows(self, statement: Callable[[int], str], values: Sequence[int | bytes]) -> None:
         """Many rows to a statement: the event loop works on while SQLite carries one out.

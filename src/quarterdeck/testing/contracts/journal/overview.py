@@ -5,10 +5,11 @@ from __future__ import annotations
 from msgspec import Raw
 
 from quarterdeck.domain.errors import NotFound
-from quarterdeck.journal.views import fold_all
+from quarterdeck.journal.views import PROMPTS_KEPT, fold_all
 from quarterdeck.protocol.events import (
     AskWithdrawn,
     Decided,
+    PromptTaken,
     RunEnded,
     RunStarting,
     Said,
@@ -22,6 +23,7 @@ from quarterdeck.testing.contracts.journal.support import (
     asked,
     created,
     note,
+    prompt,
     refused,
     take,
 )
@@ -42,6 +44,24 @@ class OverviewContract(Contract):
             assert (view.name, view.said, view.head, set(view.asks)) == ("deck", 8, 8, {"q2"})
             assert await journal.summaries() == [view]
             assert await journal.summary("b") is None
+
+    async def test_every_prompt_is_known_also_those_that_the_view_has_forgotten(self) -> None:
+        async with self.journal() as journal:
+            await journal.append("b", [created("other"), prompt("elsewhere")])
+            ids = [f"p{number}" for number in range(PROMPTS_KEPT + 3)]
+            await journal.append("a", [created("deck"), *map(prompt, ids)])
+            await journal.append("a", [PromptTaken(prompt=id_) for id_ in ids])
+            await journal.append("a", [prompt("one more")])
+            view = await journal.summary("a")
+            assert view is not None
+            assert (len(view.prompts), view.prompts_forgotten) == (PROMPTS_KEPT, 4)
+            assert "p0" not in view.prompts
+            for id_ in ("p0", ids[-1], "one more"):
+                assert await journal.has_prompt("a", id_)
+            assert not await journal.has_prompt("a", "elsewhere")
+            assert not await journal.has_prompt("nowhere", "p0")
+            await journal.delete("a", by="ann")
+            assert not await journal.has_prompt("a", "p0")
 
     async def test_the_size_of_a_session_is_that_of_its_events(self) -> None:
         async with self.journal() as journal:

@@ -19,6 +19,7 @@ from quarterdeck.protocol.events import (
     AskKind,
     AskOpened,
     Noted,
+    PromptQueued,
     SessionCreated,
 )
 from quarterdeck.protocol.sessions import SessionSpec
@@ -58,6 +59,11 @@ def asked(ask: str, run: str = "r1") -> AskOpened:
 def answered(ask: str) -> AskAnswered:
     """Its answer."""
     return AskAnswered(ask=ask, by="ann", answer=Raw(b'{"answer":"allow"}'), allowed=True)
+
+
+def prompt(id_: str) -> PromptQueued:
+    """A prompt that is queued."""
+    return PromptQueued(prompt=id_, content=Raw(b'"do it"'), by="ann")
 
 
 def texts(stored: Sequence[Stored]) -> list[str]:
