@@ -47,7 +47,7 @@ class Clock:
 
 async def tick(hub: Hub) -> None:
     """What the hub's clock does each second."""
-    for session in list(hub._sessions.values()):
+    for session in hub._sessions:
         await session.tick()
 
 

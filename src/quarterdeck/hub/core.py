@@ -123,6 +123,17 @@ class SessionCore:
         return self._run is not None
 
     @property
+    def needed(self) -> bool:
+        """Whether it has to stay in memory: the journal does not tell all of it, or it acts alone.
+
+        A session that has no process acts alone if the clock may resume it, or may tell that a
+        budget has room again.
+        """
+        if self._view is None or self._run is not None or self._stale or self._order.locked():
+            return True
+        return bool(self._view.account.budgets) or self._supervisor.restarts(self._view)
+
+    @property
     def _policy_context(self) -> PolicyContext:
         return PolicyContext(self._policies, lambda: self.view)
 

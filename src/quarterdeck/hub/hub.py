@@ -25,6 +25,7 @@ from quarterdeck.hub.core import check_machine
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.live import Live
+from quarterdeck.hub.loaded import LoadedSessions
 from quarterdeck.hub.permissions.deadlines import overdue
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
@@ -104,7 +105,7 @@ class Hub:
         )
         self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
         self._journal = journal
-        self._sessions: dict[str, Session] = {}
+        self._sessions = LoadedSessions()
         self._live = Live()
         self.policies = policies or Policies()
         self.policies.far = self.runners.private_on
@@ -130,7 +131,7 @@ class Hub:
             after = page[-1].session
             for view in page:
                 if view.run is not None or self._supervisor.restarts(view):
-                    session = self._sessions[view.session] = self._make(view.session, view)
+                    session = self._sessions.keep(self._make(view.session, view))
                     await session.restore()
         try:
             async with background_tasks() as tasks:
@@ -217,7 +218,7 @@ class Hub:
         try:
             session = await self._find(id_)
         except NotFound:
-            session = self._sessions.setdefault(id_, self._make(id_, None))
+            session = self._sessions.keep(self._make(id_, None))
         if back and session.known:
             return
         machine = self.runners.at(address) or DIALLED
@@ -246,13 +247,13 @@ class Hub:
     ) -> None:
         if origin.cli_session is not None and not origin.fork:
             self._check_free(origin.cli_session, id_)
-        session = self._sessions[id_] = self._make(id_, None)
+        session = self._sessions.keep(self._make(id_, None))
         try:
             await session.create(created, more, origin)
         except QuarterdeckError:
             if session.known:
                 raise
-            del self._sessions[id_]
+            self._sessions.forget(id_)
             raise
 
     async def _delete(self, command: cmd.DeleteSession) -> Outcome:
@@ -260,7 +261,7 @@ class Hub:
         if session.running:
             raise Conflict("running", "the session has a process; stop it first")
         await self._journal.delete(command.session, by=command.by)
-        self._sessions.pop(command.session, None)
+        self._sessions.forget(command.session)
         return Outcome(session=command.session)
 
     # --- what can be read ------------------------------------------------------------------------
@@ -341,9 +342,9 @@ class Hub:
             view = await self._journal.summary(id_)
             if view is None:
                 raise NotFound("session" if ask is None else "question", ask or id_)
-            # Another task may have been faster while we read.
-            session = self._sessions.setdefault(id_, self._make(id_, view))
-        return session
+            session = self._make(id_, view)
+        # Another task may have been faster while we read: then its object is the one.
+        return self._sessions.keep(session)
 
     async def _check_owner(self, session: Session) -> None:
         if not session.running and session.view.cli_session is not None:
@@ -353,7 +354,7 @@ class Hub:
 
     def _check_free(self, cli_session: str, for_session: str) -> None:
         """Two processes on one conversation would spoil it for both."""
-        for other in self._sessions.values():
+        for other in self._sessions:
             if other.id != for_session and other.running and other.view.cli_session == cli_session:
                 raise Conflict(
                     "cli_session_in_use", f"the session {other.id} runs this conversation"
@@ -362,20 +363,25 @@ class Hub:
     async def _keep_clock(self) -> None:
         while True:
             await anyio.sleep(CLOCK_SECONDS)
-            now = time.time() * 1000
-            for number, session in enumerate(list(self._sessions.values())):
-                if number % CLOCK_AT_ONCE == 0:  # hundreds must not hold up what comes meanwhile
-                    await anyio.lowlevel.checkpoint()
-                try:
-                    await session.tick()
-                except QuarterdeckError as error:  # the clock must not stop for a full disk
-                    log.error("session %s: %s", session.id, error)
-                for _, answer in list(overdue(session.view, now)) if session.known else ():
-                    await self._answer_late(session, answer)
+            await self._tick_sessions()
             try:
                 await self.policies.refresh()
             except OSError as error:  # what holds, holds on
                 log.error("the policies cannot be looked at: %s", error)
+
+    async def _tick_sessions(self) -> None:
+        """A method of its own: while the clock waits, it must hold no session."""
+        now = time.time() * 1000
+        for number, session in enumerate(self._sessions):
+            if number % CLOCK_AT_ONCE == 0:  # hundreds must not hold up what comes meanwhile
+                await anyio.lowlevel.checkpoint()
+            try:
+                await session.tick()
+            except QuarterdeckError as error:  # the clock must not stop for a full disk
+                log.error("session %s: %s", session.id, error)
+            for _, answer in list(overdue(session.view, now)) if session.known else ():
+                await self._answer_late(session, answer)
+            self._sessions.release(session)
 
     async def _answer_late(self, session: Session, answer: cmd.AnswerAsk) -> None:
         try:
