@@ -94,7 +94,7 @@ async def test_a_hub_that_runs_takes_over_what_is_new(tmp_path: Path) -> None:
         ("[server]\nhosts = ['a:80']\n", ":2: server.hosts: 'a:80' is not a name without a port"),
         (
             "[budget]\nday_usd = inf\n",
-            ":2: budget.day_usd: a number above 0 is wanted, and not inf",
+            ":2: budget.day_usd: expected a number above 0, got inf",
         ),
         ("[[webhooks]]\nurl = 'http://a b'\n", ":1: webhooks"),
         (

@@ -189,7 +189,7 @@ async def test_a_failure_is_tried_twice_again_and_then_given_up(
             told = await service.until(4)
         assert [each["body"] for each in told] == ["Bash: first"] * 3 + ["Bash: second"]
         assert home.subscribed() == [service.endpoint]
-    assert "is given up: status 429" in caplog.text
+    assert "gave up a push" in caplog.text
     assert "hidden" not in caplog.text  # the endpoint is a secret
 
 
@@ -225,7 +225,7 @@ async def test_a_service_that_cannot_be_reached_harms_nobody(
         with anyio.fail_after(SECONDS):
             await home.deck.ask(session)
             await service.until(1)
-            await until(lambda: "is given up" in caplog.text)
+            await until(lambda: "gave up a push" in caplog.text)
             await home.deck.ask(session)
             await service.until(2)
 
@@ -319,4 +319,4 @@ async def test_files_that_are_damaged_are_put_aside(
         await home.subscribe(service)
     names = ["push.json", "push.json.damaged", "push.key", "push.key.damaged"]
     assert sorted(modes(tmp_path)) == names
-    assert "put aside" in caplog.text
+    assert "moved aside" in caplog.text

@@ -287,7 +287,7 @@ async def test_after_its_tries_an_event_is_given_up_with_a_line_in_the_log(
             await settled(front, 1)
     assert len(receiver.came) == 3
     assert front.counts["ops"].given_up == 1
-    assert f"{deck.epoch}-4 is given up after 3 tries: status 503" in caplog.text
+    assert f"{deck.epoch}-4: gave up after 3 attempts: status 503" in caplog.text
     assert "hidden" not in caplog.text
 
 
@@ -422,7 +422,7 @@ async def test_endpoints_come_and_go_while_the_hub_runs(folder: Path) -> None:
         front.change([])
         with anyio.fail_after(SECONDS):
             await until(lambda: cursors(folder) == {})
-        with pytest.raises(UsageError, match="two of this name"):
+        with pytest.raises(UsageError, match="used twice"):
             front.change([hook(one, folder), hook(two, folder)])
     assert len(one.came) == 1
 

@@ -1,13 +1,12 @@
-"""Metrics: the hub in numbers, as Prometheus reads them.
+"""Metrics of the hub, for Prometheus.
 
-`Metrics` follows the journal, as every front does, and gives the page of `GET /metrics`. Above is
-whoever composes the service and hands it what other fronts count; below is `hub.api`.
+`Metrics` follows the journal, as every front does, and makes the page of `GET /metrics`. The
+service's composition root is above, and passes the counters of other fronts; `hub.api` is below.
 Each metric is described in `docs/reference/metrics.md`.
 """
 
 from __future__ import annotations
 
-from quarterdeck.fronts.metrics.metrics import Metrics
-from quarterdeck.fronts.metrics.sources import Commits, Deliveries, Sources
+from quarterdeck.fronts.metrics.metrics import Commits, Deliveries, Metrics, Sources
 
 __all__ = ["Commits", "Deliveries", "Metrics", "Sources"]

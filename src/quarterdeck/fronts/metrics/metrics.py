@@ -1,8 +1,8 @@
 """The page of metrics: a registry of its own, and one collector over the hub's state.
 
-Owns the names, types and help texts of all metrics, and when the hub is asked. Sessions are read
-once, and after that only those in which something has happened since the page before: so a page
-costs the same whether there are ten sessions or thousands. It knows no HTTP.
+Owns the names, types and help texts of all metrics, and when the hub is queried. All sessions are
+read once, then only those that changed since the last page: so a page costs the same for ten
+sessions and for thousands. It knows no HTTP.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import platform
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import anyio
 from msgspec import Struct
@@ -28,7 +29,7 @@ from prometheus_client.registry import Collector
 
 from quarterdeck import __version__
 from quarterdeck.domain.errors import NotFound, QuarterdeckError
-from quarterdeck.fronts.metrics.sources import Sources
+from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.metrics.tally import Tally, status_of
 from quarterdeck.hub.api import HubApi, MachineView
 from quarterdeck.journal.views import SessionView
@@ -36,15 +37,49 @@ from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.runtime.tasks import background_tasks
 
 FRESH_SECONDS = 1.0
-"""Pages that are asked for more often than this tell the same of the sessions."""
+"""Pages that are requested more often than this have the same values for sessions."""
 PAGE = 500
 ONE_BY_ONE = 20
-"""If more sessions than this have changed, all are read anew, a page at a time: that is quicker."""
+"""If more sessions than this have changed, all are read again, page by page: that is faster."""
 PAUSE_SECONDS = 5.0
 
 
+class Deliveries(Value):
+    """Counters of a webhook's deliveries since the hub started."""
+
+    delivered: int
+    failed: int
+    given_up: int
+    waiting: int
+
+
+class Commits(Value):
+    """The duration of the journal's commits since the hub started.
+
+    `buckets` has an upper bound in seconds and the number of commits up to it; `seconds` is the sum
+    of their durations.
+    """
+
+    buckets: Sequence[tuple[float, int]]
+    count: int
+    seconds: float
+
+
+class Sources(NamedTuple):
+    """Sources of values from other parts. Each call is fast and does not raise."""
+
+    requests: Callable[[], Mapping[tuple[str, str, int], int]] = dict
+    """HTTP requests by method, route and status."""
+    streams: Callable[[], int] = int
+    """Clients that follow the stream now."""
+    deliveries: Callable[[], Mapping[str, Deliveries]] = dict
+    """By the name of the webhook."""
+    journal_bytes: Callable[[], int | None] = lambda: None
+    commits: Callable[[], Commits | None] = lambda: None
+
+
 class _Seen(Struct):
-    """What is kept of a session."""
+    """The stored values of a session."""
 
     state: SessionState
     archived: bool
@@ -84,7 +119,7 @@ class Metrics:
             yield
 
     async def page(self, accept: str = "") -> tuple[bytes, str]:
-        """The page and its content type, in the format that the reader's `Accept` asks for."""
+        """The page and its content type, in the format of the reader's `Accept` header."""
         async with self._lock:
             if time.monotonic() >= self._fresh_until:
                 await self._refresh()
@@ -94,7 +129,7 @@ class Metrics:
 
     @property
     def registry(self) -> CollectorRegistry:
-        """All metrics, as the client library has them."""
+        """All metrics, in the client library's registry."""
         return self._registry
 
     # --- the state -------------------------------------------------------------------------------
@@ -107,7 +142,7 @@ class Metrics:
                         self._tally.add(stored)
                     after = batch[-1].position
                 return
-            except QuarterdeckError:  # a disk that cannot be read: whoever appends tells of it
+            except QuarterdeckError:  # an unreadable disk: the next append reports it
                 await anyio.sleep(PAUSE_SECONDS)
 
     async def _refresh(self) -> None:
@@ -120,7 +155,7 @@ class Metrics:
                 for session in changed:
                     await self._read(self._sessions, session)
         except BaseException:
-            self._tally.changed |= changed  # they are looked at again
+            self._tally.changed |= changed  # they are read again
             raise
 
     async def _read_all(self) -> dict[str, _Seen]:
@@ -141,7 +176,7 @@ class Metrics:
     # --- the metrics -----------------------------------------------------------------------------
 
     def collect(self) -> Iterable[Metric]:
-        """All of the hub's own metrics, as they are now."""
+        """All of the hub's own metrics, with their current values."""
         build = InfoMetricFamily("quarterdeck_build", "The version of the hub.")
         build.add_metric((), {"version": __version__, "python": platform.python_version()})
         yield build
@@ -158,11 +193,11 @@ class Metrics:
         states = Counter(each.state for each in seen if not each.archived)
         yield _gauge(
             "quarterdeck_sessions",
-            "Sessions that are not archived, by what they are doing.",
+            "Sessions that are not archived, by state.",
             "state",
             {state.value.replace(" ", "_"): states[state] for state in SessionState},
         )
-        yield _plain("quarterdeck_sessions_archived", "Sessions that are put away.",
+        yield _plain("quarterdeck_sessions_archived", "Archived sessions.",
                      sum(each.archived for each in seen))  # fmt: skip
         yield _plain("quarterdeck_open_asks", "Questions that wait for a person.",
                      sum(each.asks for each in seen))  # fmt: skip
@@ -172,7 +207,7 @@ class Metrics:
         age = 0.0 if oldest is None else max(0.0, self._clock() - oldest / 1000)
         yield _plain(
             "quarterdeck_oldest_ask_age_seconds",
-            "For how long the oldest open question has been waiting; 0 when there is none.",
+            "How long the oldest open question has been waiting, in seconds; 0 without questions.",
             age,
         )
 
@@ -180,46 +215,44 @@ class Metrics:
         machines = self._machines
         yield _gauge(
             "quarterdeck_runner_connected",
-            "1 when the machine's runner is connected, else 0.",
+            "1 if the machine's runner is connected, otherwise 0.",
             "machine",
             {each.name: int(each.connected) for each in machines},
         )
         yield _gauge(
             "quarterdeck_runs",
-            "CLI processes that the hub holds on a machine.",
+            "Running CLI processes on a machine.",
             "machine",
             {each.name: each.runs for each in machines},
         )
         yield _gauge(
             "quarterdeck_machine_load",
-            "The machine's load, as its runner tells it.",
+            "The machine's load, reported by its runner.",
             "machine",
             {each.name: each.load for each in machines if each.load is not None},
         )
         yield _gauge(
             "quarterdeck_machine_memory_available_bytes",
-            "The machine's available memory, as its runner tells it.",
+            "The machine's available memory, reported by its runner.",
             "machine",
             {each.name: each.memory_available for each in machines if each.memory_available},
         )
 
     def _of_events(self) -> Iterable[Metric]:
         tally = self._tally
-        yield _counter(
-            "quarterdeck_events", "Events that were appended, by kind.", "kind", tally.events
-        )
+        yield _counter("quarterdeck_events", "Appended events, by kind.", "kind", tally.events)
         yield _counter(
             "quarterdeck_lines",
-            "Lines of the CLIs that were journalled: in from them, out to them.",
+            "Journalled lines of the CLIs: in (from the CLI) and out (to it).",
             "direction",
             {"in": tally.lines["in"], "out": tally.lines["out"]},
         )
         yield CounterMetricFamily(
-            "quarterdeck_runs_started", "CLI processes that were asked for.", tally.runs_started
+            "quarterdeck_runs_started", "CLI processes that were requested.", tally.runs_started
         )
         yield _counter(
             "quarterdeck_runs_ended",
-            "CLI processes that have ended, by whether that was in order.",
+            "CLI processes that have ended, by whether they ended cleanly.",
             "how",
             {"clean": tally.runs_ended["clean"], "died": tally.runs_ended["died"]},
         )
@@ -231,7 +264,7 @@ class Metrics:
         )
         yield _counter(
             "quarterdeck_decisions",
-            "Tool calls that were decided about, by verdict.",
+            "Tool calls that were decided, by verdict.",
             "verdict",
             tally.decisions,
         )
@@ -239,10 +272,10 @@ class Metrics:
     def _of_money(self) -> Iterable[Metric]:
         tally = self._tally
         yield _counter(
-            "quarterdeck_cost_usd", "What turns have cost, in US dollars.", "model", tally.cost
+            "quarterdeck_cost_usd", "The cost of turns, in US dollars.", "model", tally.cost
         )
         tokens = CounterMetricFamily(
-            "quarterdeck_tokens", "Tokens that turns have used.", labels=("model", "type")
+            "quarterdeck_tokens", "Tokens used by turns.", labels=("model", "type")
         )
         for (model, kind), number in tally.tokens.items():
             tokens.add_metric((model, kind), number)
@@ -252,19 +285,19 @@ class Metrics:
         limits = self._tally.limits
         yield _gauge(
             "quarterdeck_rate_limit_used_ratio",
-            "How much of a limit of the account is used, from 0 to 1.",
+            "Used share of a limit of the account, from 0 to 1.",
             "limit",
             {name: each.used for name, each in limits.items() if each.used is not None},
         )
         yield _gauge(
             "quarterdeck_rate_limit_resets_timestamp_seconds",
-            "When a limit of the account is reset.",
+            "When a limit of the account resets.",
             "limit",
             {name: each.resets_at / 1000 for name, each in limits.items() if each.resets_at},
         )
         states = GaugeMetricFamily(
             "quarterdeck_rate_limit_state",
-            "1 for the state that a limit of the account is in.",
+            "1 for the current state of a limit of the account.",
             labels=("limit", "state"),
         )
         for name, each in limits.items():
@@ -283,7 +316,7 @@ class Metrics:
         commits = self._sources.commits()
         if commits is not None:
             histogram = HistogramMetricFamily(
-                "quarterdeck_journal_commit_seconds", "How long the journal's commits take."
+                "quarterdeck_journal_commit_seconds", "Duration of the journal's commits."
             )
             buckets = [*((str(bound), float(upto)) for bound, upto in commits.buckets)]
             buckets.append(("+Inf", float(commits.count)))
@@ -298,7 +331,7 @@ class Metrics:
         )
         requests = CounterMetricFamily(
             "quarterdeck_http_requests",
-            "HTTP requests and WebSocket handshakes that were answered.",
+            "Answered HTTP requests and WebSocket handshakes.",
             labels=("method", "route", "status"),
         )
         for (method, route, status), number in self._sources.requests().items():
@@ -306,11 +339,11 @@ class Metrics:
         yield requests
         outcomes = CounterMetricFamily(
             "quarterdeck_webhook_deliveries",
-            "Webhooks: payloads delivered, tries that failed, payloads given up.",
+            "Webhooks: payloads delivered, failed attempts, payloads given up.",
             labels=("webhook", "outcome"),
         )
         waiting = GaugeMetricFamily(
-            "quarterdeck_webhook_waiting", "Payloads that wait for a try.", labels=("webhook",)
+            "quarterdeck_webhook_waiting", "Payloads that wait for an attempt.", labels=("webhook",)
         )
         for name, each in self._sources.deliveries().items():
             outcomes.add_metric((name, "delivered"), each.delivered)
@@ -322,7 +355,7 @@ class Metrics:
 
 
 class _Collector(Collector):
-    """Gives what a function gives."""
+    """Calls a function when it is collected."""
 
     def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
         self._collect = collect

@@ -1,8 +1,8 @@
-"""What the journal's events come to in numbers, counted since the hub started. Pure.
+"""Counters over the journal's events since the hub started. Pure.
 
-It keeps no session and no text: counters, the newest word on each rate limit, and which sessions
-have changed. Names that come from outside (models, limits) are bounded in number and length, since
-each is a time series in somebody's database.
+It keeps no session and no text: counters, the last state of each rate limit, and the set of changed
+sessions. Names from outside (models, limits) are bounded in number and length, since each is a time
+series in a database.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quarterdeck.journal.views import only_counts
 from quarterdeck.protocol import events as ev
 
 MOST_NAMES = 50
-"""How many models or limits are told apart; the rest is `other`."""
+"""The most models or limits that are counted separately; the rest is `other`."""
 LONGEST_NAME = 100
 OTHER = "other"
 _VERDICTS = frozenset({"allow", "deny", "ask"})
@@ -23,7 +23,7 @@ _STATUSES = frozenset({"allowed", "allowed_warning", "rejected"})
 
 
 class Tally:
-    """The counts."""
+    """The counters."""
 
     def __init__(self) -> None:
         self.events: Counter[str] = Counter()
@@ -36,10 +36,10 @@ class Tally:
         self.tokens: Counter[tuple[str, str]] = Counter()
         self.limits: dict[str, ev.RateLimited] = {}
         self.changed: set[str] = set()
-        """The sessions whose view may be another one now. Whoever looks empties it."""
+        """The sessions whose view may have changed. The reader empties it."""
 
     def add(self, stored: Stored) -> None:
-        """One more event."""
+        """Count one event."""
         event = stored.event
         self.events[str(type(event).__struct_config__.tag)] += 1
         if not only_counts(event):
@@ -67,14 +67,14 @@ class Tally:
         models = ended.models or (ev.ModelTokens(model="unknown", cost_usd=ended.cost_usd),)
         for used in models:
             model = _name(used.model or "unknown", self.cost)
-            # A counter never falls, whatever a CLI says.
+            # A counter never decreases, whatever a CLI reports.
             self.cost[model] = self.cost.get(model, 0.0) + max(0.0, used.cost_usd)
             for kind in ("input", "output", "cache_read", "cache_write"):
                 self.tokens[model, kind] += max(0, getattr(used, kind))
 
 
 def status_of(limited: ev.RateLimited) -> str:
-    """The state of a limit, as one of the words that we know."""
+    """The state of a limit, as one of the known values."""
     return limited.status if limited.status in _STATUSES else OTHER
 
 

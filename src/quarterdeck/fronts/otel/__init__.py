@@ -1,8 +1,8 @@
-"""OpenTelemetry: a trace of each turn, for those who collect traces. An optional extra.
+"""OpenTelemetry: a trace of each turn. An optional extra.
 
 `Tracing` follows the journal, as every front does, and exports spans by the GenAI conventions.
-`run_environment` is what a CLI needs to know to hang its own spans below ours. Nothing of the
-OpenTelemetry packages is loaded before `Tracing` runs: they need not be installed.
+`run_environment` makes the variables with which a CLI attaches its own spans to ours. The
+OpenTelemetry packages are loaded when `Tracing` runs: they need not be installed.
 """
 
 from __future__ import annotations

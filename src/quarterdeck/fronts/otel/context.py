@@ -1,7 +1,7 @@
-"""The ids of traces and spans: made from what they are about, and not by chance.
+"""The ids of traces and spans, derived from their subject instead of random.
 
-So the hub and a CLI that it starts agree on them without a word, and a span that is exported a
-second time after a crash is the same span. Pure.
+So the hub and a CLI that it starts agree on them, and a span that is exported a second time after a
+crash is the same span. Pure.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from quarterdeck.domain.structs import Value
 
 
 class Ids(Value):
-    """A span's place: the trace that it is in, and itself."""
+    """The ids of a span: its trace and itself."""
 
     trace: int
     """128 bits."""
@@ -21,7 +21,7 @@ class Ids(Value):
 
     @property
     def traceparent(self) -> str:
-        """As the W3C's header has it, sampled."""
+        """The value of the W3C header `traceparent`, sampled."""
         return f"00-{self.trace:032x}-{self.span:016x}-01"
 
 
@@ -39,9 +39,9 @@ def turn_ids(epoch: str, position: int, number: int = 0) -> Ids:
 
 
 def run_environment(run: str) -> dict[str, str]:
-    """What the environment of a run's CLI has so that its own spans hang below the run's."""
+    """The variables with which a run's CLI attaches its spans to the run's."""
     return {"TRACEPARENT": run_ids(run).traceparent}
 
 
 def _number(data: bytes) -> int:
-    return int.from_bytes(data, "big") or 1  # 0 is no id
+    return int.from_bytes(data, "big") or 1  # 0 is not a valid id

@@ -1,7 +1,7 @@
 """Spans to the OpenTelemetry SDK: the one module that loads it.
 
-Spans are queued in bounded memory and sent by a thread of the SDK: a collector that is slow or dead
-slows nobody, and what does not fit the queue is dropped.
+Spans are queued in bounded memory and sent by a thread of the SDK: a slow or dead collector delays
+nothing, and spans that do not fit into the queue are dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NS = 1_000_000
 
 
 class _Given(IdGenerator):
-    """Gives the ids that it was given: ours are made from what a span is about."""
+    """Returns the ids that it was given: ours are derived from a span's subject."""
 
     def __init__(self) -> None:
         self.next = Ids(trace=1, span=1)
@@ -47,7 +47,7 @@ class _Given(IdGenerator):
 
 
 class Emitter:
-    """Exports spans. Made and used by one thread."""
+    """Exports spans. Created and used by one thread."""
 
     def __init__(self, telemetry: Telemetry, exporter: SpanExporter | None = None) -> None:
         """Blocks: it reads a file, and loads packages. Raises `UsageError`."""
@@ -65,7 +65,7 @@ class Emitter:
             self._emit(span)
 
     def close(self) -> None:
-        """Send what is queued, and end. Blocks for as long as one export may take."""
+        """Send the queue, and close. Blocks for as long as one export may take."""
         self._provider.shutdown()
 
     def _emit(self, span: Span) -> None:

@@ -1,4 +1,4 @@
-"""Where traces go. Plain values: whoever reads the configuration makes them."""
+"""The target of traces. Plain values, made from the configuration."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ LARGEST_FILE = 64 * 1024
 
 
 class Telemetry(Value, forbid_unknown_fields=True):
-    """Where to send traces, by OTLP over HTTP."""
+    """The target of traces, by OTLP over HTTP."""
 
     endpoint: str
-    """The whole address, as http://127.0.0.1:4318/v1/traces."""
+    """The whole URL, as http://127.0.0.1:4318/v1/traces."""
     headers_file: str | None = None
-    """Holds headers for it, as `Authorization: …`, one a line; they may be secrets."""
+    """A file with headers for it, as `Authorization: …`, one per line; they may be secrets."""
     service_name: str = "quarterdeck"
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be right."""
+        """Refuse invalid settings."""
         parts = urlsplit(self.endpoint)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
-            raise UsageError("telemetry: endpoint: an http or https address is wanted")
+            raise UsageError("telemetry: endpoint: an http or https URL is required")
         if not self.service_name:
-            raise UsageError("telemetry: service_name: it is empty")
+            raise UsageError("telemetry: service_name: must not be empty")
 
 
 def read_headers(telemetry: Telemetry) -> dict[str, str]:
-    """The headers of the file. Blocks. Raises `UsageError`, without anything of what is in it."""
+    """The headers of the file. Blocks. Raises `UsageError`, without anything of the file."""
     if telemetry.headers_file is None:
         return {}
     place = Path(telemetry.headers_file).expanduser()
@@ -40,7 +40,7 @@ def read_headers(telemetry: Telemetry) -> dict[str, str]:
     except OSError as error:
         raise UsageError(f"telemetry: headers_file {place}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise UsageError(f"telemetry: headers_file {place}: it is no text") from None
+        raise UsageError(f"telemetry: headers_file {place}: not a text file") from None
     found: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         name, colon, value = line.partition(":")
@@ -48,7 +48,7 @@ def read_headers(telemetry: Telemetry) -> dict[str, str]:
             continue
         if not colon or not name.strip():
             raise UsageError(
-                f"telemetry: headers_file {place}: line {number}: NAME: VALUE is wanted"
+                f"telemetry: headers_file {place}: line {number}: NAME: VALUE is required"
             )
         found[name.strip().lower()] = value.strip()
     return found

@@ -1,8 +1,8 @@
-"""The front: follows the journal, makes turns of it, and hands their spans to the emitter.
+"""The front: follows the journal, folds it into turns, and passes their spans to the emitter.
 
-Owns how far it is, on disk: the beginning of the oldest turn that is not over, and the end of the
-last that was exported. After a restart turns that were under way are read again from their
-beginning, and none is exported twice; after a crash the last second's may be, with the same ids.
+Owns its cursor on disk: the beginning of the oldest open turn, and the end of the last exported
+one. After a restart open turns are read again from their beginning, and none is exported twice;
+after a crash those of the last second may be, with the same ids.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ CLOSE_SECONDS = 5.0
 
 
 class _Place(Value):
-    """How far we are in a journal."""
+    """The cursor in a journal."""
 
     epoch: str
     after: int
-    """Everything up to here is done with."""
+    """Everything up to here is finished."""
     exported: int
     """No turn that ended up to here is exported again."""
 
@@ -63,7 +63,7 @@ class Tracing:
         *,
         exporter: SpanExporter | None = None,
     ) -> None:
-        """`exporter` takes the place of OTLP, for tests."""
+        """`exporter` replaces OTLP, for tests."""
         self._hub = hub
         self._file = folder / FILE
         self._telemetry = telemetry
@@ -74,7 +74,7 @@ class Tracing:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Export while the block runs. Raises `UsageError` when it cannot be done at all."""
+        """Export while the block runs. Raises `UsageError` if it cannot work at all."""
         emitter = await anyio.to_thread.run_sync(self._make)
         try:
             async with background_tasks() as tasks:
@@ -128,7 +128,7 @@ class Tracing:
         try:
             return await self._over(stored, turn)
         except NotFound:
-            return []  # it was deleted since
+            return []  # the session was deleted meanwhile
         finally:
             self._place = msgspec.structs.replace(self._place, exported=stored.position)
 
@@ -144,7 +144,7 @@ class Tracing:
         return spans
 
     async def _run_began(self, ended: Stored, run: str, seq: int) -> int:
-        """When a run began; where that is not known any more, when it ended."""
+        """When a run began; if that is no longer known, when it ended."""
         for first in await self._hub.events(ended.session, after=max(0, seq - 1), limit=1):
             if isinstance(first.event, RunStarting) and first.event.run == run:
                 return first.at
@@ -169,7 +169,7 @@ class Tracing:
         return place
 
     def _save(self) -> None:
-        """Write down how far we are: a hundred bytes, at most once a second."""
+        """Write the cursor: a hundred bytes, at most once a second."""
         try:
             replace_file(self._file, msgspec.json.encode(self._place), durable=False)
         except OSError as error:

@@ -1,8 +1,8 @@
-"""From a session's events to the spans of its turns: pure, and without any telemetry package.
+"""From a session's events to the spans of its turns. Pure, without any telemetry package.
 
 A turn is a span `invoke_agent`; below it is a span `chat` for each request to the model and a span
-`execute_tool` for each call of a tool, which holds those of a subagent. Times are the journal's.
-What was said is never in a span: no prompt, no answer, no input or output of a tool.
+`execute_tool` for each tool call, which contains those of a subagent. Times are the journal's.
+Content is never in a span: no prompt, no answer, no input or output of a tool.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock, Usage
 AGENT = "claude-code"
 PROVIDER = "anthropic"
 MOST_SPANS = 2000
-"""Of one turn; a turn with more says how many are left out."""
+"""The most spans of one turn; a turn with more has the number of those left out."""
 
 LONGEST = 200
-"""Characters of a name or an id: they come from the CLI, and from whoever wrote a tool."""
+"""Characters of a name or an id: they come from the CLI and from authors of tools."""
 LARGEST = 2**53
 
 Attribute = str | int | float | bool | tuple[str, ...]
 
 
 class Span(Value):
-    """A span that is over. Times are in ms since 1970."""
+    """A finished span. Times are in ms since 1970."""
 
     ids: Ids
     parent: int | None
@@ -51,13 +51,13 @@ class Span(Value):
     attributes: Mapping[str, Attribute]
     error: str | None = None
     remote: bool = False
-    """It is a call of something elsewhere: of the model."""
+    """It is a call to a remote service: the model."""
     linked: Ids | None = None
-    """A span of another trace that it belongs to."""
+    """A span of another trace that it is linked to."""
 
 
 class _Open(Struct):
-    """A span that is not over yet."""
+    """An open span."""
 
     number: int
     parent: int
@@ -70,16 +70,16 @@ class _Open(Struct):
 
 
 class _Lane(Struct):
-    """What one agent does: the main one, or a subagent."""
+    """The state of one agent: the main one, or a subagent."""
 
     since: int
-    """When the model was asked next."""
+    """When the model was called next."""
     message: str = ""
     request: _Open | None = None
 
 
 class Turn:
-    """A turn that is being made."""
+    """A turn that is being folded."""
 
     def __init__(self, epoch: str, first: Stored) -> None:
         self.began = first.position
@@ -94,7 +94,7 @@ class Turn:
         self._asks: dict[str, tuple[str, int]] = {}
 
     def add(self, stored: Stored) -> None:
-        """One more event of the turn."""
+        """Add an event of the turn."""
         match stored.event:
             case PromptSent(run=run):
                 self._run = run
@@ -148,7 +148,7 @@ class Turn:
 
     @property
     def run(self) -> str | None:
-        """The run that it is in, if one has spoken."""
+        """The run of the turn, once it is known."""
         return self._run
 
     # --- what the CLI says -----------------------------------------------------------------------
@@ -284,7 +284,7 @@ class Turn:
 
 
 def run_span(began: int, ended: Stored, event: RunEnded, view: SessionView, ids: Ids) -> Span:
-    """The span of a whole run, below which a CLI's own spans hang."""
+    """The span of a whole run, the parent of its CLI's own spans."""
     attributes: dict[str, Attribute] = {
         "quarterdeck.session.id": view.session,
         "quarterdeck.run.id": event.run,
@@ -303,7 +303,7 @@ def run_span(began: int, ended: Stored, event: RunEnded, view: SessionView, ids:
 
 
 def begins_turn(event: Event) -> bool:
-    """Whether a turn that is not there yet begins with this event."""
+    """Whether a new turn begins with this event."""
     if isinstance(event, PromptSent):
         return True
     return isinstance(event, Said) and (b'"assistant"' in bytes(event.line)[:200])
@@ -313,7 +313,7 @@ def _usage(usage: Usage | None) -> dict[str, Attribute]:
     if usage is None:
         return {}
     cached, written = usage.cache_read_input_tokens or 0, usage.cache_creation_input_tokens or 0
-    # The convention counts what came from a cache as input too.
+    # By the convention, tokens from a cache count as input too.
     found: dict[str, Attribute] = {
         "gen_ai.usage.input_tokens": _count((usage.input_tokens or 0) + cached + written),
         "gen_ai.usage.output_tokens": _count(usage.output_tokens or 0),
@@ -326,7 +326,7 @@ def _usage(usage: Usage | None) -> dict[str, Attribute]:
 
 
 def _count(number: float) -> int:
-    """A number of tokens that can be written: one that cannot would spoil its whole batch."""
+    """A valid number of tokens: an invalid one would spoil its whole batch."""
     return 0 if math.isnan(number) else int(min(max(number, 0), LARGEST))
 
 

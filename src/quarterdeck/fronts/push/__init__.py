@@ -1,9 +1,9 @@
-"""Web Push: a browser that has asked for it is told that an agent waits, also with no page open.
+"""Web Push: notify a subscribed browser that an agent is waiting, also without an open page.
 
-`Push` keeps the subscriptions and follows the journal, as every front does. Above is whoever
-composes the service, which gives it to the HTTP front for the routes; below is `hub.api`, and
-nothing else of the hub. What is sent is sealed for the browser: the push service between the two,
-which belongs to the browser's maker, cannot read it.
+`Push` keeps the subscriptions and follows the journal, as every front does. The service's
+composition root is above, and gives it to the HTTP front for the routes; `hub.api` is below, and
+nothing else of the hub. Messages are encrypted for the browser: the push service between the two,
+which belongs to the browser's vendor, cannot read them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The two keys of Web Push: whom a message is for (RFC 8291), and whom it is from (RFC 8292).
+"""The cryptography of Web Push: encryption for the browser (RFC 8291), signature (RFC 8292).
 
-Pure, but for chance. A message is encrypted with keys that the browser made and only it has; the
-request is signed with the hub's own key, whose public half the browser was given when it
-subscribed. It knows neither files nor HTTP.
+Pure, except for randomness. A message is encrypted with keys that only the browser has; the request
+is signed with the hub's own key, whose public half the browser got when it subscribed. It knows
+neither files nor HTTP.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from quarterdeck.domain.errors import UsageError
 
 AUTH_BYTES, SALT_BYTES = 16, 16
 RECORD_BYTES = 4096
-"""A message is one record; services need not take more."""
+"""A message is one record; services need not accept more."""
 LONGEST_MESSAGE = RECORD_BYTES - 86 - 17
-"""Less the header before the record, and the tag and the mark at its end."""
+"""Without the header before the record, and the tag and the delimiter at its end."""
 SIGNED_SECONDS = 12 * 3600
-"""A signature may be good for a day at most, and clocks differ."""
+"""A signature may be valid for a day at most, and clocks differ."""
 
 _CURVE = ec.SECP256R1()
 
 
 class HubKey:
-    """The hub's own key. Raises `ValueError` for what is none."""
+    """The hub's own key. Raises `ValueError` for an invalid one."""
 
     def __init__(self, pem: bytes) -> None:
         key = load_pem_private_key(pem, None)
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.curve.name != _CURVE.name:
-            raise ValueError("no private key of P-256")
+            raise ValueError("not a private key of P-256")
         self._key = key
         self.public = encode(_point(key.public_key()))
-        """What browsers call the key of the application's server."""
+        """The public key, which browsers call the application server key."""
 
     @staticmethod
     def new() -> bytes:
-        """A new key, as a file holds it."""
+        """A new key, in the form of the key file."""
         key = ec.generate_private_key(_CURVE)
         return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
     def authorization(self, origin: str, contact: str, now: float) -> str:
-        """The header that says who sends; good for one push service, by its origin."""
+        """The header that identifies the sender; valid for one push service, by its origin."""
         claims = {"aud": origin, "exp": int(now) + SIGNED_SECONDS, "sub": contact}
         parts = ({"typ": "JWT", "alg": "ES256"}, claims)
         text = ".".join(encode(msgspec.json.encode(part)) for part in parts)
@@ -67,17 +67,17 @@ class HubKey:
 
 
 def check_keys(p256dh: str, auth: str) -> None:
-    """Raise `UsageError` unless these are a browser's keys."""
+    """Raise `UsageError` unless these are valid keys of a browser."""
     try:
         _public(decode(p256dh))
     except ValueError:
-        raise UsageError("p256dh: an uncompressed point of P-256 in base 64 is wanted") from None
+        raise UsageError("p256dh: an uncompressed point of P-256 in base64 is required") from None
     try:
         right = len(decode(auth)) == AUTH_BYTES
     except ValueError:
         right = False
     if not right:
-        raise UsageError(f"auth: {AUTH_BYTES} bytes in base 64 are wanted")
+        raise UsageError(f"auth: {AUTH_BYTES} bytes in base64 are required")
 
 
 def seal(
@@ -88,9 +88,9 @@ def seal(
     salt: bytes | None = None,
     key: ec.EllipticCurvePrivateKey | None = None,
 ) -> bytes:
-    """A message for one browser. `salt` and `key` are of chance, but where a test has its own."""
+    """Encrypt a message for one browser. `salt` and `key` are random, except in tests."""
     if len(message) > LONGEST_MESSAGE:
-        raise UsageError(f"a message of {len(message)} bytes is too long to be pushed")
+        raise UsageError(f"a message of {len(message)} bytes is too long for a push")
     theirs, salt = decode(p256dh), salt or os.urandom(SALT_BYTES)
     key = key or ec.generate_private_key(_CURVE)
     ours = _point(key.public_key())
@@ -104,12 +104,12 @@ def seal(
 
 
 def encode(data: bytes) -> str:
-    """Base 64 as web addresses have it."""
+    """Base64 in its URL-safe form."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 def decode(text: str) -> bytes:
-    """Bytes from base 64. Raises `ValueError`."""
+    """Bytes from base64. Raises `ValueError`."""
     try:
         return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:

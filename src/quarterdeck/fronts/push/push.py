@@ -1,8 +1,8 @@
-"""The front: who has subscribed, and what they are told.
+"""The front: the subscriptions, and their notifications.
 
-Follows the journal from the moment somebody wants to know: nobody is helped by a push about a
-question of yesterday, so how far it came is kept nowhere. Each subscription has a queue and a task
-of its own while it has something in it; none waits for another, and the hub waits for none.
+Follows the journal from its start: a push about yesterday's question helps nobody, so no cursor is
+stored. Each subscription has its own queue, and a task while the queue is not empty; none waits for
+another, and the hub waits for none.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ log = logging.getLogger(__name__)
 _Given = TypeVar("_Given")
 
 LONGEST_TITLE, LONGEST_BODY = 100, 200
-"""Letters. Even if each took the most bytes, a message stays below what every service takes."""
+"""Characters. Even at the most bytes per character, a message stays below every service's limit."""
 MOST_WAITING = 16
 """Messages for one browser whose service is slow; the oldest are dropped."""
 PAUSE_SECONDS = 5.0
-"""After a failure of the journal's."""
+"""After a failure of the journal."""
 
 
 class Pace(Value):
     """The times of a delivery, in seconds."""
 
     timeout: float = 10.0
-    """For one try."""
+    """For one attempt."""
     pauses: tuple[float, ...] = (2.0, 10.0)
-    """Before each further try; after the last a message is given up."""
+    """Before each retry; after the last one a message is given up."""
 
 
 class Note(Value):
-    """What the browser's worker gets. It is shown as a notification."""
+    """The content of a notification, for the browser's service worker."""
 
     title: str
     body: str
     url: str
-    """Where a click leads, on the deck's own origin."""
+    """Where a click leads, on the web app's own origin."""
     tag: str
-    """A notification takes the place of another with its tag, also of one that the page showed."""
+    """A notification replaces another one with the same tag, also one that the page showed."""
 
 
 class Push:
-    """Keeps subscriptions, and tells them of questions that wait for a person."""
+    """Keeps subscriptions, and notifies them of questions that wait for a person."""
 
     def __init__(
         self,
@@ -77,10 +77,10 @@ class Push:
         pace: Pace | None = None,
         loopback: bool = False,
     ) -> None:
-        """`folder` is the data folder, `grants` gives the ids of the access that is valid now.
+        """`folder` is the data folder, `grants` returns the ids of all valid grants.
 
-        `contact` tells push services whom to turn to: a `mailto:` or `https:` address. `loopback`
-        lets a push service be on this machine: for tests.
+        `contact` is the hub's contact for push services: a `mailto:` or `https:` address.
+        `loopback` allows a push service on this machine, for tests.
         """
         self._hub = hub
         self._store = SubscriptionStore(folder, loopback=loopback)
@@ -90,29 +90,29 @@ class Push:
         self._wanted = anyio.Event()
         self._after: int | None = None
         self._waiting: dict[str, deque[bytes]] = {}
-        """What waits, by endpoint; each that is in here has a task."""
+        """Queued notifications, by endpoint; each endpoint in it has a task."""
 
     # --- for the routes --------------------------------------------------------------------------
 
     async def public_key(self) -> str:
-        """The key that a browser subscribes with."""
+        """The public key that a browser subscribes with."""
         return (await anyio.to_thread.run_sync(self._store.key)).public
 
     async def subscribe(self, grant: str, endpoint: str, p256dh: str, auth: str) -> None:
-        """Tell a browser from now on. Raises `UsageError` and `Conflict`."""
+        """Add a subscription. Raises `UsageError` and `Conflict`."""
         new = Subscription(grant=grant, endpoint=endpoint, p256dh=p256dh, auth=auth)
         await anyio.to_thread.run_sync(self._store.add, new)
         self._begin()
 
     async def unsubscribe(self, endpoint: str) -> None:
-        """Tell it no more."""
+        """Remove a subscription."""
         await anyio.to_thread.run_sync(self._store.remove, endpoint)
 
     # --- telling ---------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Tell while the block runs. What is not delivered then is not delivered."""
+        """Send notifications while the block runs. Undelivered ones are dropped."""
         if self._store.subscriptions:
             self._begin()
         async with background_tasks() as tasks:
@@ -134,9 +134,9 @@ class Push:
                             if isinstance(stored.event, AskOpened):
                                 await self._notify(stored, stored.event, client, tasks)
                 except JournalError as error:
-                    log.error("nobody is told by push for a moment: %s", error)
+                    log.error("push notifications are paused: %s", error)
                     await anyio.sleep(PAUSE_SECONDS)
-                    self._after = None  # what was asked meanwhile is seen by whoever looks
+                    self._after = None  # questions of that time are still on the pages
                 else:
                     return  # the journal is closed
 
@@ -151,7 +151,7 @@ class Push:
         try:
             view = await self._hub.session(stored.session)
         except NotFound:
-            return  # it was deleted since
+            return  # the session was deleted meanwhile
         message = msgspec.json.encode(_note(stored.session, view.name, opened))
         for to in told:
             waiting = self._waiting.get(to.endpoint)
@@ -163,7 +163,7 @@ class Push:
     async def _deliver(
         self, to: Subscription, waiting: deque[bytes], client: httpx2.AsyncClient
     ) -> None:
-        """Send what waits for one browser, one after the other."""
+        """Send the queue of one browser, in order."""
         try:
             while waiting and to in self._store.subscriptions:
                 await self._send(to, waiting.popleft(), client)
@@ -174,7 +174,7 @@ class Push:
         try:
             key = await anyio.to_thread.run_sync(self._store.key)
         except OSError as error:
-            log.error("nobody is told by push: the key cannot be read: %s", error)
+            log.error("push notifications are not sent: cannot read the key: %s", error)
             return
         pace, error_ = self._pace, ""
         for pause in (*pace.pauses, None):
@@ -189,14 +189,14 @@ class Push:
             error_ = found.error
             if pause is not None:
                 await anyio.sleep(pause)
-        log.warning("a push by %s is given up: %s", to.origin, error_)
+        log.warning("gave up a push by %s: %s", to.origin, error_)
 
     async def _changed(self, change: Callable[[_Given], None], given: _Given) -> None:
-        """Change what is kept. That a disk is full ends no delivery."""
+        """Change the stored subscriptions. A full disk does not end deliveries."""
         try:
             await anyio.to_thread.run_sync(change, given)
         except OSError as error:
-            log.error("subscriptions of push cannot be written: %s", error)
+            log.error("cannot write the push subscriptions: %s", error)
 
 
 def _note(session: str, name: str, opened: AskOpened) -> Note:

@@ -1,6 +1,6 @@
-"""One try to hand one message to a push service, over HTTP.
+"""One attempt to hand one message to a push service, over HTTP.
 
-Owns the limits of a try: its time, no redirect, nothing read of the answer but its status, no
+Owns the limits of an attempt: its time, no redirects, only the status of the answer is read, no
 cookies. It never raises for what a service does: that is an `Attempt` too.
 """
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from quarterdeck.fronts.push.encryption import HubKey
 
 GONE = (404, 410)
-"""What a service answers when the browser has unsubscribed, or is no more."""
+"""The answers of a service when the browser has unsubscribed or is gone."""
 KEPT_SECONDS = 3600
-"""How long a service keeps a message for a device that is switched off."""
+"""How long a service keeps a message for a device that is off."""
 
 
 class Attempt(Value):
-    """What a try came to."""
+    """The result of an attempt."""
 
     ok: bool = False
     gone: bool = False
     error: str = ""
-    """A few words for the log; nothing that the service said, and no address."""
+    """A short text for the log, without anything from the service, and without a URL."""
 
 
 @asynccontextmanager
 async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
-    """A client for all services. Proxies are taken from the environment, as everywhere."""
-    import httpx2  # a fifth of a second, which a hub without subscriptions need not wait for
+    """A client for all services. Proxies come from the environment."""
+    import httpx2  # 0.2 s to load, which a hub without subscriptions does not need
 
     for name in ("httpx2", "httpcore2"):
-        logging.getLogger(name).setLevel(logging.WARNING)  # their «info» is every address
+        logging.getLogger(name).setLevel(logging.WARNING)  # at «info» it logs every URL
     async with httpx2.AsyncClient(
         headers={
             "user-agent": f"quarterdeck/{__version__}",
@@ -56,8 +56,8 @@ async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
         },
         cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         follow_redirects=False,
-        limits=httpx2.Limits(max_connections=None),  # one subscription has one, and they are few
-        timeout=None,  # the whole try is bounded below, however slowly it drips
+        limits=httpx2.Limits(max_connections=None),
+        timeout=None,  # the whole attempt is bounded below, however slow the bytes come
     ) as client:
         yield client
 
@@ -71,7 +71,7 @@ async def attempt(
     contact: str,
     seconds: float,
 ) -> Attempt:
-    """Try once. Sealed anew each time, since chance costs nothing."""
+    """Attempt a delivery once. It is encrypted anew each time."""
     import httpx2
 
     from quarterdeck.fronts.push.encryption import seal
@@ -86,6 +86,6 @@ async def attempt(
                     return Attempt(ok=True)
                 return Attempt(gone=status in GONE, error=f"status {status}")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
-        # `ValueError` too: an odd address may be refused by what is below the client.
+        # `ValueError` too: layers below the client refuse some URLs with it.
         return Attempt(error=type(error).__name__)
     return Attempt(error=f"no answer within {seconds:g} s")

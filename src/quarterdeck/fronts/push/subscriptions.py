@@ -1,8 +1,8 @@
-"""What is kept on disk: the hub's key, and who has subscribed. Both are closed to everybody else.
+"""The files of push: the hub's key and the subscriptions. Both are private.
 
-Blocking, and safe to use from several threads. Only the hub writes these files. One that is damaged
-is put aside: a browser that opens the deck subscribes again by itself. The cryptography is loaded
-when it is needed, which takes a tenth of a second: most hubs have no subscription.
+Blocking, and safe to use from several threads. Only the hub writes these files. A damaged one is
+moved aside: a browser that opens the web app subscribes again by itself. The cryptography is loaded
+when it is needed, which takes 0.1 s: most hubs have no subscription.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ log = logging.getLogger(__name__)
 
 KEY_FILE, SUBSCRIPTIONS_FILE = "push.key", "push.json"
 MOST, MOST_OF_ONE = 200, 8
-"""Subscriptions of all, and of one grant: a browser has one, a token may be used by several."""
+"""The most subscriptions, in all and per grant: a token may be used by several browsers."""
 LONGEST_ENDPOINT = 2048
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
 class Subscription(Value):
-    """A browser that wants to be told. The endpoint is a secret: whoever has it can send there."""
+    """A subscribed browser. The endpoint is a secret: anyone who has it can send there."""
 
     grant: str
-    """By whose access it came; it goes when that is taken back."""
+    """The grant that created it; the subscription ends with the grant."""
     endpoint: str
     p256dh: str
     auth: str
 
     @property
     def origin(self) -> str:
-        """The push service. It is nobody's secret, and may be logged."""
+        """The push service. It is no secret, and may be logged."""
         parts = urlsplit(self.endpoint)
         return f"{parts.scheme}://{parts.netloc}"
 
 
 class SubscriptionStore:
-    """The two files. What was read is held in memory: there is little of it."""
+    """The two files, held in memory after reading: they are small."""
 
     def __init__(self, folder: Path, *, loopback: bool = False) -> None:
-        """`loopback` lets endpoints be on this machine, without TLS: for tests."""
+        """`loopback` allows endpoints on this machine, without TLS, for tests."""
         self._folder = folder
         self._loopback = loopback
         self._mutex = threading.Lock()
@@ -61,20 +61,20 @@ class SubscriptionStore:
 
     @property
     def subscriptions(self) -> Sequence[Subscription]:
-        """All, oldest first."""
+        """All subscriptions, oldest first."""
         return self._subscriptions
 
     def key(self) -> HubKey:
-        """The hub's key; made when there is none."""
+        """The hub's key; created if it is missing."""
         with self._mutex:
             if self._key is None:
                 self._key = self._ensure_key()
             return self._key
 
     def add(self, new: Subscription) -> None:
-        """Take one up; it takes the place of an earlier one with its endpoint.
+        """Add a subscription; it replaces an earlier one with the same endpoint.
 
-        Raises `UsageError` for one that cannot be right, and `Conflict` when there are too many.
+        Raises `UsageError` for an invalid one, and `Conflict` when there are too many.
         """
         self._check(new)
         with self._mutex:
@@ -83,20 +83,20 @@ class SubscriptionStore:
             surplus = own[: max(0, len(own) + 1 - MOST_OF_ONE)]
             rest = [each for each in rest if each not in surplus]
             if len(rest) >= MOST:
-                raise Conflict("too_many_subscriptions", f"{MOST} browsers are told already")
+                raise Conflict("too_many_subscriptions", f"{MOST} browsers are subscribed already")
             self._write((*rest, new))
 
     def remove(self, endpoint: str) -> None:
-        """Forget one; one that is not there is forgotten already."""
+        """Remove a subscription; a missing one is ignored."""
         self._keep(tuple(each for each in self._subscriptions if each.endpoint != endpoint))
 
     def keep_only(self, grants: Collection[str]) -> None:
-        """Forget those whose access was taken back, or has run out."""
+        """Remove the subscriptions whose grants were revoked or have expired."""
         self._keep(tuple(each for each in self._subscriptions if each.grant in grants))
 
     def _keep(self, kept: tuple[Subscription, ...]) -> None:
         with self._mutex:
-            # What was added meanwhile is in the list of now, and stays.
+            # Subscriptions that were added meanwhile stay.
             gone = {each.endpoint for each in self._subscriptions} - {e.endpoint for e in kept}
             if gone:
                 self._write(tuple(e for e in self._subscriptions if e.endpoint not in gone))
@@ -127,7 +127,7 @@ class SubscriptionStore:
             return HubKey(file.read_bytes())
         except FileNotFoundError:
             pass
-        except (ValueError, TypeError) as error:  # the second: one that has a password
+        except (ValueError, TypeError) as error:  # the second: with a password
             _put_aside(file, error)
         made = HubKey.new()
         replace_file(file, made)
@@ -140,7 +140,7 @@ class SubscriptionStore:
         endpoint = new.endpoint
         try:
             parts = urlsplit(endpoint)
-            _ = parts.port  # raises for one that is no number
+            _ = parts.port  # raises for an invalid port
             right = parts.scheme == "https" and bool(parts.hostname)
             if self._loopback:
                 right = right or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
@@ -148,12 +148,12 @@ class SubscriptionStore:
             right, parts = False, urlsplit("")
         plain = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
         if not right or not plain or parts.username is not None:
-            raise UsageError("endpoint: an https address is wanted")
+            raise UsageError("endpoint: an https URL is required")
         if len(endpoint) > LONGEST_ENDPOINT:
-            raise UsageError(f"endpoint: it has more than {LONGEST_ENDPOINT} letters")
+            raise UsageError(f"endpoint: longer than {LONGEST_ENDPOINT} characters")
 
 
 def _put_aside(file: Path, error: Exception) -> None:
     aside = file.with_name(file.name + ".damaged")
-    log.error("%s is damaged (%s) and put aside as %s", file, error, aside.name)
+    log.error("%s is damaged (%s); it is moved aside as %s", file, error, aside.name)
     file.replace(aside)

@@ -1,8 +1,8 @@
-"""Webhooks: the hub tells other systems what people would want to know.
+"""Webhooks: notify other systems about events that people care about.
 
 `Webhooks` follows the journal, as every front does, and posts a signed payload for each event that
-an endpoint wants. Above is whoever composes the service; below is `hub.api`, and nothing else of
-the hub. What the payloads mean, and what is promised, is in `docs/reference/webhooks.md`.
+an endpoint subscribes to. The service's composition root is above; `hub.api` is below, and nothing
+else of the hub. Payloads and guarantees are described in `docs/reference/webhooks.md`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """One endpoint: one task reads the journal for it, another delivers.
 
-The journal is the queue. What is due or was refused is in the outbox, at most `MOST_WAITING` of it;
-when that is full the reader waits, and the journal keeps the rest. So a dead endpoint costs a
-fixed amount of memory and disk, and slows nobody. One event that an endpoint does not want does not
-hold up the others: they pass it while it waits for its next try.
+The journal is the queue. The outbox holds payloads that are due or wait for a retry, at most
+`MOST_WAITING`; when it is full the reader waits, and the journal keeps the rest. So a dead endpoint
+costs a fixed amount of memory and disk, and delays nothing else. A payload that an endpoint refuses
+does not delay the others: they are delivered while it waits for its retry.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ log = logging.getLogger(__name__)
 
 MOST_WAITING = 64
 SAVE_EVENTS = 5000
-"""After so many events that an endpoint did not want, how far it is is written down anyway."""
+"""After so many skipped events the cursor is saved anyway."""
 PAUSE_SECONDS = 5.0
-"""After a failure of our own (a full disk, a journal that cannot be read)."""
+"""After an internal failure (a full disk, an unreadable journal)."""
 LONGEST_SLEEP = 60.0
-"""A clock that was set back must not make us sleep for hours."""
+"""The most to sleep at once, in case the clock was set back."""
 
 _Answer = TypeVar("_Answer")
 
 
 class Counts(Struct):
-    """What became of an endpoint's deliveries since the hub started."""
+    """Counters of an endpoint's deliveries since the hub started."""
 
     delivered: int = 0
     failed: int = 0
-    """Tries that did not succeed."""
+    """Failed attempts."""
     given_up: int = 0
     waiting: int = 0
     seconds: float = 0.0
-    """Spent in tries."""
+    """Spent in attempts."""
     last_error: str = ""
 
 
 class Endpoint:
-    """Everything about one endpoint while the hub runs."""
+    """The tasks of one endpoint."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Endpoint:
                     tasks.start_soon(self._guarded, work, failed, tasks.cancel_scope)
             if not failed:
                 return
-            # A failure of our own is waited out: what is on disk says where to go on.
+            # After an internal failure wait, and go on from the saved cursor.
             log.error("webhook %s: %s", self._hook.name, failed[0])
             await anyio.sleep(PAUSE_SECONDS)
 
@@ -135,7 +135,7 @@ class Endpoint:
         try:
             view = await self._hub.session(stored.session)
         except NotFound:
-            return None  # it was deleted since, with all that was said in it
+            return None  # the session was deleted meanwhile
         if hook.projects and view.spec.project not in hook.projects:
             return None
         return Waiting(
@@ -185,7 +185,7 @@ class Endpoint:
                 return
             counts.given_up += 1
             log.warning(
-                "webhook %s: %s is given up after %d tries: %s",
+                "webhook %s: %s: gave up after %d attempts: %s",
                 hook.name,
                 waiting.id,
                 tries,
@@ -209,6 +209,6 @@ class Endpoint:
 
 
 async def _blocking(work: Callable[[], _Answer]) -> _Answer:
-    """Have it done by a thread, to its end: else nobody would know whether it was done."""
-    # Threads are not cancelled: a caller that is goes on when this has come to its end.
+    """Run it in a thread, to its end, so that its result is always known."""
+    # The thread is not cancelled: a cancelled caller continues when it has ended.
     return await anyio.to_thread.run_sync(work)

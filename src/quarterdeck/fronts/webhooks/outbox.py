@@ -1,9 +1,9 @@
-"""What is still to be delivered, on disk: how far each endpoint is, and what waits to be tried.
+"""Undelivered payloads on disk: the cursor of each endpoint, and the payloads that wait.
 
-A small file beside the journal. An event enters it in the same transaction that moves the cursor
-past it, and leaves it when it was delivered or given up: so nothing is lost when the hub is killed,
-and nothing is made twice. What may be lost is that something was delivered: then it is delivered
-again, with the same id.
+A small file beside the journal. A payload enters it in the same transaction that moves the cursor
+past its event, and leaves it when it was delivered or given up: nothing is lost when the hub is
+killed, and no payload is created twice. The record of a delivery may be lost: then the payload is
+delivered again, with the same id.
 
 Blocking, and safe to use from several threads. It knows neither HTTP nor payloads.
 """
@@ -56,7 +56,7 @@ class Outbox:
     """The file. Raises `sqlite3.Error` when it cannot be written."""
 
     def __init__(self, folder: Path) -> None:
-        """Open it. One that is damaged is put aside: it says how far we were, and nothing else."""
+        """Open it. A damaged file is moved aside, with its cursors and undelivered payloads."""
         self._path = folder / FILE
         self._mutex = threading.Lock()
         try:
@@ -65,7 +65,7 @@ class Outbox:
             if isinstance(error, sqlite3.OperationalError):
                 raise
             aside = self._path.with_suffix(".damaged")
-            log.error("%s is damaged (%s) and put aside as %s", self._path, error, aside.name)
+            log.error("%s is damaged (%s); it is moved aside as %s", self._path, error, aside.name)
             self._path.replace(aside)
             for left in ("-wal", "-shm"):
                 self._path.with_name(FILE + left).unlink(missing_ok=True)
@@ -77,7 +77,7 @@ class Outbox:
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            # NORMAL: after a loss of power the newest may be missing, and is then made again.
+            # NORMAL: after a power failure the newest entries are missing, and created again.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.executescript(_SCHEMA)
@@ -87,24 +87,24 @@ class Outbox:
         return connection
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         with self._mutex:
             self._connection.close()
 
     def begin(self, name: str, epoch: str, now: int) -> int:
-        """How far an endpoint is in this journal. One that is new begins at `now`."""
+        """The cursor of an endpoint in this journal. A new endpoint begins at `now`."""
         with self._mutex:
             row = self._connection.execute(
                 "SELECT position FROM cursors WHERE name = ? AND epoch = ?", (name, epoch)
             ).fetchone()
-            # Beyond the end: the journal was put back from a backup.
+            # Beyond the end: the journal was restored from a backup.
             if row is not None and row[0] <= now:
                 return int(row[0])
             self._move(name, epoch, now)
             return now
 
     def put(self, name: str, epoch: str, position: int, waiting: Waiting) -> None:
-        """An endpoint is to get this, and is that far now."""
+        """Store a payload for an endpoint, and move its cursor."""
         with self._mutex:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -120,12 +120,12 @@ class Outbox:
                 raise
 
     def move(self, name: str, epoch: str, position: int) -> None:
-        """An endpoint wants nothing of what is before this position."""
+        """Move an endpoint's cursor past events that it does not want."""
         with self._mutex:
             self._move(name, epoch, position)
 
     def next(self, name: str) -> Waiting | None:
-        """What is due first."""
+        """The payload that is due first."""
         with self._mutex:
             row = self._connection.execute(
                 "SELECT id, body, at, tries, due FROM waiting WHERE name = ?"
@@ -138,7 +138,7 @@ class Outbox:
         return Waiting(id=id_, body=body, at=at, tries=tries, due=due)
 
     def later(self, name: str, id_: str, tries: int, due: float) -> None:
-        """It is tried again then."""
+        """Schedule a retry."""
         with self._mutex:
             self._connection.execute(
                 "UPDATE waiting SET tries = ?, due = ? WHERE name = ? AND id = ?",
@@ -146,12 +146,12 @@ class Outbox:
             )
 
     def done(self, name: str, id_: str) -> None:
-        """It was delivered, or given up."""
+        """Remove a payload that was delivered or given up."""
         with self._mutex:
             self._connection.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))
 
     def count(self, name: str) -> int:
-        """How many wait."""
+        """The number of waiting payloads."""
         with self._mutex:
             row = self._connection.execute(
                 "SELECT count(*) FROM waiting WHERE name = ?", (name,)
@@ -159,7 +159,7 @@ class Outbox:
         return int(row[0])
 
     def keep_only(self, names: Collection[str]) -> None:
-        """Forget endpoints that are not there any more."""
+        """Delete the data of removed endpoints."""
         with self._mutex:
             known = {str(row[0]) for row in self._connection.execute("SELECT name FROM cursors")}
             for name in known - set(names):

@@ -1,7 +1,7 @@
-"""What an endpoint is told, as types; and the way from an event to a payload.
+"""The payloads, as types, and the translation from events.
 
-Pure. A payload is bounded: texts are cut, so that it stays far below what any receiver takes. The
-shape is the one of the Standard Webhooks convention: `type`, `timestamp`, `data`.
+Pure. A payload is bounded: texts are cut, so that it stays far below what any receiver accepts. Its
+shape follows the Standard Webhooks convention: `type`, `timestamp`, `data`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from quarterdeck.protocol import events
 from quarterdeck.protocol.sessions import SessionSpec
 
 LONGEST_TEXT = 4000
-"""Characters of a text; what is left out is marked by «…»."""
+"""Characters of a text; a cut is marked by «…»."""
 LONGEST_WORD = 300
 """Characters of a name, a title, a path."""
 
 Link = Callable[[str], str]
-"""From a session's id to an address where a person sees it."""
+"""From a session's id to the address of its page."""
 
 
 class SessionPart(Value):
-    """Which session it is about."""
+    """The session that it is about."""
 
     id: str
     name: str
     url: str
-    """Where a person sees it, and answers."""
+    """The address of its page, where people read and answer."""
     directory: str
     machine: str | None = None
     project: str | None = None
@@ -52,7 +52,7 @@ class AskData(Value):
 
 
 class TurnData(Value):
-    """A turn that is over."""
+    """A turn that has ended."""
 
     session: SessionPart
     failed: bool
@@ -73,7 +73,7 @@ class BudgetData(Value):
 
 
 class DiedData(Value):
-    """A CLI that has ended, and should not have."""
+    """A CLI that ended unexpectedly."""
 
     session: SessionPart
     run: str
@@ -83,7 +83,7 @@ class DiedData(Value):
 
 
 class AlarmData(Value):
-    """Something that is wrong with a run."""
+    """A problem of a run."""
 
     session: SessionPart
     alarm: str
@@ -92,19 +92,19 @@ class AlarmData(Value):
 
 
 class Payload(Value, tag_field="type"):
-    """The base of all payloads. `timestamp` is when it happened, not when it is sent."""
+    """The base of all payloads. `timestamp` is the time of the event, not of the delivery."""
 
     timestamp: str
 
 
 class AskOpened(Payload, tag=WebhookEvent.ASK_OPENED.value):
-    """An agent waits."""
+    """An agent is waiting."""
 
     data: AskData
 
 
 class TurnEnded(Payload, tag=WebhookEvent.TURN_ENDED.value):
-    """A turn is over."""
+    """A turn has ended."""
 
     data: TurnData
 
@@ -122,7 +122,7 @@ class AgentDied(Payload, tag=WebhookEvent.AGENT_DIED.value):
 
 
 class AlarmRaised(Payload, tag=WebhookEvent.ALARM_RAISED.value):
-    """The watchdog has found something."""
+    """The watchdog raised an alarm."""
 
     data: AlarmData
 
@@ -131,7 +131,7 @@ AnyPayload = AskOpened | TurnEnded | BudgetReached | AgentDied | AlarmRaised
 
 
 def event_of(event: events.Event) -> WebhookEvent | None:
-    """What an event of the journal is to an endpoint; None: nothing."""
+    """The webhook event for an event of the journal; None if there is none."""
     match event:
         case events.AskOpened():
             return WebhookEvent.ASK_OPENED
@@ -148,7 +148,7 @@ def event_of(event: events.Event) -> WebhookEvent | None:
 
 
 def payload_of(stored: Stored, view: SessionView, link: Link) -> AnyPayload | None:
-    """The payload for an event; None where `event_of` gives None."""
+    """The payload for an event; None where `event_of` returns None."""
     at = _time(stored.at)
     session = _session(view, link)
     match stored.event:
@@ -219,18 +219,18 @@ SAMPLES: dict[WebhookEvent, events.AnyEvent] = {
     ),
     WebhookEvent.AGENT_DIED: events.RunEnded(
         run="00000000000000000000000000",
-        reason="it was killed, by somebody or for want of memory (SIGKILL)",
+        reason="it was killed, by a person or for lack of memory (SIGKILL)",
         signal=9,
     ),
     WebhookEvent.ALARM_RAISED: events.Alarmed(
-        alarm="silent", text="Nothing was heard for 10 minutes.", action="interrupted"
+        alarm="silent", text="Nothing was received for 10 minutes.", action="interrupted"
     ),
 }
-"""An event of each kind, for people who set up a receiver, and for the documentation."""
+"""A sample event of each kind, for people who set up a receiver, and for the documentation."""
 
 
 def sample(event: WebhookEvent, at: int, link: Link) -> AnyPayload:
-    """A payload of this kind that is about nothing."""
+    """A sample payload of this kind."""
     spec = SessionSpec(directory="/home/me/work", project="work")
     view = SessionView(
         session="00000000000000000000000000", name="a sample", spec=spec, machine="local"
@@ -253,7 +253,7 @@ def _session(view: SessionView, link: Link) -> SessionPart:
 
 
 def _cut(text: str, limit: int) -> str:
-    # Half a surrogate pair would be no JSON; a NUL is text to nobody.
+    # Half a surrogate pair is not valid JSON, and many receivers reject NUL.
     text = text[: limit + 1].encode("utf-8", "replace").decode()
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -1,8 +1,8 @@
-"""One try to deliver one payload, over HTTP.
+"""One attempt to deliver one payload, over HTTP.
 
-Owns the limits of a try: its time, no redirect, nothing read of the answer but its headers, no
-cookies. It never raises for what an endpoint does: that is an `Attempt` too. Addresses are not
-logged, since they may hold a secret.
+Owns the limits of an attempt: its time, no redirects, only the headers of the answer are read, no
+cookies. It never raises for what an endpoint does: that is an `Attempt` too. URLs are not logged,
+since they may contain a secret.
 """
 
 from __future__ import annotations
@@ -30,51 +30,51 @@ if TYPE_CHECKING:
     import httpx2
 
 GONE = 410
-"""«Never again»: what the convention has for an endpoint that is not there any more."""
+"""The convention's status for an endpoint that is gone: no more retries."""
 LONGEST_ERROR = 200
 
 
 class Attempt(Value):
-    """What a try came to. `status` is None when there was no answer."""
+    """The result of an attempt. `status` is None without an answer."""
 
     ok: bool
     status: int | None = None
     error: str = ""
-    """A few words for a person; nothing that the endpoint said."""
+    """A short text for a person, without anything from the endpoint."""
     retry_after: float | None = None
     seconds: float = 0.0
 
     @property
     def gone(self) -> bool:
-        """Whether the endpoint wants no more tries of this."""
+        """Whether the endpoint wants no more attempts of this."""
         return self.status == GONE
 
 
 @asynccontextmanager
 async def open_client() -> AsyncIterator[httpx2.AsyncClient]:
-    """A client for all endpoints. Proxies are taken from the environment, as everywhere."""
-    import httpx2  # a fifth of a second, which a hub without webhooks need not wait for
+    """A client for all endpoints. Proxies come from the environment."""
+    import httpx2  # 0.2 s to load, which a hub without webhooks does not need
 
     for name in ("httpx2", "httpcore2"):
-        logging.getLogger(name).setLevel(logging.WARNING)  # their «info» is every address
+        logging.getLogger(name).setLevel(logging.WARNING)  # at «info» it logs every URL
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
     async with httpx2.AsyncClient(
         headers={"user-agent": f"quarterdeck/{__version__}", "content-type": "application/json"},
         cookies=no_cookies,
         follow_redirects=False,
-        timeout=None,  # the whole try is bounded below, however slowly it drips
+        timeout=None,  # the whole attempt is bounded below, however slow the bytes come
     ) as client:
         yield client
 
 
 async def attempt(client: httpx2.AsyncClient, hook: Webhook, id_: str, body: bytes) -> Attempt:
-    """Try once."""
+    """Attempt a delivery once."""
     import httpx2
 
     began = time.monotonic()
     found = Attempt(ok=False, error=f"no answer within {hook.timeout:g} s")
     try:
-        # Read anew each time: a secret can be replaced while the hub runs.
+        # Read each time: a secret can be replaced while the hub runs.
         keys = await anyio.to_thread.run_sync(read_keys, hook.secret_file)
         signed = headers(id_, int(time.time()), body, keys)
         with anyio.move_on_after(hook.timeout):
@@ -88,7 +88,7 @@ async def attempt(client: httpx2.AsyncClient, hook: Webhook, id_: str, body: byt
 
 
 async def send_sample(hook: Webhook, event: WebhookEvent, link: Link) -> Attempt:
-    """Post a payload that is about nothing, once, as a real one would be posted."""
+    """Post one sample payload, in the same way as a real one."""
     body = msgspec.json.encode(sample(event, int(time.time() * 1000), link))
     async with open_client() as client:
         return await attempt(client, hook, f"sample-{new_id()}", body)
@@ -110,7 +110,7 @@ def _retry_after(answer: httpx2.Response) -> float | None:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, without an address in it."""
+    """The error without a URL in it."""
     name = type(error).__name__
     cause = error.__cause__ or error.__context__
     while cause is not None and (cause.__cause__ or cause.__context__) is not None:

@@ -1,7 +1,6 @@
-"""How an endpoint is set up, and which events there are.
+"""The settings of an endpoint, and the events that exist.
 
-Plain values: whoever reads the configuration makes them. Refuses what cannot be right, with the
-name of the setting.
+Plain values, made from the configuration. Invalid ones are refused, with the name of the setting.
 """
 
 from __future__ import annotations
@@ -17,57 +16,57 @@ LONGEST_TIMEOUT = 60.0
 
 
 class WebhookEvent(StrEnum):
-    """What an endpoint can be told; also the `type` of the payload."""
+    """The events of webhooks; also the `type` of the payload."""
 
     ASK_OPENED = "ask.opened"
     """An agent waits for a person."""
     TURN_ENDED = "turn.ended"
     BUDGET_REACHED = "budget.reached"
     AGENT_DIED = "agent.died"
-    """A CLI has ended, and not because its work was done or somebody stopped it politely."""
+    """A CLI ended, neither because its work was done nor because a person stopped it."""
     ALARM_RAISED = "alarm.raised"
 
 
 class Webhook(Value, forbid_unknown_fields=True):
-    """An endpoint: where to post, and what."""
+    """An endpoint: its URL and its events."""
 
     name: str
-    """Names it in the log, in the metrics, and in what is kept about it over a restart."""
+    """Its name in the log, in the metrics, and in stored cursors."""
     url: str
     secret_file: str
-    """Holds the secret that the payloads are signed with, as `new_secret` makes it."""
+    """The file with the secret that signs the payloads, as `new_secret` makes it."""
     events: tuple[WebhookEvent, ...] = ()
-    """Which events; empty: all."""
+    """The events to send; empty: all."""
     projects: tuple[str, ...] = ()
-    """Of sessions of these projects only; empty: of all sessions."""
+    """Only for sessions of these projects; empty: all sessions."""
     timeout: float = 10.0
-    """Seconds for one try, from the connection to the headers of the answer."""
+    """Seconds for one attempt, from the connection to the headers of the answer."""
     tries: int = 15
     give_up_hours: float = 24.0
-    """An event is given up after so many tries, or when it is that old."""
+    """A payload is given up after so many attempts, or at this age."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be right."""
+        """Refuse invalid settings."""
         if not 0 < len(self.name) <= LONGEST_NAME or not self.name.isprintable():
-            raise UsageError(f"webhook: name: 1 to {LONGEST_NAME} printable characters are wanted")
+            raise UsageError(f"webhook: name: 1 to {LONGEST_NAME} printable characters required")
         _check_url(self.name, self.url)
         if not self.secret_file:
-            raise UsageError(f"webhook {self.name}: secret_file: a file is wanted")
+            raise UsageError(f"webhook {self.name}: secret_file: a file is required")
         if not 0 < self.timeout <= LONGEST_TIMEOUT:
             raise UsageError(
-                f"webhook {self.name}: timeout: above 0 and up to {LONGEST_TIMEOUT:g} s is wanted"
+                f"webhook {self.name}: timeout: must be above 0 and at most {LONGEST_TIMEOUT:g} s"
             )
         if not 1 <= self.tries <= 100:
-            raise UsageError(f"webhook {self.name}: tries: a number from 1 to 100 is wanted")
+            raise UsageError(f"webhook {self.name}: tries: must be from 1 to 100")
         if not 0 < self.give_up_hours <= 168:
-            raise UsageError(f"webhook {self.name}: give_up_hours: above 0 and up to 168 is wanted")
+            raise UsageError(f"webhook {self.name}: give_up_hours: must be above 0 and at most 168")
 
 
 class Backoff(Value):
-    """How long to wait between tries: so long at first, then `factor` times as long, up to `most`.
+    """Exponential backoff between attempts, with jitter: from `first` seconds up to `most`.
 
-    Each wait is made longer or shorter by chance, by up to `jitter` of it, so that a hub with many
-    events does not knock with all of them at the same moment.
+    Each wait is `factor` times as long as the one before, and varies randomly by up to
+    `jitter` of it, so that a hub does not retry many payloads at the same moment.
     """
 
     first: float = 2.0
@@ -76,8 +75,8 @@ class Backoff(Value):
     jitter: float = 0.25
 
     def after(self, tries: int, chance: float) -> float:
-        """The wait after that many tries; `chance` is from 0 to 1."""
-        # The exponent is bounded too: a power of a large number of tries would not fit a float.
+        """The wait after that many attempts; `chance` is from 0 to 1."""
+        # The exponent is bounded too: a large power would overflow a float.
         wait = min(self.most, self.first * self.factor ** min(tries - 1, 50))
         return wait * (1 - self.jitter + 2 * self.jitter * chance)
 
@@ -86,11 +85,11 @@ def _check_url(name: str, url: str) -> None:
     try:
         parts = urlsplit(url)
         there = parts.scheme in {"http", "https"} and bool(parts.hostname)
-        _ = parts.port  # raises for one that is no number
+        _ = parts.port  # raises for an invalid port
     except ValueError:
         there, parts = False, urlsplit("")
     if not there or not url.isascii() or not url.isprintable() or " " in url:
-        # The address itself may hold a secret, and this may be logged.
-        raise UsageError(f"webhook {name}: url: an http or https address is wanted")
+        # The URL itself may contain a secret, and this may be logged.
+        raise UsageError(f"webhook {name}: url: an http or https URL is required")
     if parts.username is not None or parts.password is not None:
-        raise UsageError(f"webhook {name}: url: no user and no password may be in it")
+        raise UsageError(f"webhook {name}: url: must not contain a user or a password")

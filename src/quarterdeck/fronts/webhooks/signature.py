@@ -1,7 +1,7 @@
-"""The signature of a payload, as the Standard Webhooks convention has it.
+"""The signature of a payload, by the Standard Webhooks convention.
 
-HMAC-SHA256 over the id, the time and the body, so that whoever gets a payload knows that it is the
-hub's, that nobody changed it, and that it is not an old one sent again by somebody else.
+HMAC-SHA256 over the id, the time and the body: the receiver can check that a payload comes from the
+hub, that it was not changed, and that it is not an old one that is replayed.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from quarterdeck.domain.errors import UsageError
 PREFIX = "whsec_"
 KEY_BYTES = 32
 SHORTEST, LONGEST = 24, 64
-"""Bytes of a key, as the convention has it."""
+"""Bytes of a key, as the convention requires."""
 LARGEST_FILE = 4096
 MOST_KEYS = 4
 
 
 def new_secret() -> str:
-    """A secret for a secret file, and for the receiver."""
+    """Create a secret, for the secret file and for the receiver."""
     return PREFIX + base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
 
 
 def read_keys(path: str) -> tuple[bytes, ...]:
-    """The keys in a secret file, one a line: several while one takes another's place. Blocks.
+    """The keys in a secret file, one per line: several during a rotation. Blocks.
 
-    Raises `UsageError`, which says what is wrong and never what is in the file.
+    Raises `UsageError`, which never contains anything of the file.
     """
     place = Path(path).expanduser()
     try:
@@ -41,14 +41,14 @@ def read_keys(path: str) -> tuple[bytes, ...]:
     except OSError as error:
         raise UsageError(f"secret file {place}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise UsageError(f"secret file {place}: it is no text") from None
+        raise UsageError(f"secret file {place}: not a text file") from None
     if len(data) > LARGEST_FILE or not 0 < len(lines) <= MOST_KEYS:
-        raise UsageError(f"secret file {place}: 1 to {MOST_KEYS} secrets are wanted, one a line")
+        raise UsageError(f"secret file {place}: 1 to {MOST_KEYS} secrets required, one per line")
     return tuple(_key(line, place) for line in lines)
 
 
 def headers(id_: str, seconds: int, body: bytes, keys: tuple[bytes, ...]) -> dict[str, str]:
-    """What is sent beside the body. With several keys there are several signatures."""
+    """The headers of a payload. With several keys there are several signatures."""
     return {
         "webhook-id": id_,
         "webhook-timestamp": str(seconds),
@@ -71,5 +71,5 @@ def _key(line: str, place: Path) -> bytes:
             return key
     raise UsageError(
         f"secret file {place}: a secret begins with {PREFIX} and has {SHORTEST} to {LONGEST} bytes"
-        " in base 64; `quarterdeck webhook secret` makes one"
+        " in base64; `quarterdeck webhook secret` creates one"
     )

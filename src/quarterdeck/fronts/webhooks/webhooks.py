@@ -1,7 +1,7 @@
-"""All endpoints of a hub: which there are, and what became of their deliveries.
+"""All endpoints of a hub, and the counters of their deliveries.
 
-Above is whoever composes the service, which gives the settings at the start and again when they
-change. Each endpoint has its own reader and its own deliveries; none waits for another.
+The service's composition root is above, and gives the settings at the start and at each change.
+Each endpoint has its own reader and its own deliveries; none waits for another.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Webhooks:
-    """The front. `link` gives the address where a person sees a session."""
+    """The front. `link` returns the address of a session's page."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Webhooks:
         backoff: Backoff | None = None,
         most_waiting: int = MOST_WAITING,
     ) -> None:
-        """`folder` is the data folder, where what is not yet delivered is kept."""
+        """`folder` is the data folder, with the outbox."""
         self._hub = hub
         self._folder = folder
         self._link = link
@@ -52,13 +52,13 @@ class Webhooks:
 
     @property
     def counts(self) -> Mapping[str, Counts]:
-        """What became of each endpoint's deliveries since the hub started, by its name."""
+        """The counters of each endpoint since the hub started, by its name."""
         return self._counts
 
     def change(self, hooks: Sequence[Webhook]) -> None:
-        """From now on these. What waits for one that stays goes on waiting, and goes there.
+        """Use these endpoints from now on. Waiting payloads of an endpoint that stays are kept.
 
-        A try that is under way is broken off and made again. Raises `UsageError` for two of one
+        A running attempt is cancelled and repeated. Raises `UsageError` for two endpoints of one
         name; then nothing changes.
         """
         checked = _checked(hooks)
@@ -68,13 +68,13 @@ class Webhooks:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Deliver while the block runs. What is not delivered then is delivered by the next hub."""
+        """Deliver while the block runs. The next hub delivers the rest."""
         async with background_tasks() as tasks:
             tasks.start_soon(self._keep)
             yield
 
     async def _keep(self) -> None:
-        """Run the endpoints that are wanted, and others when others are wanted."""
+        """Run the endpoints, and restart them when the settings change."""
         while True:
             self._changed = anyio.Event()
             hooks = self._hooks
@@ -116,6 +116,6 @@ def _checked(hooks: Sequence[Webhook]) -> dict[str, Webhook]:
     found: dict[str, Webhook] = {}
     for hook in hooks:
         if hook.name in found:
-            raise UsageError(f"webhook {hook.name}: there are two of this name")
+            raise UsageError(f"webhook {hook.name}: this name is used twice")
         found[hook.name] = hook
     return found
