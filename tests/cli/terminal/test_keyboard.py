@@ -118,7 +118,7 @@ async def questions_are_answered_by_number_and_in_ones_own_words(
     await here.expect("│ 2  Blue  cold")
     await here.expect("\n? ")
     here.press("1,2\n")
-    await here.expect("only one answer")
+    await here.expect("one answer only")
     here.press("9\n")
     await here.expect("there are 2 answers to choose from")
     here.press("2\n")
