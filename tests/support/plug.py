@@ -47,9 +47,7 @@ class Plug:
     async def start(self) -> None:
         """Start the hub, where it was before."""
         serving = ServeOptions(listen=Listen(port=self._port))
-        deck = await self._service.enter_async_context(
-            run_service(self._folder / "data", serving)
-        )
+        deck = await self._service.enter_async_context(run_service(self._folder / "data", serving))
         self._port = self.relay.target = int(deck.address.rpartition(":")[2])
         self._token = self._token or deck.access.make_token("ada", Role.OWNER)
         self._deck = deck
