@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from quarterdeck.hub.clip import LONGEST_ID, NAME, TEXT
-from quarterdeck.hub.holdings import MOST_TOOLS, Holdings
+from quarterdeck.hub.holdings import MOST_TOOLS, changes, changes_by_answer
 from quarterdeck.hub.offers import MOST_OFFERS, MOST_SERVERS
 from quarterdeck.hub.tasks import MOST_TASKS
 from quarterdeck.hub.todos import MOST_TODOS
+from quarterdeck.journal.holds import evolve_holds
 from quarterdeck.links.replay import read_records
 from quarterdeck.protocol.events import (
     ContextChanged,
@@ -42,6 +43,28 @@ from support import lines
 FOLDER = Path(__file__).parent.parent / "fixtures" / "recordings"
 VERSIONS = ("2.1.37", "2.1.62", "2.1.120", "2.1.325")
 each_version = pytest.mark.parametrize("version", VERSIONS)
+
+
+class Holdings:
+    """What holds, kept up to date with its events as a run does."""
+
+    def __init__(self) -> None:
+        self.holds = Holds()
+
+    def receive(self, message: Message, at: int) -> list[Event]:
+        return self._keep(changes(self.holds, message), at)
+
+    def answered(self, subtype: str, answer: Raw | None, at: int) -> list[Event]:
+        return self._keep(changes_by_answer(self.holds, subtype, answer), at)
+
+    def evolve(self, event: Event, at: int) -> None:
+        self.holds = evolve_holds(self.holds, event, at)
+
+    def _keep(self, events: Iterable[Event], at: int) -> list[Event]:
+        found = list(events)
+        for event in found:
+            self.evolve(event, at)
+        return found
 
 
 class Played:

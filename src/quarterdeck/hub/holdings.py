@@ -53,35 +53,32 @@ CONTEXT_STEP = 1000
 _NO_MODEL = "<synthetic>"
 """The model of a message that the CLI wrote itself."""
 _BACKGROUND = b'"backgroundTaskId"'
-
-
-class Holdings:
-    """What holds in the session of one run, kept up to date with its events."""
-
-    def __init__(self, holds: Holds | None = None) -> None:
-        self.holds = holds or Holds()
-
-    def receive(self, message: Message, at: int) -> list[Event]:
-        """What a message of the CLI changes, at a time in ms."""
-        return self._keep(changes(self.holds, message), at)
-
-    def answered(self, subtype: str, answer: Raw | None, at: int) -> list[Event]:
-        """What the answer to a control request changes."""
-        return self._keep(changes_by_answer(self.holds, subtype, answer), at)
-
-    def evolve(self, event: Event, at: int) -> None:
-        """An event that others made, such as the end of a turn."""
-        self.holds = evolve_holds(self.holds, event, at)
-
-    def _keep(self, events: Iterator[Event], at: int) -> list[Event]:
-        found = list(events)
-        for event in found:
-            self.evolve(event, at)
-        return found
+_TELLING = frozenset(
+    {
+        Assistant,
+        User,
+        Init,
+        Result,
+        TaskStarted,
+        TaskProgress,
+        TaskUpdated,
+        TaskNotification,
+        BackgroundTasksChanged,
+        CommandsChanged,
+        CompactBoundary,
+        ConversationReset,
+    }
+)
+"""The messages that tell of something that holds. Most messages are others."""
 
 
 def changes(holds: Holds, message: Message) -> Iterator[Event]:
-    """The events that a message makes, after what holds now."""
+    """The events that a message makes, after what holds now.
+
+    The caller evolves `holds` with them before the next message.
+    """
+    if type(message) not in _TELLING:
+        return
     match message:
         case Assistant():
             yield from _spoken(holds, message)
