@@ -15,6 +15,7 @@ from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import DIALLED, RunEnd
+from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.protocol.commands import ForkSession, ResumeSession, SendPrompt
 from quarterdeck.protocol.events import CliSession
@@ -57,8 +58,8 @@ async def end(hub: Hub, session: str) -> None:
     view = await hub.session(session)
     assert view.run is not None
     mine = hub._sessions[session]
-    await mine._append([CliSession(cli_session=new_id())])
-    await mine.run_ended(view.run, RunEnd(reason="It went."))
+    await mine.append([CliSession(cli_session=new_id())])
+    await ProcessEvents(mine).run_ended(view.run, RunEnd(reason="It went."))
 
 
 async def test_a_cli_that_dialled_goes_on_where_its_machine_has_a_runner() -> None:

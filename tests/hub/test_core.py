@@ -79,16 +79,16 @@ async def test_a_line_that_was_not_journalled_is_not_acknowledged_and_is_taken_w
 ) -> None:
     hub, machines = deck
     run = await working(hub, machines)
-    had = run.had
+    had = run.acknowledged
     lost = [line.rstrip() for line in (lines.asks_permission("q1"), lines.assistant("hi", "a"))]
     journal.full = True
     for _ in range(2):
         with pytest.raises(JournalError):
             await run.owner.run_said(run.run, had + 1, lost)
-    assert run.had == had
+    assert run.acknowledged == had
     journal.full = False
     await run.owner.run_said(run.run, had + 1, lost)
-    assert run.had == had + 2
+    assert run.acknowledged == had + 2
     events = [stored.event for stored in await hub.events("mine")]
     assert [bytes(e.line) for e in events if isinstance(e, Said)][-2:] == lost
     assert sum(isinstance(e, AskOpened) for e in events) == 1
@@ -156,7 +156,7 @@ async def test_an_end_that_was_not_journalled_is_told_again(
     journal.full = True
     with pytest.raises(JournalError):
         await run.owner.run_ended(run.run, RunEnd(number=run.said + 1, reason="It exited."))
-    assert run.had <= run.said
+    assert run.acknowledged <= run.said
     journal.full = False
     await run.end()
     assert run.forgotten

@@ -17,7 +17,7 @@ from websockets.exceptions import InvalidStatus
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub import inbound_clis as dialled
-from quarterdeck.hub import session as session_module
+from quarterdeck.hub import session_requests
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import cli_token, root_token
 from quarterdeck.journal.memory import MemoryJournal
@@ -196,7 +196,7 @@ async def test_an_interrupt_ends_a_turn_whose_end_was_lost_while_the_hub_was_awa
             ]
         again = new_hub(journal)
         async with again.running():
-            run = again._sessions[session]._run
+            run = again._sessions[session].run
             assert run is not None
             assert not run.busy
 
@@ -336,7 +336,7 @@ async def test_a_session_whose_cli_does_not_come_back_ends_and_keeps_what_is_que
 async def test_a_session_whose_cli_is_away_is_stopped_at_once_and_deleted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(session_module, "LEAVE_SECONDS", 10 * SECONDS)  # nobody is asked to leave
+    monkeypatch.setattr(session_requests, "LEAVE_SECONDS", 10 * SECONDS)  # nobody is asked to leave
     journal = MemoryJournal()
     first = new_hub(journal)
     session = await one_that_dialled(first)

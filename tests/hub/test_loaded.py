@@ -52,7 +52,7 @@ async def test_ended_sessions_leave_memory_and_running_ones_stay(
     objects: list[weakref.ref[object]] = []
     for number in range(COUNT):
         run = await create(hub, machines, f"s{number}")
-        objects.append(weakref.ref(run.owner))
+        objects.append(weakref.ref(run.owner.session))
         if number:
             await run.end()
     await until(lambda: len(hub._sessions) == 1)

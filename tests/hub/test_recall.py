@@ -61,7 +61,7 @@ async def test_what_nobody_heard_stands_before_the_end_and_is_heard_once(
     assert isinstance(ended, RunEnded)
     assert ended.stderr == ("oh no",)
     assert (await hub.session(session)).state is SessionState.ENDED
-    assert (run.had, run.forgotten) == (99, True)
+    assert (run.acknowledged, run.forgotten) == (99, True)
 
 
 async def test_a_prompt_that_is_in_the_transcript_is_not_run_again(

@@ -101,7 +101,7 @@ class World:
 
     @property
     def run(self) -> Run | None:
-        return self.hub._sessions[SESSION]._run
+        return self.hub._sessions[SESSION].run
 
     def name(self, kind: str) -> str:
         """A name that was not used before."""
@@ -365,13 +365,13 @@ async def person_switches(world: World, n: int) -> None:
         wire.SetModel(model="haiku"),
         wire.Interrupt(),
     ]
-    owner = world.cli.owner
-    async with owner._in_order():
+    owner = world.cli.owner.session
+    async with owner.in_order():
         request = run.request(commands[n % len(commands)], int(world.time * 1000), "ada")
-        await owner._append()
+        await owner.append()
         if n % 5 == 4:
             run.give_up(request, int(world.time * 1000))
-            await owner._append()
+            await owner.append()
 
 
 @step
@@ -399,7 +399,7 @@ async def link_comes_back(world: World, n: int) -> None:
 @step
 async def time_passes(world: World, n: int) -> None:
     world.time += (1, 4, 12, 60)[n % 4]
-    await world.hub._sessions[SESSION].tick()
+    await world.cli.owner.tick()
 
 
 @step

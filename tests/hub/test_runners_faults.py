@@ -12,7 +12,7 @@ import pytest
 
 from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.runners import BAD_FRAME, FORBIDDEN, HAVE_LINES, TRY_AGAIN, Runners
+from quarterdeck.hub.runners import ACK_LINES, BAD_FRAME, FORBIDDEN, TRY_AGAIN, Runners
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
@@ -226,20 +226,20 @@ async def test_lines_are_acknowledged_several_at_once_and_soon(runners: Runners)
         run.say(Started(pid=2))
         assert await run.hear() == Ack(upto=0)
         for number in (1, 2, 3):
-            port.have(number)
+            port.acknowledge(number)
         assert await run.hear() == Ack(upto=3)  # when some time has passed
-        port.have(4)
-        port.have(4 + HAVE_LINES)
-        assert await run.hear() == Ack(upto=4 + HAVE_LINES)
-        port.have(5 + HAVE_LINES)
+        port.acknowledge(4)
+        port.acknowledge(4 + ACK_LINES)
+        assert await run.hear() == Ack(upto=4 + ACK_LINES)
+        port.acknowledge(5 + ACK_LINES)
         port.forget()
-        assert await run.hear() == Ack(upto=5 + HAVE_LINES)
+        assert await run.hear() == Ack(upto=5 + ACK_LINES)
     port = runners.attach("run2", "mine", "local", said=0)
-    port.have(7)  # nobody is there to be told
+    port.acknowledge(7)  # nobody is there to be told
     async with again.on(runners, "/runner/runs/run2"):
         again.say(Started(pid=2))
         assert await again.hear() == Ack(upto=7)
-        port.have(8)
+        port.acknowledge(8)
         assert await again.hear() == Ack(upto=8)
 
 

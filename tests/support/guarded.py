@@ -11,6 +11,7 @@ import anyio
 from msgspec import Raw
 
 from quarterdeck.hub.hub import Hub
+from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.sqlite import SqliteJournal
 from quarterdeck.journal.views import AskView, SessionView
@@ -48,7 +49,7 @@ class Clock:
 async def tick(hub: Hub) -> None:
     """What the hub's clock does each second."""
     for session in hub._sessions:
-        await session.tick()
+        await ProcessEvents(session).tick()
 
 
 class Guarded:

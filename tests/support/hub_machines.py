@@ -9,7 +9,7 @@ import anyio
 
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
-from quarterdeck.hub.session import Session
+from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.base import Journal
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support import lines
@@ -25,7 +25,7 @@ class TestRun:
         self.run = run
         self.session = session
         self.said = said
-        self.had = said
+        self.acknowledged = said
         self.written: dict[int, bytes] = {}
         self.stops: list[bool] = []
         self.recalls: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = []
@@ -47,8 +47,8 @@ class TestRun:
             self._wrote = anyio.Event()
             await self._wrote.wait()
 
-    def have(self, upto: int) -> None:
-        self.had = max(self.had, upto)
+    def acknowledge(self, upto: int) -> None:
+        self.acknowledged = max(self.acknowledged, upto)
 
     def stop(self, *, force: bool = False) -> None:
         self.stops.append(force)
@@ -64,8 +64,8 @@ class TestRun:
     # the test's side
 
     @property
-    def owner(self) -> Session:
-        return self.machines.hub._sessions[self.session]
+    def owner(self) -> ProcessEvents:
+        return ProcessEvents(self.machines.hub._sessions[self.session])
 
     def read(self) -> list[dict[str, Any]]:
         """What was written since the last call."""
@@ -78,7 +78,7 @@ class TestRun:
         first = self.said + 1
         self.said += len(said)
         await self.owner.run_said(self.run, first, [line.rstrip(b"\n") for line in said])
-        assert self.had >= self.said or self.forgotten
+        assert self.acknowledged >= self.said or self.forgotten
 
     async def greet(self, version: str = "2.1.325", directory: str = "/work") -> None:
         """Start, and answer `initialize`."""

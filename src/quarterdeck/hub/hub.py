@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import assert_never
 
 import anyio
 import anyio.lowlevel
@@ -20,8 +19,8 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, QuarterdeckError, UsageError
 from quarterdeck.domain.ids import new_id
+from quarterdeck.hub import session_answers, session_commands
 from quarterdeck.hub.api import Deltas, MachineView
-from quarterdeck.hub.core import check_machine
 from quarterdeck.hub.inbound_clis import InboundClis
 from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.live import Live
@@ -32,7 +31,9 @@ from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.ports import DIALLED, Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
-from quarterdeck.hub.session import Session
+from quarterdeck.hub.session import Session, check_machine
+from quarterdeck.hub.session_commands import HANDLERS
+from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.hub.supervision.budgets import Limits
 from quarterdeck.hub.supervision.supervisor import Supervisor
 from quarterdeck.hub.supervision.watchdog import Timeouts
@@ -99,9 +100,9 @@ class Hub:
     ) -> None:
         """`run_env` gives variables for the CLI of a run, by its id."""
         self._elsewhere = elsewhere
-        self.runners = Runners(self._sessions_get, check_runner)
+        self.runners = Runners(self._owner, check_runner)
         self.dialled = InboundClis(
-            cli_secret or os.urandom(32), self._sessions_get, self._adopt, self._said_at_root
+            cli_secret or os.urandom(32), self._owner, self._adopt, self._said_at_root
         )
         self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
         self._journal = journal
@@ -119,8 +120,9 @@ class Hub:
         self._supervisor.limits = limits or self._supervisor.limits
         self._supervisor.patience = patience or self._supervisor.patience
 
-    def _sessions_get(self, session: str) -> Session | None:
-        return self._sessions.get(session)
+    def _owner(self, id_: str) -> ProcessEvents | None:
+        session = self._sessions.get(id_)
+        return None if session is None else ProcessEvents(session)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -154,36 +156,12 @@ class Hub:
                 return await self._delete(command)
             case cmd.AnswerAsk(ask=ask):
                 session = await self._find(ask.partition(".")[0], ask)
-                await session.check_answerer(command)
-                return await session.answer(command)
+                await session_answers.check_answerer(session, command)
             case _:
-                pass
-        session = await self._find(command.session)
-        match command:
-            case cmd.RenameSession():
-                return await session.rename(command)
-            case cmd.ArchiveSession():
-                return await session.archive(command)
-            case cmd.ChangeSession():
-                return await session.change(command)
-            case cmd.StopSession():
-                return await session.stop(command.by)
-            case cmd.ResumeSession():
-                await self._check_owner(session)
-                return await session.resume()
-            case cmd.Interrupt():
-                return await session.interrupt()
-            case cmd.Control():
-                return await session.control(command)
-            case cmd.SendPrompt():
-                await self._check_owner(session)
-                return await session.prompt(command)
-            case cmd.ChangePrompt():
-                return await session.change_prompt(command)
-            case cmd.CancelPrompt():
-                return await session.cancel_prompt(command)
-            case _:
-                assert_never(command)
+                session = await self._find(command.session)
+        if isinstance(command, cmd.ResumeSession | cmd.SendPrompt):
+            await self._check_owner(session)
+        return await HANDLERS[type(command)](session, command)
 
     async def _create(self, command: cmd.CreateSession) -> Outcome:
         id_ = command.session or new_id()
@@ -205,7 +183,7 @@ class Hub:
 
     def _said_at_root(self, id_: str, run: str, uuid: str) -> bool:
         session = self._sessions.get(id_)
-        return session is not None and session.said_at_root(run, uuid)
+        return session is not None and ProcessEvents(session).said_at_root(run, uuid)
 
     async def _adopt(
         self, id_: str, back: bool, address: str | None, at_root: bool = False
@@ -224,7 +202,9 @@ class Hub:
         machine = self.runners.at(address) or DIALLED
         spec = SessionSpec(directory="/", machine=None if machine == LOCAL else machine)
         created = SessionCreated(spec=spec, by="cli")
-        await session.adopt(created, RunStarting(run=new_id(), machine=DIALLED, at_root=at_root))
+        await session_commands.adopt(
+            session, created, RunStarting(run=new_id(), machine=DIALLED, at_root=at_root)
+        )
 
     async def _fork(self, command: cmd.ForkSession) -> Outcome:
         parent = (await self._find(command.session)).view
@@ -237,9 +217,8 @@ class Hub:
         origin = Origin(cli_session=parent.cli_session, fork=True, at=command.at)
         await self._begin(id_, created, [], origin)
         if command.name:
-            await self._sessions[id_].rename(
-                cmd.RenameSession(session=id_, name=command.name, by=command.by)
-            )
+            rename = cmd.RenameSession(session=id_, name=command.name, by=command.by)
+            await session_commands.rename(self._sessions[id_], rename)
         return Outcome(session=id_)
 
     async def _begin(
@@ -249,7 +228,7 @@ class Hub:
             self._check_free(origin.cli_session, id_)
         session = self._sessions.keep(self._make(id_, None))
         try:
-            await session.create(created, more, origin)
+            await session_commands.create(session, created, more, origin)
         except QuarterdeckError:
             if session.known:
                 raise
@@ -376,7 +355,7 @@ class Hub:
             if number % CLOCK_AT_ONCE == 0:  # hundreds must not hold up what comes meanwhile
                 await anyio.lowlevel.checkpoint()
             try:
-                await session.tick()
+                await ProcessEvents(session).tick()
             except QuarterdeckError as error:  # the clock must not stop for a full disk
                 log.error("session %s: %s", session.id, error)
             for _, answer in list(overdue(session.view, now)) if session.known else ():
@@ -385,6 +364,6 @@ class Hub:
 
     async def _answer_late(self, session: Session, answer: cmd.AnswerAsk) -> None:
         try:
-            await session.answer(answer)
+            await session_answers.answer(session, answer)
         except QuarterdeckError as error:
             log.debug("a question settled itself before its time limit did: %s", error)

@@ -97,7 +97,7 @@ class _Port:
             self._lines.append(line + b"\n")
             self._wake.set()
 
-    def have(self, upto: int) -> None:
+    def acknowledge(self, upto: int) -> None:
         pass  # a CLI keeps what it wants to, and tells nobody
 
     def stop(self, *, force: bool = False) -> None:  # noqa: ARG002 - there is one way only

@@ -32,7 +32,7 @@ class RunPort(Protocol):
     def write(self, number: int, line: bytes) -> None:
         """Have a line written, once and in the order of its number."""
 
-    def have(self, upto: int) -> None:
+    def acknowledge(self, upto: int) -> None:
         """Everything up to this number is in the journal; it need not be kept any more."""
 
     def stop(self, *, force: bool = False) -> None:

@@ -55,8 +55,8 @@ BAD_FRAME, REPLACED, FORBIDDEN = 4400, 4409, 4403
 TRY_AGAIN = 1013
 """What it said could not be journalled: it keeps that, and says it again."""
 CLOSE_SECONDS = 2.0
-HAVE_SECONDS = 0.25
-HAVE_LINES = 64
+ACK_SECONDS = 0.25
+ACK_LINES = 64
 """What we have is said after so long, or when it is so many lines more than was said last. A runner
 only keeps them until then; to say it line by line would cost both sides as much as the line."""
 USUAL_PLACE = "~/.local/share/quarterdeck"
@@ -130,12 +130,12 @@ class _Port:
         if self.wire is not None and self._synced:
             self.wire.put(Write(number=number), line)
 
-    def have(self, upto: int) -> None:
+    def acknowledge(self, upto: int) -> None:
         self.upto = max(self.upto, upto)
-        if self.upto - self._told >= HAVE_LINES:
+        if self.upto - self._told >= ACK_LINES:
             self.tell()
         elif self._telling is None and self.upto > self._told:
-            self._telling = asyncio.get_running_loop().call_later(HAVE_SECONDS, self.tell)
+            self._telling = asyncio.get_running_loop().call_later(ACK_SECONDS, self.tell)
 
     def tell(self) -> None:
         """Say what we have, if it is news and somebody is there."""

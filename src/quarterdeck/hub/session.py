@@ -1,365 +1,329 @@
-"""One session: its journal, its process, its people.
+"""One session in the hub's memory: the shell around its events.
 
-Owns what people may wish of a session. What its process does to it is `lifetime`'s; `run` knows
-what either means, and `core` journals each before it has an effect outside. Whoever waits for an
-answer of the CLI waits here.
+Owns the order in which things happen to a session, one at a time: take the lock, look up facts,
+decide, journal, and only then act. Memory never has more than the journal: what cannot be
+journalled has not happened, and memory is then read from the journal again. `run` decides what
+lines mean; `session_commands`, `session_answers` and `session_requests` do what people want;
+`session_process` takes the news of the process. Below are the journal and the machines.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
-from uuid import uuid4
 
-import msgspec
-from msgspec import Raw
+from msgspec.structs import replace
 
-from quarterdeck.domain.errors import (
-    Conflict,
-    JournalError,
-    NotFound,
-    RequestError,
-    RequestTimeout,
-    UnsupportedError,
-)
-from quarterdeck.hub.lifetime import SessionLife
-from quarterdeck.hub.lines import check_steering, content_of
-from quarterdeck.hub.permissions.answers import late_prompt
-from quarterdeck.hub.permissions.context import CallQuestion
-from quarterdeck.hub.permissions.deadlines import check_answerer
-from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
-from quarterdeck.hub.permissions.gate import PermissionGate
-from quarterdeck.hub.permissions.modes import (
-    ACCEPT_EDITS,
-    DEFAULT,
-    chosen_mode,
-    resumed_spec,
-    with_mode,
-)
+from quarterdeck.domain.errors import Conflict, NotFound
+from quarterdeck.domain.ids import new_id
+from quarterdeck.domain.structs import Value
+from quarterdeck.hub.live import Live
+from quarterdeck.hub.permissions.context import CallQuestion, PolicyContext, Ruling
+from quarterdeck.hub.permissions.modes import resumed_spec
+from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.ports import DIALLED, Machines, RunEnd, RunPort
 from quarterdeck.hub.run import Run
-from quarterdeck.protocol import commands as cmd
-from quarterdeck.protocol.commands import Outcome
+from quarterdeck.hub.supervision.supervisor import Actions, Supervisor
+from quarterdeck.hub.waiters import Waiters
+from quarterdeck.journal.base import Journal, Stored
+from quarterdeck.journal.views import PromptView, SessionView, fold
 from quarterdeck.protocol.events import (
-    AskAnswered,
-    AskOpened,
-    AskWithdrawn,
     Event,
-    PromptCancelled,
-    PromptChanged,
-    PromptQueued,
+    RunEnded,
+    RunStarted,
     RunStarting,
-    RunStopping,
-    SessionArchived,
-    SessionCreated,
-    SessionRenamed,
+    Sent,
     SpecChanged,
-    StartAfresh,
     Switched,
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.wire.commands import EndSession, Interrupt, decode_command
 
-log = logging.getLogger(__name__)
-
-LEAVE_SECONDS = 5.0
-"""How long a CLI may take to go by itself before its machine ends it."""
+PAGE = 2000
+"""Events read at once when a session is restored."""
 
 
-class Session(SessionLife):
-    """A session, as long as the hub has it in memory."""
+class UnheardEnd(Value):
+    """A run that has ended, and whose transcript is being read. Its machine keeps the end."""
 
-    # --- what people wish ------------------------------------------------------------------------
+    run: str
+    end: RunEnd
 
-    async def create(self, created: SessionCreated, more: Sequence[Event], origin: Origin) -> None:
-        """Begin: journal what made the session, and start its process."""
-        async with self._in_order():
-            await self._start(origin, created, *more, spec=created.spec)
 
-    async def adopt(self, created: SessionCreated, starting: RunStarting) -> None:
-        """Begin, or go on, with a process that is there already, and that nobody asked us for.
+def check_machine(spec: SessionSpec, session: str) -> None:
+    """Raise `Conflict` where no runner could start a CLI: one dialled, from nobody knows where."""
+    if spec.machine == DIALLED:
+        raise Conflict(
+            "dial_again",
+            f"the CLI of {session} dialled from a machine that has no runner here: have it dial"
+            f" again, as `quarterdeck token --cli --session {session}` tells, or start a runner"
+            " there before it dials",
+        )
 
-        A session has one process at most: while it has one, nothing is done.
-        """
-        async with self._in_order():
-            if self._run is not None:
-                return
-            new = [] if self.known else [created]
-            await self._append([*new, starting])
-            self._begin_run(starting)
-            self._port = self._machines.attach(starting.run, self.id, starting.machine, said=0)
 
-    async def rename(self, command: cmd.RenameSession) -> Outcome:
-        """Give the session another name."""
-        async with self._in_order():
-            await self._append([SessionRenamed(name=command.name, by=command.by)])
-        return Outcome(session=self.id)
+class _InOrder:
+    """A lock, and what is to be done first by whoever has it.
 
-    async def archive(self, command: cmd.ArchiveSession) -> Outcome:
-        """Put the session away, or take it out again."""
-        async with self._in_order():
-            if self.view.archived == command.archived:
-                return Outcome(session=self.id, repeated=True)
-            await self._append([SessionArchived(archived=command.archived, by=command.by)])
-        return Outcome(session=self.id)
+    No generator that is made anew: every line of every CLI passes here.
+    """
 
-    async def change(self, command: cmd.ChangeSession) -> Outcome:
-        """Change what holds for the session from now on."""
-        async with self._in_order():
-            spec = self.view.spec
-            if command.auto_approve is not None:
-                spec = msgspec.structs.replace(spec, auto_approve=command.auto_approve)
-            if command.ask_timeout is not None:
-                spec = msgspec.structs.replace(spec, ask_timeout=command.ask_timeout or None)
-            if command.budget is not None:
-                spec = msgspec.structs.replace(spec, budget=command.budget)
-            await self._append([SpecChanged(spec=spec, by=command.by)])
-            if self._run is not None:
-                await self._apply(self._supervisor.heard(self.view, self._run, again=True))
-            await self._apply(self._supervisor.freed(self.view, self._run))
-            await self._send_next()
-        return Outcome(session=self.id)
+    def __init__(self, order: asyncio.Lock, first: Callable[[], Awaitable[None]]) -> None:
+        self._order = order
+        self._first = first
 
-    async def prompt(self, command: cmd.SendPrompt) -> Outcome:
-        """Queue a prompt, and send it as soon as no turn runs. An ended session is resumed."""
-        async with self._in_order():
-            view = self.view
-            if await self._knows_prompt(command.prompt):
-                return Outcome(session=self.id, prompt=command.prompt, repeated=True)
-            content = content_of(command.content)
-            if command.steer:
-                check_steering(content)
-            self._supervisor.admit(view, self._run)
-            queued = PromptQueued(prompt=command.prompt, content=content, by=command.by)
-            if self._run is None:
-                await self._start(Origin(cli_session=view.cli_session), queued)
-            elif command.steer and self._may_steer(self._run):
-                await self._send_at_once(self._run, queued, steered=True)
-            elif self._next_unsent(self._run) is None and self._may_send(self._run):
-                await self._send_at_once(self._run, queued)
-            else:
-                await self._append([queued])
-                await self._send_next()
-        return Outcome(session=self.id, prompt=command.prompt)
-
-    async def _send_at_once(self, run: Run, queued: PromptQueued, *, steered: bool = False) -> None:
-        """Send a prompt with the same append that queues it."""
-        now = self._supervisor.now
-        run.record([queued], now)
-        run.prompt(queued.prompt, queued.content, now, steered=steered)
-        await self._append()
-
-    def _may_steer(self, run: Run) -> bool:
-        """Whether a prompt can be sent into a running turn now; it is queued otherwise."""
-        held = self.view.afresh or self._supervisor.held(self.view, run)
-        return run.steerable and not held
-
-    async def change_prompt(self, command: cmd.ChangePrompt) -> Outcome:
-        """Change a prompt that has not been sent yet."""
-        async with self._in_order():
-            await self._check_queued(command.prompt)
-            content = content_of(command.content)
-            await self._append(
-                [PromptChanged(prompt=command.prompt, content=content, by=command.by)]
-            )
-        return Outcome(session=self.id, prompt=command.prompt)
-
-    async def cancel_prompt(self, command: cmd.CancelPrompt) -> Outcome:
-        """Take back a prompt that has not been sent yet."""
-        async with self._in_order():
-            await self._check_queued(command.prompt)
-            await self._append([PromptCancelled(prompt=command.prompt, by=command.by)])
-        return Outcome(session=self.id, prompt=command.prompt)
-
-    async def stop(self, by: str = "") -> Outcome:
-        """End the process: politely first, and then by its machine."""
-        async with self._in_order():
-            run = self._run
-            if run is None:
-                return Outcome(session=self.id, repeated=True)
-            with suppress(JournalError):  # a full disk must not keep it running
-                await self._append([RunStopping(run=run.run, by=by)])
+    async def __aenter__(self) -> None:
+        await self._order.acquire()
         try:
-            if run.busy and not run.link_down:
-                await self._request(Interrupt(), LEAVE_SECONDS, of=run)
-            if not run.link_down:  # else nobody would hear it
-                await self._request(EndSession(), LEAVE_SECONDS, of=run)
-        except (RequestError, UnsupportedError, Conflict, JournalError) as error:
-            log.debug("session %s did not take its leave: %s", self.id, error)
-        async with self._in_order():
-            # It may have left already, and another may have begun in its place.
-            if self._port is not None and self._run is not None and self._run.run == run.run:
-                self._port.stop()
-        return Outcome(session=self.id)
+            await self._first()
+        except BaseException:
+            self._order.release()
+            raise
 
-    async def resume(self) -> Outcome:
-        """Start a process again, where the last one ended."""
-        async with self._in_order():
-            if self._run is not None:
-                raise Conflict("running", "the session has a process already")
-            await self._start(Origin(cli_session=self.view.cli_session))
-        return Outcome(session=self.id)
+    async def __aexit__(self, *_: object) -> None:
+        self._order.release()
 
-    async def interrupt(self) -> Outcome:
-        """Stop the running turn."""
-        await self._request(Interrupt(), 30.0)
-        return Outcome(session=self.id)
 
-    async def control(self, command: cmd.Control) -> Outcome:
-        """Send a control request, and wait for its answer."""
-        request = decode_command(command.request)
-        answer = await self._request(request, command.timeout, by=command.by)
-        return Outcome(session=self.id, answer=answer)
+class Session:
+    """A session in the hub's memory."""
 
-    async def answer(self, command: cmd.AnswerAsk) -> Outcome:
-        """Answer a question: the first answer wins."""
-        async with self._in_order():
-            card = self.view.asks.get(command.ask)
-            if card is None or self._run is None:
-                return await self._answer_late(command)
-            now = self._supervisor.now
-            opened = self._run.original(card.opened)
-            edit: Edit | None = None
-            if (call := edited_call(opened, command.answer)) is not None:
-                question = self._run.edit_question(call, opened, now)
-                edit = await self._edit(question, self._run.spec, command)
-            reply = self._run.reply_to(opened, command.answer, edit)
-            json = Raw(msgspec.json.encode(command.answer))
-            await self._grant(opened, reply, command, now)
-            events: list[Event] = []
-            self._run.answer(opened, reply, command.by, json, now)
-            if reply.fresh is not None:
-                afresh = StartAfresh(run=self._run.run, by=command.by)
-                events += [*self._to_implement(reply.fresh, command.by), afresh]
-            await self._append(events)
-        if reply.fresh is not None:
-            await self.stop(command.by)
-        return Outcome(session=self.id, ask=command.ask)
+    def __init__(
+        self,
+        id_: str,
+        journal: Journal,
+        machines: Machines,
+        live: Live,
+        view: SessionView | None = None,
+        supervisor: Supervisor | None = None,
+        policies: Policies | None = None,
+    ) -> None:
+        self.id = id_
+        self.policies = policies or Policies()
+        self.supervisor = supervisor or Supervisor()
+        self.journal = journal
+        self.machines = machines
+        self.live = live
+        self._order = asyncio.Lock()
+        self._ordered = _InOrder(self._order, self._catch_up)
+        self._stale = False
+        self._view = view
+        self.run: Run | None = None
+        self.port: RunPort | None = None
+        self.run_held: str | None = None
+        """The run that the port belongs to."""
+        self.waiters = Waiters()
+        self.greet_by: float | None = None
+        """When `initialize` must be answered, by the monotonic clock."""
+        self.unheard: UnheardEnd | None = None
 
-    async def check_answerer(self, command: cmd.AnswerAsk) -> None:
-        """Raise `Forbidden` unless whoever answers is one of those whom the question is for."""
-        if (card := self.view.asks.get(command.ask)) is not None:
-            check_answerer(card.opened, command)
-        elif (record := await self._journal.find_ask(command.ask)) is not None:
-            check_answerer(record.ask.opened, command)
+    @property
+    def view(self) -> SessionView:
+        """What the journal makes of the session so far."""
+        if self._view is None:
+            raise NotFound("session", self.id)
+        return self._view
 
-    async def _answer_late(self, command: cmd.AnswerAsk) -> Outcome:
-        """A question that is not open: somebody was first, or its process is gone.
+    @property
+    def known(self) -> bool:
+        """Whether anything of it is in the journal."""
+        return self._view is not None
 
-        In the second case the answer still counts: the session resumes and is told it as a prompt.
+    @property
+    def running(self) -> bool:
+        """Whether it has a process, as far as anybody knows."""
+        return self.run is not None
+
+    @property
+    def needed(self) -> bool:
+        """Whether it has to stay in memory: the journal does not tell all of it, or it acts alone.
+
+        A session that has no process acts alone if the clock may resume it, or may tell that a
+        budget has room again.
         """
-        record = await self._journal.find_ask(command.ask)
-        if record is None:
-            raise NotFound("question", command.ask)
-        match record.settled.event if record.settled else None:
-            case AskAnswered(by=by):
-                raise Conflict("already_answered", f"already answered by {by}")
-            case AskWithdrawn(reason=reason) if self._run is not None:
-                raise Conflict("withdrawn", f"the question was withdrawn: {reason}")
-            case _ if self._run is not None:
-                raise Conflict("not_open", "the question went away with its process")
-            case _ if record.settled is not None:
-                await self._check_unanswered(command.ask, record.settled.position)
+        if self._view is None or self.run is not None or self._stale or self._order.locked():
+            return True
+        return bool(self._view.account.budgets) or self.supervisor.restarts(self._view)
+
+    @property
+    def policy_context(self) -> PolicyContext:
+        return PolicyContext(self.policies, lambda: self.view)
+
+    # --- from the journal ----------------------------------------------------------------------
+
+    async def restore(self) -> None:
+        """Become what the journal says, and take hold again of a process that may still run."""
+        async with self._order:
+            await self._reload()
+
+    def in_order(self) -> _InOrder:
+        """One thing at a time, and each on top of what the journal has."""
+        return self._ordered
+
+    async def _catch_up(self) -> None:
+        """Before something is done: what is in memory may not be what the journal has."""
+        if self._stale:
+            await self._reload()
+            await self.supervisor.load(self.journal)
+
+    async def _reload(self) -> None:
+        """Forget what is in memory for what is in the journal.
+
+        At the start; and after an append that failed, or that nobody waited for any more: what was
+        thought to happen with it has not happened, or has without our knowing.
+        """
+        self._stale = True
+        await self.journal.append(self.id, [])  # what is under way is stored before we read
+        view = self._view = await self.journal.summary(self.id)
+        held, self.run = self.run_held, None
+        if view is None or view.run is None:
+            port, self.port, self.run_held = self.port, None, None
+            if port is not None:
+                port.forget()
+        else:
+            events = await self.events_after(view.run_began - 1)
+            self.run = Run(self.id, view.run, view.spec, view.holds)
+            self.run.restore(events, view.holds)
+            self.run.watch.touch(self.supervisor.now)
+            if self.port is None or held != view.run:
+                self.port, self.run_held = self._hold(view, self.run, events), view.run
+            for _, event in events:
+                if isinstance(event, Sent) and event.run == view.run:
+                    self.port.write(event.number, bytes(event.line))
+            if view.afresh or view.account.stopping:
+                self.port.stop()
+        self._stale = False
+
+    async def events_after(self, seq: int) -> list[tuple[int, Event]]:
+        found: list[tuple[int, Event]] = []
+        while page := await self.journal.read(self.id, after=seq, limit=PAGE):
+            seq = page[-1].seq
+            found += [(stored.at, stored.event) for stored in page]
+        return found
+
+    def _hold(self, view: SessionView, run: Run, events: Sequence[tuple[int, Event]]) -> RunPort:
+        """Take hold of a process; one that its machine may never have heard of is asked for again.
+
+        A machine that has heard of it does not start it twice.
+        """
+        begun = [event for _, event in events if isinstance(event, RunStarting | RunStarted)]
+        match begun:
+            case [RunStarting(origin=origin, machine=machine, mode=mode)] if machine != DIALLED:
+                spec = replace(view.spec, mode=mode)
+                with suppress(NotFound):  # another machine, which has not come back yet
+                    return self.machines.start(run.run, self.id, spec, origin)
             case _:
                 pass
-        opened = record.ask.opened
-        edit = await self._edited_late(opened, command)
-        answered = AskAnswered(
-            ask=opened.ask,
-            by=command.by,
-            answer=Raw(msgspec.json.encode(command.answer)),
-            allowed=not isinstance(command.answer, cmd.DenyAnswer | cmd.SkipAnswer),
-        )
-        match command.answer:
-            case cmd.PlanAnswer(choice="fresh") if opened.plan:
-                changed, queued = self._to_implement(opened.plan, command.by)
-                await self._start(Origin(), answered, changed, queued)
-            case _:
-                content = Raw(msgspec.json.encode(late_prompt(opened, command.answer, edit)))
-                queued = PromptQueued(prompt=str(uuid4()), content=content, by=command.by)
-                switches = self._in_mode_of(command.answer, command.by)
-                origin = Origin(cli_session=self.view.cli_session)
-                await self._start(origin, answered, *switches, queued)
-        return Outcome(session=self.id, ask=command.ask, prompt=queued.prompt)
+        return self.machines.attach(run.run, self.id, view.machine or "", said=run.said)
 
-    async def _edited_late(self, opened: AskOpened, command: cmd.AnswerAsk) -> Edit | None:
-        """The other input that a late answer tells the session of. Raises `Forbidden`."""
-        call = edited_call(opened, command.answer)
-        if call is None:
-            return None
-        spec = resumed_spec(self.view.spec, self.view.mode)
-        mode = chosen_mode(spec) or DEFAULT
-        question = PermissionGate(spec).edit_question(call, mode, self._supervisor.now)
-        return await self._edit(question, spec, command)
+    # --- what changes it -----------------------------------------------------------------------
 
-    async def _edit(
-        self, question: CallQuestion, spec: SessionSpec, command: cmd.AnswerAsk
-    ) -> Edit:
-        """The call that runs in place of the one asked about. Raises `Forbidden`."""
-        verdict = (await self._rule(question, spec)).verdict
-        check_edit(verdict, command)
-        return Edit(input=verdict.input or question.input, verdict=verdict)
+    async def record(self, *events: Event) -> None:
+        """Journal what happened to it elsewhere."""
+        async with self.in_order():
+            await self.append(events)
 
-    def _in_mode_of(self, answer: cmd.Answer, by: str) -> list[Event]:
-        """What puts the session into the mode in which an approved plan is to be carried out."""
-        match answer:
-            case cmd.PlanAnswer(choice="auto" | "fresh"):
-                mode = ACCEPT_EDITS
-            case cmd.PlanAnswer(choice="manual"):
-                mode = DEFAULT
-            case _:
-                return []
-        spec = with_mode(self.view.spec, mode, asked_for=False)
-        return [SpecChanged(spec=spec, by=by), Switched(mode=mode, by=by)]
+    async def rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
+        """What the rules say about a call.
 
-    async def _check_unanswered(self, ask: str, position: int) -> None:
-        """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
-        while page := await self._journal.audit(session=self.id, after=position):
-            position = page[-1].position
-            for stored in page:
-                if isinstance(stored.event, AskAnswered) and stored.event.ask == ask:
-                    raise Conflict("already_answered", f"already answered by {stored.event.by}")
-
-    def _to_implement(self, plan: str, by: str) -> tuple[SpecChanged, PromptQueued]:
-        """What makes a new conversation implement a plan."""
-        spec = with_mode(self.view.spec, ACCEPT_EDITS, asked_for=False)
-        content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
-        queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
-        return SpecChanged(spec=spec, by=by), queued
-
-    # --- inside --------------------------------------------------------------------------------
-
-    async def _request(
-        self, command: Any, seconds: float, *, of: Run | None = None, by: str = ""
-    ) -> Raw:
-        """Ask the process something, and wait for its answer; only this one, if one is given."""
-        async with self._in_order():
-            if self._run is None or (of is not None and self._run.run != of.run):
-                raise Conflict("not_running", "the session has no process; resume it first")
-            request_id = self._run.request(command, self._supervisor.now, by)
-            await self._append()
-            answer = self._waiters.expect(request_id, command.subtype)
+        If nobody waits for it any more, lines may be in memory that are not in the journal.
+        """
         try:
-            return await answer.wait(seconds)
-        except RequestTimeout:
-            async with self._in_order():
-                if self._run is not None:
-                    self._run.give_up(request_id, self._supervisor.now)
-                    await self._append()
+            return await self.policy_context.rule(question, spec)
+        except BaseException:
+            self._stale = True
             raise
-        finally:
-            self._waiters.forget(request_id)
 
-    async def _knows_prompt(self, prompt: str) -> bool:
-        """Whether there was a prompt with this id. The view keeps the newest ids only."""
-        view = self.view
-        if prompt in view.prompts or not view.prompts_forgotten:
-            return prompt in view.prompts
-        return await self._journal.has_prompt(self.id, prompt)
+    async def append(self, events: Sequence[Event] = ()) -> None:
+        """Journal these events and those that the run has recorded; then let its lines go."""
+        run = self.run
+        if run is not None:
+            run.record(events, self.supervisor.now)
+            events = run.take_recorded()
+        if not events:
+            return
+        try:
+            stored = await self.journal.append(self.id, events)
+        except BaseException:
+            # The events are in memory already, and not in the journal; or they will be there, and
+            # nobody has waited for it.
+            self._stale = True
+            raise
+        self._fold(stored)
+        if self.port is not None:
+            for event in events:
+                if isinstance(event, Sent):
+                    self.port.write(event.number, bytes(event.line))
 
-    async def _check_queued(self, prompt: str) -> None:
-        if not await self._knows_prompt(prompt):
-            raise NotFound("prompt", prompt)
-        if all(queued.prompt != prompt for queued in self.view.queued):
-            raise Conflict("not_queued", "the prompt is not in the queue any more")
+    def _fold(self, stored: Sequence[Stored]) -> None:
+        for one in stored:
+            self.supervisor.note(self._view, one)
+            self._view = fold(self._view, one)
+
+    async def start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
+        """Have a process started, and journal that with what it is started for.
+
+        A conversation goes on in the mode that holds in it; `spec` says another way to start.
+        """
+        spec = spec or self._next_spec(origin, events)
+        check_machine(spec, self.id)
+        run = new_id()
+        starting = RunStarting(
+            run=run,
+            machine=spec.machine or "",
+            origin=origin,
+            mode=spec.mode,
+            skip_permissions=spec.skip_permissions,
+        )
+        await self.append([*events, starting])
+        self.begin_run(starting)
+        try:
+            self.port = self.machines.start(run, self.id, spec, origin)
+        except NotFound as error:
+            self.run = self.port = self.run_held = None
+            await self.append([RunEnded(run=run, reason=f"It was not started: {error}.")])
+            raise
+
+    def begin_run(self, starting: RunStarting) -> None:
+        """A run has begun, and that is journalled."""
+        self.run = Run(self.id, starting.run, self.view.spec, self.view.holds)
+        self.run.begin(starting, self.supervisor.now)
+        self.run_held = starting.run
+
+    def _next_spec(self, origin: Origin, events: Sequence[Event]) -> SessionSpec:
+        """What the next process is started with, after events that are not journalled yet."""
+        spec, mode = self.view.spec, self.view.mode
+        for event in events:
+            match event:
+                case SpecChanged(spec=changed):
+                    spec = changed
+                case Switched(mode=str(switched)):
+                    mode = switched
+                case _:
+                    pass
+        return spec if origin.cli_session is None else resumed_spec(spec, mode)
+
+    async def send_next(self) -> None:
+        """Send the oldest queued prompt, if the CLI is ready for it."""
+        run = self.run
+        if run is None or not self.may_send(run):
+            return
+        following = self.next_unsent(run)
+        if following is not None:
+            again = following.run is not None
+            now = self.supervisor.now
+            run.prompt(following.prompt, following.content, now, again=again)
+            await self.append()
+
+    def may_send(self, run: Run) -> bool:
+        """Whether a prompt would begin at once, and may."""
+        return run.idle and not self.view.afresh and not self.supervisor.held(self.view, run)
+
+    def next_unsent(self, run: Run) -> PromptView | None:
+        """The oldest prompt that was not given to this run."""
+        return next((one for one in self.view.unsent if one.run != run.run), None)
+
+    async def apply(self, actions: Actions) -> None:
+        """Do what the supervisor wants done: journal it first."""
+        if actions.events or (self.run is not None and self.run.has_recorded):
+            await self.append(actions.events)
+        if self.port is not None and (actions.end or actions.kill):
+            self.port.stop(force=actions.kill)

@@ -246,8 +246,8 @@ async def test_an_answer_that_a_hook_does_not_react_to_is_said_again_as_it_was(
         run = await holding(hub, machines)
         await answer(hub, await card_of(hub), DenyAnswer(message="No."))
         first = run.read()
-        mine = run.owner._run
+        mine = run.owner.session.run
         assert mine is not None
         mine.repeat_answer(mine.watch.unheeded, 0)
-        await run.owner.record()
+        await run.owner.session.record()
         assert run.read() == first

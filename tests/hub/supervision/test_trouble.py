@@ -13,7 +13,7 @@ from quarterdeck.domain.errors import JournalError
 from quarterdeck.hub import inbound_clis as dialled
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.inbound_clis import cli_token
-from quarterdeck.hub.session import Session
+from quarterdeck.hub.session_process import ProcessEvents
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.links.websocket.accept import serve_endpoint
 from quarterdeck.protocol.commands import CreateSession
@@ -34,9 +34,9 @@ async def test_the_clock_goes_on_when_what_it_brings_cannot_be_journalled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     hub, machines = hub_with(MemoryJournal())
-    real, failed = Session.tick, 0
+    real, failed = ProcessEvents.tick, 0
 
-    async def full(self: Session) -> None:
+    async def full(self: ProcessEvents) -> None:
         nonlocal failed
         if failed < 2:
             failed += 1
@@ -44,7 +44,7 @@ async def test_the_clock_goes_on_when_what_it_brings_cannot_be_journalled(
         await real(self)
 
     monkeypatch.setattr("quarterdeck.hub.hub.CLOCK_SECONDS", 0.01)
-    monkeypatch.setattr(Session, "tick", full)
+    monkeypatch.setattr(ProcessEvents, "tick", full)
     async with hub.running():
         spec = SessionSpec(directory="/work", ask_timeout=0.05)
         await hub.submit(CreateSession(spec=spec, prompt=Raw(b'"hello"'), by="ada"))

@@ -208,8 +208,8 @@ async def test_a_resumed_turn_that_failed_with_words_or_was_broken_off_is_no_emp
             if number == 0:
                 await run.say(lines.assistant("the API failed", "a"))
             elif number == 1:
-                assert run.owner._run is not None
-                run.owner._run.request(Interrupt(), 0)
+                assert run.owner.session.run is not None
+                run.owner.session.run.request(Interrupt(), 0)
             await run.say(lines.echo(prompt["uuid"]), failed)
             wanted = ["it is not tried again by itself"] if number == 2 else []
             assert await alarms(journal, session) == wanted

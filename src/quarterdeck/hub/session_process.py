@@ -1,9 +1,8 @@
-"""What a session's process does to it: the `RunOwner` side of a session.
+"""What a session's process does to it: the `RunOwner` of a session.
 
 Owns how the news of a process become events, and what follows from them: it is greeted, its lines
-are taken, its transcript is read for what nobody heard, and with its end all ends that was open.
-`session` stands above it, with what people wish; below it is `core`, which journals each thing
-before it has an effect outside.
+are taken, its transcript is read for what nobody heard, and with its end everything ends that was
+open. Each method takes the session's lock. The session journals each thing before it has an effect.
 """
 
 from __future__ import annotations
@@ -13,19 +12,12 @@ import time
 from contextlib import suppress
 
 from quarterdeck.domain.errors import Conflict, NotFound
-from quarterdeck.domain.structs import Value
 from quarterdeck.hub.api import Deltas
-from quarterdeck.hub.core import SessionCore
 from quarterdeck.hub.deltas import merged
 from quarterdeck.hub.lines import uuid_of
-from quarterdeck.hub.live import Live
-from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.ports import Machines, RunEnd
+from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run import Run
-from quarterdeck.hub.supervision.supervisor import Actions, Supervisor
-from quarterdeck.hub.waiters import Waiters
-from quarterdeck.journal.base import Journal
-from quarterdeck.journal.views import SessionView
+from quarterdeck.hub.session import Session, UnheardEnd
 from quarterdeck.protocol.events import (
     CliSession,
     Event,
@@ -45,118 +37,95 @@ GREETING_SECONDS = 90.0
 """How long a CLI may take to answer `initialize` before it is ended."""
 
 
-class _Unheard(Value):
-    """A run that has ended, and whose transcript is being read. Its machine keeps the end."""
+class ProcessEvents:
+    """The owner of a run: takes what its process does, for one session. It has no state."""
 
-    run: str
-    end: RunEnd
-
-
-class SessionLife(SessionCore):
-    """A session, as its process sees it."""
-
-    def __init__(
-        self,
-        id_: str,
-        journal: Journal,
-        machines: Machines,
-        live: Live,
-        view: SessionView | None = None,
-        supervisor: Supervisor | None = None,
-        policies: Policies | None = None,
-    ) -> None:
-        super().__init__(id_, journal, machines, live, view, supervisor, policies)
-        self._waiters = Waiters()
-        self._greet_by: float | None = None
-        self._unheard: _Unheard | None = None
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     async def tick(self) -> None:
         """What time brings: each second, or so."""
-        async with self._in_order():
-            run, port = self._run, self._port
-            if not self.known:
+        session = self.session
+        async with session.in_order():
+            run, port = session.run, session.port
+            if not session.known:
                 return
-            freed = self._supervisor.freed(self.view, run)
-            await self._apply(freed)
+            freed = session.supervisor.freed(session.view, run)
+            await session.apply(freed)
             if run is None or port is None:
-                if self._supervisor.restart_due(self.view):
+                if session.supervisor.restart_due(session.view):
                     with suppress(Conflict):  # not now; the clock ticks on
-                        await self._start(Origin(cli_session=self.view.cli_session))
+                        await session.start(Origin(cli_session=session.view.cli_session))
                 return
-            run.tick(self._supervisor.now)
+            run.tick(session.supervisor.now)
             if run.has_recorded:
-                await self._append()
-                await self._send_next()
-            await self._apply(self._supervisor.heard(self.view, run, again=True))
-            await self._apply(self._supervisor.ticked(self.view, run))
+                await session.append()
+                await session.send_next()
+            await session.apply(session.supervisor.heard(session.view, run, again=True))
+            await session.apply(session.supervisor.ticked(session.view, run))
             if freed:
-                await self._send_next()
-            if run.greeted or self._greet_by is None or time.monotonic() < self._greet_by:
+                await session.send_next()
+            if run.greeted or session.greet_by is None or time.monotonic() < session.greet_by:
                 return
             # One that does not answer this will not answer anything else.
-            self._greet_by = None
+            session.greet_by = None
             text = f"the CLI has not answered within {GREETING_SECONDS:g} s, and is ended"
-            await self._append([Noted(level="error", text=text)])
+            await session.append([Noted(level="error", text=text)])
             port.stop(force=True)
 
     async def run_started(
         self, run: str, pid: int | None, version: str | None, directory: str | None
     ) -> None:
         """It runs: greet it. Told again after each reconnect, which is nothing new."""
-        async with self._in_order():
-            if self._run is None or self._run.run != run:
+        session = self.session
+        async with session.in_order():
+            if session.run is None or session.run.run != run:
                 return
-            if not self._run.greeted:
-                self._greet_by = time.monotonic() + GREETING_SECONDS
-            now = self._supervisor.now
-            if self.view.link_lost is not None:
+            if not session.run.greeted:
+                session.greet_by = time.monotonic() + GREETING_SECONDS
+            now = session.supervisor.now
+            if session.view.link_lost is not None:
                 # Whoever was there before was not it, or not for long.
-                self._run.link_found(now, told_lost=True)
-            if pid is None or self.view.pid != pid:
+                session.run.link_found(now, told_lost=True)
+            if pid is None or session.view.pid != pid:
                 started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-                self._run.started(started, now)
-            await self._append()
+                session.run.started(started, now)
+            await session.append()
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """It said something: journal it with all that it means, and only then acknowledge it."""
-        async with self._in_order():
-            mine = self._run
+        session = self.session
+        async with session.in_order():
+            mine = session.run
             if mine is None or mine.run != run:
                 return
             deltas: list[Deltas] = []
             endings: list[tuple[str, Ending]] = []
-            now = self._supervisor.now
+            now = session.supervisor.now
             for number, line in enumerate(lines, first):
                 if (pieces := mine.receive_piece(number, line, now)) is not None:
                     deltas += pieces
                     continue
                 rulings = {
-                    request: await self._rule(question, mine.spec)
+                    request: await session.rule(question, mine.spec)
                     for request, question in mine.questions(number, line, now).items()
                 }
                 result = mine.receive_line(number, line, now, rulings)
                 if result.whole:
                     deltas.clear()
-                    self._live.superseded(self.id)
+                    session.live.superseded(session.id)
                 deltas += result.deltas
                 endings += result.endings
             ended = mine.recorded_turns
-            await self._append()
+            await session.append()
             for delta in merged(deltas):
-                self._live.add(delta)
-            if self._port is not None:
-                self._port.have(mine.said)
-            self._waiters.settle(endings)
-            await self._apply(self._supervisor.turned(self.view, mine, ended))
-            await self._apply(self._supervisor.heard(self.view, mine))
-            await self._send_next()
-
-    async def _apply(self, orders: Actions) -> None:
-        """Do what the supervisor wants done: journal it first."""
-        if orders.events or (self._run is not None and self._run.has_recorded):
-            await self._append(orders.events)
-        if self._port is not None and (orders.end or orders.kill):
-            self._port.stop(force=orders.kill)
+                session.live.add(delta)
+            if session.port is not None:
+                session.port.acknowledge(mine.said)
+            session.waiters.settle(endings)
+            await session.apply(session.supervisor.turned(session.view, mine, ended))
+            await session.apply(session.supervisor.heard(session.view, mine))
+            await session.send_next()
 
     # --- its end -------------------------------------------------------------------------------
 
@@ -166,38 +135,41 @@ class SessionLife(SessionCore):
         Where it may have said what nobody heard, its transcript is read first. Until that is
         journalled its machine keeps the end, and tells it again to whoever asks.
         """
-        async with self._in_order():
-            if self._run is None or self._run.run != run:
+        session = self.session
+        async with session.in_order():
+            if session.run is None or session.run.run != run:
                 return
-            if ending.unheard and self._port is not None:
+            if ending.unheard and session.port is not None:
                 known, prompts = await self._heard(run)
                 if known or prompts:
-                    self._unheard = _Unheard(run=run, end=ending)
-                    self._port.recall(self.view.cli_session, known, prompts)
+                    session.unheard = UnheardEnd(run=run, end=ending)
+                    session.port.recall(session.view.cli_session, known, prompts)
                     return
-            await self._end(self._run, ending)
+            await self._end(session.run, ending)
 
     async def run_recalled(
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
     ) -> None:
         """Its transcript has been read, so far: what is news is journalled, and then its end."""
-        async with self._in_order():
-            mine, unheard = self._run, self._unheard
+        session = self.session
+        async with session.in_order():
+            mine, unheard = session.run, session.unheard
             if mine is None or mine.run != run or unheard is None or unheard.run != run:
                 return
-            mine.import_transcript(lines, self._supervisor.now)
+            mine.import_transcript(lines, session.supervisor.now)
             events: list[Event] = []
-            if cli_session is not None and self.view.cli_session is None:
+            if cli_session is not None and session.view.cli_session is None:
                 events.append(CliSession(cli_session=cli_session))
-            await self._append(events)
+            await session.append(events)
             if last:
                 await self._end(mine, unheard.end)
 
     async def _heard(self, run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The uuids of the messages that the journal has of a run, and of prompts given to it."""
+        session = self.session
         known: dict[str, None] = {}
         prompts: dict[str, None] = {}
-        for _, event in await self._events_after(self.view.run_began - 1):
+        for _, event in await session.events_after(session.view.run_began - 1):
             match event:
                 case Said(run=of, line=line) if of == run and (uuid := uuid_of(line)):
                     known[uuid] = None
@@ -210,7 +182,8 @@ class SessionLife(SessionCore):
         return tuple(known), tuple(prompts)
 
     async def _end(self, run: Run, ending: RunEnd) -> None:
-        now = self._supervisor.now
+        session = self.session
+        now = session.supervisor.now
         endings = run.ended(ending.reason, now)
         ended = RunEnded(
             run=run.run,
@@ -221,59 +194,62 @@ class SessionLife(SessionCore):
             stderr=ending.stderr,
             fault=ending.fault,
         )
-        run.record(self._supervisor.ended(self.view, run, ended), now)
+        run.record(session.supervisor.ended(session.view, run, ended), now)
         events = run.take_recorded()
-        port, afresh = self._port, self.view.afresh
-        self._run = self._unheard = None
+        port, afresh = session.port, session.view.afresh
+        session.run = session.unheard = None
         try:
             if afresh:
                 # In one breath: a hub that is killed here has ended the one and begun the other.
-                await self._start(Origin(), *events, ended)
+                await session.start(Origin(), *events, ended)
             else:
-                await self._append([*events, ended])
-                self._port = self._run_held = None
+                await session.append([*events, ended])
+                session.port = session.run_held = None
         except NotFound as error:  # its machine is not there; that is journalled
-            log.warning("session %s does not begin afresh: %s", self.id, error)
+            log.warning("session %s does not begin afresh: %s", session.id, error)
         except Conflict as error:
             text = f"the new conversation does not begin yet: {error}"
-            await self._append([*events, ended, Noted(level="warning", text=text)])
-            self._port = self._run_held = None
-        self._live.superseded(self.id)
+            await session.append([*events, ended, Noted(level="warning", text=text)])
+            session.port = session.run_held = None
+        session.live.superseded(session.id)
         if port is not None:
             if ending.number is not None:
-                port.have(ending.number)
+                port.acknowledge(ending.number)
             port.forget()
-        self._waiters.settle(endings)
-        if after := self._supervisor.after_end(self.view):
-            await self._append(after)
+        session.waiters.settle(endings)
+        if after := session.supervisor.after_end(session.view):
+            await session.append(after)
 
     # --- its link ------------------------------------------------------------------------------
 
     def said_at_root(self, run: str, uuid: str) -> bool:
         """Whether the CLI of this run dialled the hub at `/`, and said this message."""
-        mine = self._run
+        mine = self.session.run
         return mine is not None and mine.run == run and mine.said_at_root(uuid)
 
     async def run_lost(self, run: str, reason: str) -> None:
         """Its machine cannot be reached."""
-        async with self._in_order():
-            if self._run is not None and self._run.run == run:
-                self._run.link_lost(reason, self._supervisor.now)
-                await self._append()
+        session = self.session
+        async with session.in_order():
+            if session.run is not None and session.run.run == run:
+                session.run.link_lost(reason, session.supervisor.now)
+                await session.append()
 
     async def run_found(self, run: str) -> None:
         """Its machine is there again. To a hub that has just started, that is nothing new."""
-        async with self._in_order():
-            if self._run is not None and self._run.run == run:
-                told_lost = self.view.link_lost is not None
-                self._run.link_found(self._supervisor.now, told_lost=told_lost)
-                await self._append()
-                await self._send_next()
+        session = self.session
+        async with session.in_order():
+            if session.run is not None and session.run.run == run:
+                told_lost = session.view.link_lost is not None
+                session.run.link_found(session.supervisor.now, told_lost=told_lost)
+                await session.append()
+                await session.send_next()
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         """It dialled again, and something may be lost."""
-        async with self._in_order():
-            if self._run is not None and self._run.run == run:
-                self._run.link_resumed(last, self._supervisor.now)
-                await self._append()
-                await self._send_next()
+        session = self.session
+        async with session.in_order():
+            if session.run is not None and session.run.run == run:
+                session.run.link_resumed(last, session.supervisor.now)
+                await session.append()
+                await session.send_next()

@@ -1,0 +1,197 @@
+"""Answers of people to a session's questions, in time and late.
+
+Owns what an answer does: it goes to the CLI that waits for it, is kept as a grant if it is for
+longer than once, and may switch the mode or begin a new conversation. A question whose process is
+gone can still be answered: the session is resumed and told the answer as a prompt. What the CLI
+takes for an answer is in `permissions.answers`.
+"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import msgspec
+from msgspec import Raw
+
+from quarterdeck.domain.errors import Conflict, NotFound, UsageError
+from quarterdeck.domain.ids import new_id
+from quarterdeck.hub.permissions import deadlines
+from quarterdeck.hub.permissions.answers import Reply, late_prompt
+from quarterdeck.hub.permissions.context import CallQuestion
+from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
+from quarterdeck.hub.permissions.gate import PermissionGate
+from quarterdeck.hub.permissions.modes import (
+    ACCEPT_EDITS,
+    DEFAULT,
+    chosen_mode,
+    resumed_spec,
+    with_mode,
+)
+from quarterdeck.hub.session import Session
+from quarterdeck.hub.session_requests import stop
+from quarterdeck.policy.grants import Grant
+from quarterdeck.protocol import commands as cmd
+from quarterdeck.protocol.commands import Outcome
+from quarterdeck.protocol.events import (
+    AskAnswered,
+    AskOpened,
+    AskWithdrawn,
+    Event,
+    PromptQueued,
+    SpecChanged,
+    StartAfresh,
+    Switched,
+)
+from quarterdeck.protocol.sessions import Origin, SessionSpec
+from quarterdeck.wire.requests import CanUseTool, decode_request
+
+
+async def answer(session: Session, command: cmd.AnswerAsk) -> Outcome:
+    """Answer a question: the first answer wins."""
+    async with session.in_order():
+        card = session.view.asks.get(command.ask)
+        if card is None or session.run is None:
+            return await _answer_late(session, command)
+        now = session.supervisor.now
+        opened = session.run.original(card.opened)
+        edit: Edit | None = None
+        if (call := edited_call(opened, command.answer)) is not None:
+            question = session.run.edit_question(call, opened, now)
+            edit = await _edit(session, question, session.run.spec, command)
+        reply = session.run.reply_to(opened, command.answer, edit)
+        json = Raw(msgspec.json.encode(command.answer))
+        await _grant(session, opened, reply, command, now)
+        events: list[Event] = []
+        session.run.answer(opened, reply, command.by, json, now)
+        if reply.fresh is not None:
+            afresh = StartAfresh(run=session.run.run, by=command.by)
+            events += [*_to_implement(session.view.spec, reply.fresh, command.by), afresh]
+        await session.append(events)
+    if reply.fresh is not None:
+        await stop(session, cmd.StopSession(session=session.id, by=command.by))
+    return Outcome(session=session.id, ask=command.ask)
+
+
+async def check_answerer(session: Session, command: cmd.AnswerAsk) -> None:
+    """Raise `Forbidden` unless whoever answers is one of those whom the question is for."""
+    if (card := session.view.asks.get(command.ask)) is not None:
+        deadlines.check_answerer(card.opened, command)
+    elif (record := await session.journal.find_ask(command.ask)) is not None:
+        deadlines.check_answerer(record.ask.opened, command)
+
+
+async def _answer_late(session: Session, command: cmd.AnswerAsk) -> Outcome:
+    """A question that is not open: somebody was first, or its process is gone.
+
+    In the second case the answer still counts: the session resumes and is told it as a prompt.
+    """
+    record = await session.journal.find_ask(command.ask)
+    if record is None:
+        raise NotFound("question", command.ask)
+    match record.settled.event if record.settled else None:
+        case AskAnswered(by=by):
+            raise Conflict("already_answered", f"already answered by {by}")
+        case AskWithdrawn(reason=reason) if session.run is not None:
+            raise Conflict("withdrawn", f"the question was withdrawn: {reason}")
+        case _ if session.run is not None:
+            raise Conflict("not_open", "the question went away with its process")
+        case _ if record.settled is not None:
+            await _check_unanswered(session, command.ask, record.settled.position)
+        case _:
+            pass
+    opened = record.ask.opened
+    edit = await _edited_late(session, opened, command)
+    answered = AskAnswered(
+        ask=opened.ask,
+        by=command.by,
+        answer=Raw(msgspec.json.encode(command.answer)),
+        allowed=not isinstance(command.answer, cmd.DenyAnswer | cmd.SkipAnswer),
+    )
+    match command.answer:
+        case cmd.PlanAnswer(choice="fresh") if opened.plan:
+            changed, queued = _to_implement(session.view.spec, opened.plan, command.by)
+            await session.start(Origin(), answered, changed, queued)
+        case _:
+            content = Raw(msgspec.json.encode(late_prompt(opened, command.answer, edit)))
+            queued = PromptQueued(prompt=str(uuid4()), content=content, by=command.by)
+            switches = _in_mode_of(session.view.spec, command.answer, command.by)
+            origin = Origin(cli_session=session.view.cli_session)
+            await session.start(origin, answered, *switches, queued)
+    return Outcome(session=session.id, ask=command.ask, prompt=queued.prompt)
+
+
+async def _edited_late(session: Session, opened: AskOpened, command: cmd.AnswerAsk) -> Edit | None:
+    """The other input that a late answer tells the session of. Raises `Forbidden`."""
+    call = edited_call(opened, command.answer)
+    if call is None:
+        return None
+    spec = resumed_spec(session.view.spec, session.view.mode)
+    mode = chosen_mode(spec) or DEFAULT
+    question = PermissionGate(spec).edit_question(call, mode, session.supervisor.now)
+    return await _edit(session, question, spec, command)
+
+
+async def _edit(
+    session: Session, question: CallQuestion, spec: SessionSpec, command: cmd.AnswerAsk
+) -> Edit:
+    """The call that runs in place of the one asked about. Raises `Forbidden`."""
+    verdict = (await session.rule(question, spec)).verdict
+    check_edit(verdict, command)
+    return Edit(input=verdict.input or question.input, verdict=verdict)
+
+
+def _in_mode_of(spec: SessionSpec, answer: cmd.Answer, by: str) -> list[Event]:
+    """What puts the session into the mode in which an approved plan is to be carried out."""
+    match answer:
+        case cmd.PlanAnswer(choice="auto" | "fresh"):
+            mode = ACCEPT_EDITS
+        case cmd.PlanAnswer(choice="manual"):
+            mode = DEFAULT
+        case _:
+            return []
+    spec = with_mode(spec, mode, asked_for=False)
+    return [SpecChanged(spec=spec, by=by), Switched(mode=mode, by=by)]
+
+
+async def _check_unanswered(session: Session, ask: str, position: int) -> None:
+    """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
+    while page := await session.journal.audit(session=session.id, after=position):
+        position = page[-1].position
+        for stored in page:
+            if isinstance(stored.event, AskAnswered) and stored.event.ask == ask:
+                raise Conflict("already_answered", f"already answered by {stored.event.by}")
+
+
+def _to_implement(spec: SessionSpec, plan: str, by: str) -> tuple[SpecChanged, PromptQueued]:
+    """What makes a new conversation implement a plan."""
+    spec = with_mode(spec, ACCEPT_EDITS, asked_for=False)
+    content = Raw(msgspec.json.encode(f"Implement the following plan:\n\n{plan}"))
+    queued = PromptQueued(prompt=str(uuid4()), content=content, by=by)
+    return SpecChanged(spec=spec, by=by), queued
+
+
+async def _grant(
+    session: Session, opened: AskOpened, reply: Reply, command: cmd.AnswerAsk, now: int
+) -> None:
+    """Keep what is allowed for longer than once, before the CLI hears of it."""
+    seconds = getattr(command.answer, "seconds", None)
+    if not reply.always and seconds is not None:
+        raise UsageError("seconds: only an answer for always has this")
+    if not reply.always:
+        return
+    spec, request = session.view.spec, decode_request(opened.request)
+    rules = reply.grants
+    if not rules and isinstance(request, CanUseTool):
+        given = request.input if reply.edit is None else reply.edit.input
+        rules = await session.policy_context.narrowest(opened.tool, given)
+    grant = Grant(
+        id=new_id(),
+        rules=rules,
+        by=command.by,
+        at=now,
+        until=None if seconds is None else now + int(seconds * 1000),
+        directory=None if spec.project else spec.directory,
+        project=spec.project,
+        ask=opened.ask,
+    )
+    await session.policies.grant(grant)
