@@ -1,7 +1,7 @@
 """The fold of what holds now: `Holds` from events. Pure; `views` keeps it in a session's view.
 
 Owns which event changes which part, and what ends with a run, a turn and a conversation. It knows
-the words of `protocol` only. The fold is total: an event that makes no sense changes nothing.
+`protocol` only. The fold is total: an event that makes no sense changes nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def evolve_holds(holds: Holds, event: Event, at: int) -> Holds:
 
 
 def begin_run(holds: Holds, event: RunStarting) -> Holds:
-    """A process starts. With a new conversation its to-dos and its context begin anew."""
+    """A process starts. A new conversation has no to-dos and an empty context."""
     holds = end_run(holds)
     if event.origin.cli_session is not None:
         return holds
@@ -87,16 +87,16 @@ def _offered(holds: Holds, event: OffersChanged) -> Holds:
 
 
 def _with_task(tasks: tuple[Task, ...], task: Task, at: int) -> tuple[Task, ...]:
-    """The tasks with one that is new, or takes the place of itself."""
+    """The tasks with a new one, or with a newer state of a known one."""
     for place, old in enumerate(tasks):
-        # A subagent is known by its call before the CLI tells its id.
+        # A subagent is known by its call before the CLI reports its id.
         if old.task == task.task or (task.call is not None and old.call == task.call):
             return (*tasks[:place], replace(task, since=old.since), *tasks[place + 1 :])
     return (*tasks, replace(task, since=at))
 
 
 def _turn_ended(holds: Holds) -> Holds:
-    """A turn has ended: so have its tool calls, but those of subagents that work on."""
+    """A turn has ended, with its tool calls; those of background subagents continue."""
     going_on = {task.call for task in holds.tasks if task.background}
     return replace(
         holds, tools=tuple(one for one in holds.tools if one.agent and one.agent in going_on)
@@ -108,5 +108,5 @@ def _without_call(holds: Holds, call: str) -> tuple[RunningTool, ...]:
 
 
 def _cut(holds: Holds, told: dict[str, int]) -> dict[str, int]:
-    """How much is left out of each list, without those of which nothing is."""
+    """How much is left out of each list that was cut."""
     return {name: count for name, count in (holds.cut | told).items() if count}

@@ -1,8 +1,8 @@
-"""An event as the journal keeps it, and the way from an event to bytes and back.
+"""Stored events, and their encoding.
 
-Owns the promise that what was accepted can be read again: `encode` refuses what would be no JSON,
-before anything is written. Tokens of the hub are masked: no event is kept with one. Engines stand
-above it; below it are the words of `domain`.
+Owns the guarantee that an accepted event can be read again: `encode` refuses an event that would
+not be valid JSON, before anything is written. Tokens of the hub are masked. Above it are the
+engines; it knows `protocol` only.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from quarterdeck.protocol.events import (
 )
 
 PAGE_BYTES = 4 * 1024 * 1024
-"""No page is made much larger than this: one line of a CLI may have 10 MB, and a page 1,000."""
+"""The approximate size limit of a page: one line of a CLI may have 10 MB, a page 1,000 lines."""
 
 MOST_EVENTS = 5000
-"""No page has more events than this, whatever is asked for."""
+"""The most events of a page, whatever `limit` is."""
 
 PASSAGE_SIZE = 256 * 1024
-"""A passage is not made larger than this, unless its only event is."""
+"""The size limit of `RawEvents`, unless its only event is larger."""
 
 _LARGEST = 2**63 - 1
 _LONGEST_NAME = 128
 
 _FAULTS = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
-"""What a codec raises for an event that is not as its type says, or whose raw JSON is none."""
+"""What a codec raises for an event with a wrong type or with invalid raw JSON."""
 
 _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
@@ -47,7 +47,7 @@ _skim = msgspec.json.Decoder(Raw)
 
 
 def _plain_kinds() -> frozenset[type]:
-    """The events without raw JSON and without a float, in all that is in them."""
+    """The events without raw JSON and without floats, at any depth."""
 
     def plain(info: object, above: tuple[type, ...] = ()) -> bool:
         match info:
@@ -72,53 +72,53 @@ def _plain_kinds() -> frozenset[type]:
 
 
 _PLAIN = _plain_kinds()
-"""They are stored as they are. Only raw JSON can be broken, and only a float can be none that JSON
-has: events with either are decoded again, and refused if that fails."""
+"""Events that need no check. Raw JSON may be malformed, and a float may be NaN, which JSON does not
+have: events with either are decoded again, and refused if that fails."""
 
 WITH_A_SPEC = tuple(
     f'{{"kind":"{kind.__struct_config__.tag}"'.encode() for kind in (SessionCreated, SpecChanged)
 )
-"""How the events begin that are in no passage: a spec has secrets in it."""
+"""How events begin that are never forwarded undecoded: a spec may contain secrets."""
 
 
 class Stored(Value, kw_only=False, gc=False):
-    """An event in its place.
+    """An event with its numbers and its time.
 
-    There are more of these than of anything else: they are made without names in one place, which
-    is `placed`, and nothing in them can lead back to them, so that nobody has to look for that.
+    It is the most frequent object of the hub. `placed` makes it with positional arguments, and the
+    garbage collector does not track it: it cannot be part of a cycle.
     """
 
     session: str
     seq: int
-    """Counts the events of its session, from 1, without a gap."""
+    """The number of the event in its session, from 1, without gaps."""
     position: int
-    """Counts the events of the journal, in the order in which they were stored."""
+    """The number of the event in the journal, in the order of storage."""
     at: int
-    """Milliseconds since the epoch of Unix."""
+    """Milliseconds since 1970."""
     event: AnyEvent
     json: bytes
-    """The event as it is stored: one line of UTF-8, which can be passed on as it is."""
+    """The event as stored: one line of UTF-8 that can be sent unchanged."""
 
 
 class RawEvents(Value):
-    """Events of a session that follow each other, as text that can be passed on as it is."""
+    """Consecutive events of a session, as text that can be sent unchanged."""
 
     session: str
     last: int
-    """The number of the last of them."""
+    """The number of the last event."""
     text: str
-    """An array, in which each is as `envelope` makes it. None of them has a spec."""
+    """A JSON array of events as `envelope` makes them, without events that have a spec."""
 
 
 class Encoded(Value):
-    """Events that are fit to be stored, and each as a line."""
+    """Events that can be stored, and their lines."""
 
     events: list[AnyEvent]
     lines: list[bytes]
 
     @property
     def size(self) -> int:
-        """How many bytes they have."""
+        """The size of the lines in bytes."""
         return sum(map(len, self.lines))
 
 
@@ -128,7 +128,7 @@ def encode(events: Sequence[Event]) -> Encoded:
         event, line = _encode_one(events[0])
         return Encoded(events=[event], lines=[line])
     if events:
-        # When one is refused, the way below finds out which.
+        # If this fails, encoding them one by one finds the event at fault.
         with contextlib.suppress(*_FAULTS):
             if (encoded := _encode_all(events)) is not None:
                 return encoded
@@ -137,10 +137,10 @@ def encode(events: Sequence[Event]) -> Encoded:
 
 
 def _encode_all(events: Sequence[Event]) -> Encoded | None:
-    """All at once, in a third of the time; None when they have to be looked at one by one."""
+    """Encode all at once, in a third of the time; None if they must be encoded one by one."""
     data = _encoder.encode_lines(events)
     lines = data.split(b"\n")
-    lines.pop()  # behind the last line there is nothing
+    lines.pop()  # after the last newline
     if len(lines) != len(events) or b"\r" in data:
         return None
     if not data.isascii():
@@ -150,14 +150,14 @@ def _encode_all(events: Sequence[Event]) -> Encoded | None:
         return Encoded(events=list(map(_decoder.decode, lines)), lines=lines)
     if _PLAIN.issuperset(map(type, events)):
         return Encoded(events=list(cast("Sequence[AnyEvent]", events)), lines=lines)
-    # Each line ends in the brace that began it: broken raw JSON cannot reach into the next one.
+    # Every line closes its own brace, so broken raw JSON cannot extend into the next line.
     return Encoded(events=_decoder.decode_lines(data), lines=lines)
 
 
 def _masked(line: bytes) -> bytes:
-    """An event without tokens of the hub: every reader may see it, for as long as it is kept.
+    """The line with tokens of the hub masked: every reader may see it.
 
-    A spec is left as it is: a session is started by it, and readers get it masked.
+    A spec is not masked: a session is started from it. Readers get it masked.
     """
     return line if line.startswith(WITH_A_SPEC) else mask_tokens_in(line)
 
@@ -166,12 +166,12 @@ def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
     try:
         data = _encoder.encode(event)
         if b"\n" in data or b"\r" in data:
-            # Only between the tokens of somebody's raw JSON: in a string they would be escaped.
+            # Only raw JSON can have them, between its tokens; in strings they are escaped.
             data = msgspec.json.format(data, indent=-1)
             return _decoder.decode(masked := _masked(data)), masked
         masked = _masked(data)
         if not masked.isascii():
-            masked.decode()  # raw JSON is passed through, and nobody has looked at its letters
+            masked.decode()  # raw JSON is copied without a check of its encoding
         if masked is data and type(event) in _PLAIN:
             return cast("AnyEvent", event), data
         return _decoder.decode(masked), masked
@@ -180,7 +180,7 @@ def _encode_one(event: Event) -> tuple[AnyEvent, bytes]:
 
 
 def placed(encoded: Encoded, session: str, head: int, position: int, at: int) -> list[Stored]:
-    """Events in their places: behind this number of their session, and this position of all."""
+    """Stored events that follow this number of their session and this position."""
     count = len(encoded.lines)
     return list(
         map(
@@ -196,7 +196,7 @@ def placed(encoded: Encoded, session: str, head: int, position: int, at: int) ->
 
 
 def decode(data: bytes, path: object, session: str, seq: int) -> AnyEvent:
-    """The event in these bytes. Raises `JournalError` that says where it cannot be read."""
+    """Decode an event. Raises `JournalError` with the event's number."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -225,7 +225,7 @@ def _is_of_unknown_kind(data: bytes) -> bool:
 
 
 def envelope(session: str, seq: int, position: int, at: int, json: bytes) -> bytes:
-    """An event in its place, as JSON."""
+    """A stored event as JSON."""
     return _envelope(session) % (seq, position, at, json)
 
 
@@ -236,10 +236,10 @@ def _envelope(session: str) -> bytes:
 
 
 def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEvents | None:
-    """The first of a session's events: number, position, time, and bytes of each.
+    """The first of these events of a session: number, position, time, and bytes of each.
 
-    None when there are none, when the first has a spec, or one cannot be read: whoever decodes them
-    one by one finds out.
+    None without events, if the first has a spec, or if one is invalid; decoding them one by one
+    then tells which.
     """
     parts: list[bytes] = []
     size = last = 0
@@ -258,7 +258,7 @@ def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEve
 
 
 def sound(text: str | bytes) -> bool:
-    """Whether a text is JSON, and UTF-8. Nobody has looked at what a file gives back."""
+    """Whether a text from the file is valid JSON and UTF-8."""
     try:
         _skim.decode(text)
         return isinstance(text, str) or text.isascii() or bool(text.decode())
@@ -267,13 +267,13 @@ def sound(text: str | bytes) -> bool:
 
 
 def check_session(session: str) -> None:
-    """Refuse what is no id. Raises `UsageError`."""
+    """Refuse an invalid id. Raises `UsageError`."""
     if not 0 < len(session) <= _LONGEST_NAME or not session.isascii() or not session.isprintable():
         raise UsageError(f"session: 1 to {_LONGEST_NAME} printable ASCII characters are wanted")
 
 
 def check_page(after: int, limit: int) -> int:
-    """The limit to use. Raises `UsageError` for numbers that cannot be right."""
+    """The limit to use. Raises `UsageError` for invalid numbers."""
     if not 0 <= after <= _LARGEST:
         raise UsageError("after: a number from 0 is wanted")
     if limit < 1:
@@ -285,7 +285,7 @@ _Item = TypeVar("_Item")
 
 
 def page(items: Iterable[_Item], limit: int, size: Callable[[_Item], int]) -> list[_Item]:
-    """The first of them: at most `limit`, not much more than `PAGE_BYTES`, at least one."""
+    """The first items: at most `limit`, about `PAGE_BYTES`, at least one."""
     found: list[_Item] = []
     total = 0
     for item in items:
@@ -297,5 +297,5 @@ def page(items: Iterable[_Item], limit: int, size: Callable[[_Item], int]) -> li
 
 
 def stored_size(stored: Stored) -> int:
-    """How much of a page it fills."""
+    """The size of a stored event in a page."""
     return len(stored.json)

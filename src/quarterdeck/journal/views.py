@@ -1,11 +1,11 @@
-"""What the events of a session come to: pure folds.
+"""The fold of a session's events into its view. Pure.
 
 Owns the meaning of events: a session's state, its open questions, its queue, its cost. The journal
-keeps a folded view beside the events; the hub folds the same way what it appends. Below are the
-words of `domain` only: what the CLI's lines mean is known elsewhere, and told here by events.
+stores the view beside the events; the hub folds what it appends with the same functions. It knows
+`protocol` only: other modules read the CLI's lines and make events of them.
 
-A fold is total: it takes any event in any order and never raises. What makes no sense (a prompt
-changed after it was sent) changes nothing, and what was folded before is not folded again.
+The fold is total: it accepts any event in any order and never raises. An event that makes no sense
+(a prompt edited after it was sent) changes nothing, and an event is folded once.
 """
 
 from __future__ import annotations
@@ -60,17 +60,16 @@ from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import PromptView as PromptView
 
 VIEW_VERSION = 7
-"""Counts the ways to fold. Views that another way made are made anew from the events."""
-
+"""The version of the fold. Views of another version are folded again from the events."""
 
 PROMPTS_KEPT = 100
-"""So many prompts stay in a view after they are done: it is written anew with every change."""
+"""How many finished prompts stay in a view, which is written with every change."""
 RUNS_KEPT = 100
-"""So many ended runs stay in a view; no event of an older one will come."""
+"""How many ended runs stay in a view. No event of an older run will come."""
 
 
 class PromptStage(StrEnum):
-    """How far a prompt is."""
+    """The stage of a prompt."""
 
     QUEUED = "queued"
     SENT = "sent"
@@ -80,15 +79,15 @@ class PromptStage(StrEnum):
 
 
 _OVER = frozenset({PromptStage.TAKEN, PromptStage.DONE, PromptStage.CANCELLED})
-"""Stages of a prompt that will not be sent any more."""
+"""Stages of prompts that will not be sent again."""
 
 
 class SessionView(Value):
-    """A session, as its events tell it."""
+    """A session, folded from its events."""
 
     session: str
     head: int = 0
-    """The number of the last event that was folded."""
+    """The number of the last folded event."""
     spec: SessionSpec = SessionSpec(directory="/")
     name: str = ""
     by: str = ""
@@ -99,56 +98,56 @@ class SessionView(Value):
     deleted: bool = False
 
     run: str | None = None
-    """The run that has not ended, if there is one."""
+    """The current run, if any."""
     run_began: int = 0
-    """The number of the event with which the run, or the last one, began."""
+    """The number of the event with which the current or last run started."""
     machine: str | None = None
-    """Where the run is, or the last one was."""
+    """The machine of the current or last run."""
     pid: int | None = None
     version: str | None = None
     directory: str | None = None
     said: int = 0
-    """The highest number of a line of the run."""
+    """The highest number of a line from the run."""
     sent: int = 0
-    """The highest number of a line for the run."""
+    """The highest number of a line to the run."""
     link_lost: str | None = None
     ended: RunEnded | None = None
     """How the last run ended."""
     ended_runs: tuple[str, ...] = ()
     cli_session: str | None = None
     afresh: bool = False
-    """The run is to end, and another begins a new conversation."""
+    """The run will end; the next run starts a new conversation."""
     mode: str | None = None
-    """The permission mode that holds in the run, or held last; None as long as nobody said it."""
+    """The permission mode in force in the run, or last in force; None if unknown."""
     model: str | None = None
-    """The model, likewise."""
+    """The model in force, or last in force."""
     effort: str | None = None
-    """The effort level, likewise; None as long as only the spec tells it."""
+    """The effort level; None if only the spec tells it."""
     thinking: str | None = None
-    """`auto`, `off` or a number of tokens, likewise."""
+    """`auto`, `off` or a number of tokens; None if only the spec tells it."""
     holds: Holds = Holds()
     """Offers, to-dos, tasks, tools, MCP servers, context."""
     told: SessionState = SessionState.ENDED
     told_detail: str = ""
 
     unsent: tuple[PromptView, ...] = ()
-    """Prompts that no turn has taken yet, in their order: queued, or given to a run."""
+    """Prompts that no turn has taken yet, in order: queued, or sent to a run."""
     prompts: dict[str, PromptStage] = field(default_factory=dict)
-    """The prompts that are not done, and the newest of those that are."""
+    """The stage of each unfinished prompt, and of the newest finished ones."""
     prompts_forgotten: int = 0
-    """How many that are done are not in `prompts` any more. `Journal.has_prompt` knows them."""
+    """How many finished prompts were dropped from `prompts`. See `Journal.has_prompt`."""
     asks: dict[str, AskView] = field(default_factory=dict)
     """The open questions, oldest first."""
     settled: dict[str, str | None] = field(default_factory=dict)
-    """Questions that are not open any more, with their run. Those of ended runs are left out."""
+    """Settled questions with their run. Those of ended runs are dropped."""
     turns: int = 0
     cost_usd: float = 0.0
-    """What its account says."""
+    """The cost in the account."""
     account: Account = Account()
 
     @property
     def state(self) -> SessionState:
-        """What the session is doing."""
+        """The state of the session."""
         if self.run is None:
             return SessionState.ENDED
         if self.link_lost is not None:
@@ -159,14 +158,14 @@ class SessionView(Value):
 
     @property
     def detail(self) -> str:
-        """A few words on the state: why it ended, what is retried."""
+        """A few words about the state: why it ended, what is retried."""
         if self.run is None:
             return "not started yet" if self.ended is None else self.ended.reason
         return self.told_detail if self.link_lost is None else self.link_lost
 
     @property
     def queued(self) -> tuple[PromptView, ...]:
-        """The prompts that wait for their turn, in their order."""
+        """The queued prompts, in order."""
         return tuple(prompt for prompt in self.unsent if prompt.run is None)
 
 
@@ -196,25 +195,25 @@ def fold(view: SessionView | None, stored: Stored) -> SessionView:
 
 
 def fold_all(view: SessionView | None, stored: Iterable[Stored]) -> SessionView | None:
-    """The view with these events; None as long as there has been none."""
+    """The view with these events; None without any event."""
     for each in stored:
         view = fold(view, each)
     return view
 
 
 def only_counts(event: Event) -> bool:
-    """Whether an event changes nothing but `head`, `updated`, `said` and `sent`.
+    """Whether an event changes only `head`, `updated`, `said` and `sent`.
 
-    Nearly all events are such, and an engine need not write the rest of the view again for them.
+    This is true of nearly all events. An engine need not write the rest of the view for them.
     """
     return isinstance(event, Said | SaidBroken | Recalled | Sent | LeftToCli | Decided | Noted)
 
 
 def telling(stored: Iterable[Stored]) -> Iterator[Stored]:
-    """Those of one append's events that are to be folded; the view is the same without the others.
+    """The events of one append that must be folded; the others do not change the view.
 
-    A line of a run changes nothing that the run's next line does not change too. Lines are nearly
-    all there is: of a row of them it is enough to fold the last.
+    A line of a run changes nothing that the next line of the run does not change too. Most events
+    are lines: of consecutive lines only the last is folded.
     """
     last: Stored | None = None
     run, number = "", 0
@@ -399,7 +398,7 @@ def _ask(view: SessionView, stored: Stored) -> SessionView | None:
         case AskAnswered(ask=ask) | AskWithdrawn(ask=ask):
             card = view.asks.get(ask)
             if card is None:
-                # Told before its question: remembered, so that the order makes no difference.
+                # Settled before it was opened: remembered, so that the order does not matter.
                 return replace(view, settled={ask: None, **view.settled})
             return replace(
                 view,

@@ -1,9 +1,9 @@
-"""What happens to a session, as the journal keeps it.
+"""The events of a session, as the journal stores them.
 
-One union of frozen structs. An event is a fact: it is never changed, and what we make of it (a
-state, a list of open questions, a cost) is folded from the events and can be thrown away.
+One union of frozen structs. An event is a fact and is never changed. State, open questions and
+cost are folded from the events and can be folded again.
 
-The CLI's own words are events too (`Said`), byte for byte. Token deltas are not: they are
+The lines of the CLI are events too (`Said`), byte for byte. Token deltas are not: they are
 delivered live and superseded by the message that follows.
 """
 
@@ -26,14 +26,14 @@ from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 
 
 class Event(Value, tag_field="kind"):
-    """The base of all events. When it happened and its number are the journal's."""
+    """The base of all events. The journal adds its time and its number."""
 
 
 # --- the session ---------------------------------------------------------------------------------
 
 
 class SessionCreated(Event, tag="session.created"):
-    """A session exists."""
+    """A session was created."""
 
     spec: SessionSpec
     by: str
@@ -42,28 +42,28 @@ class SessionCreated(Event, tag="session.created"):
 
 
 class SessionRenamed(Event, tag="session.renamed"):
-    """It has another name."""
+    """The session has a new name."""
 
     name: str
     by: str
 
 
 class SessionArchived(Event, tag="session.archived"):
-    """It is put away, or (`archived` false) taken out again."""
+    """The session was archived, or (`archived` false) restored."""
 
     archived: bool
     by: str
 
 
 class SpecChanged(Event, tag="session.changed"):
-    """What its next run is started with has changed: mode, model, what is auto-approved."""
+    """The spec of the next run has changed: mode, model, auto-approved tools."""
 
     spec: SessionSpec
     by: str
 
 
 class SessionDeleted(Event, tag="session.deleted"):
-    """It is forgotten, with all that was said in it. The journal keeps this of it, and no more."""
+    """The session was deleted. The journal keeps only this event of it."""
 
     by: str
 
@@ -78,15 +78,15 @@ class RunStarting(Event, tag="run.starting"):
     machine: str
     origin: Origin = Origin()
     mode: str | None = None
-    """The permission mode that it is started in; None leaves it to the CLI and its settings."""
+    """The permission mode at the start; None leaves it to the CLI and its settings."""
     skip_permissions: bool = False
-    """It has leave to bypass permissions, in whatever mode it is started."""
+    """The CLI may bypass permissions, whatever its mode."""
     at_root: bool = False
-    """Of a CLI that dialled the hub itself: whether it did so at `/`, as nobody in particular."""
+    """The CLI connected to the hub by itself, at `/`, without a session."""
 
 
 class RunStarted(Event, tag="run.started"):
-    """The CLI runs. Of one that dialled, more is known when its first turn begins: told again."""
+    """The CLI runs. A CLI that connected by itself is reported again with its first turn."""
 
     run: str
     pid: int | None = None
@@ -95,14 +95,14 @@ class RunStarted(Event, tag="run.started"):
 
 
 class RunStopping(Event, tag="run.stopping"):
-    """Somebody wants the CLI to end."""
+    """A person, or the hub, has asked the CLI to end."""
 
     run: str
     by: str
 
 
 class RunEnded(Event, tag="run.ended"):
-    """The CLI has ended, or never began; `reason` is a sentence for a person."""
+    """The CLI has ended, or never started; `reason` is a sentence for a person."""
 
     run: str
     reason: str
@@ -110,34 +110,34 @@ class RunEnded(Event, tag="run.ended"):
     exit_code: int | None = None
     signal: int | None = None
     stderr: tuple[str, ...] = ()
-    """The last lines that it wrote to stderr."""
+    """The last lines of its stderr."""
     fault: str = ""
-    """What its machine had to do about it: `output_closed` or `no_exit`."""
+    """What went wrong with the end itself: `output_closed` or `no_exit`."""
 
 
 class StartAfresh(Event, tag="run.afresh"):
-    """The run is to end, and another begins a new conversation with the prompts that are queued."""
+    """The run will end; the next run starts a new conversation with the queued prompts."""
 
     run: str
     by: str
 
 
 class LinkLost(Event, tag="run.link_lost"):
-    """The machine cannot be reached; the CLI may well work on."""
+    """The machine cannot be reached. The CLI may still be working."""
 
     run: str
     reason: str
 
 
 class LinkFound(Event, tag="run.link_found"):
-    """The machine is there again. `lost` tells that lines of the CLI are gone for good."""
+    """The machine is connected again. `lost`: lines of the CLI are lost permanently."""
 
     run: str
     lost: bool = False
 
 
 class StateChanged(Event, tag="run.state"):
-    """The CLI does something else now; `detail` is a few words for a person."""
+    """The CLI has another state; `detail` is a few words for a person."""
 
     state: SessionState
     detail: str = ""
@@ -153,17 +153,17 @@ class Switched(Event, tag="run.switched"):
     thinking: str | None = None
     """`auto`, `off`, or the number of tokens that the model may think."""
     by: str = "cli"
-    """A person, or `cli` for what the CLI or its agent did by itself."""
+    """A person, or `cli` if the CLI or its agent switched by itself."""
 
 
 class CliSession(Event, tag="run.cli_session"):
-    """The CLI's own id for the conversation, with which it is resumed."""
+    """The CLI's id of the conversation, used to resume it."""
 
     cli_session: str
 
 
 class Said(Event, tag="said"):
-    """A line of the CLI, as it came. `number` counts the lines of its run, deltas too."""
+    """A line of the CLI, unchanged. `number` counts the lines of its run, including deltas."""
 
     run: str
     number: int
@@ -171,7 +171,7 @@ class Said(Event, tag="said"):
 
 
 class SaidBroken(Event, tag="said.broken"):
-    """A line of the CLI that is no JSON, as text with what is no UTF-8 replaced."""
+    """A line of the CLI that is not JSON, as text. Invalid UTF-8 is replaced."""
 
     run: str
     number: int
@@ -180,14 +180,14 @@ class SaidBroken(Event, tag="said.broken"):
 
 
 IMPORTED = "import"
-"""The `run` of what no run of ours has said."""
+"""The `run` of messages from before the session was in the hub."""
 
 
 class Recalled(Event, tag="said.recalled"):
-    """A message that nobody heard: read from the transcript that the CLI keeps on its own disk.
+    """A message that the hub did not receive, read from the transcript on the CLI's disk.
 
-    `line` is in the form in which the CLI would have said it. With the run `IMPORTED` it was said
-    before the session was ours: the echo of a prompt is then all that there is of the prompt.
+    `line` has the form of a line of the CLI. With the run `IMPORTED` the message is older than the
+    session; a prompt is then known by its echo only.
     """
 
     run: str
@@ -196,20 +196,20 @@ class Recalled(Event, tag="said.recalled"):
 
 
 class Sent(Event, tag="sent"):
-    """A line for the CLI. It is journalled before it is written, and written exactly once."""
+    """A line to the CLI. It is journalled before it is written, and written exactly once."""
 
     run: str
     number: int
     line: Raw
     by: str = ""
-    """Who had it sent, where the line switches the mode or the model."""
+    """Who sent it, for lines that switch mode, model, effort or thinking."""
 
 
 # --- prompts -------------------------------------------------------------------------------------
 
 
 class PromptQueued(Event, tag="prompt.queued"):
-    """Somebody wants something done. `prompt` is the id that whoever sent it chose."""
+    """A prompt was queued. The sender chose the id `prompt`."""
 
     prompt: str
     content: Raw
@@ -218,7 +218,7 @@ class PromptQueued(Event, tag="prompt.queued"):
 
 
 class PromptChanged(Event, tag="prompt.changed"):
-    """It says something else, and has not been sent yet."""
+    """A queued prompt was edited."""
 
     prompt: str
     content: Raw
@@ -226,7 +226,7 @@ class PromptChanged(Event, tag="prompt.changed"):
 
 
 class PromptCancelled(Event, tag="prompt.cancelled"):
-    """It will not run."""
+    """A queued prompt was cancelled."""
 
     prompt: str
     by: str
@@ -234,24 +234,24 @@ class PromptCancelled(Event, tag="prompt.cancelled"):
 
 
 class PromptSent(Event, tag="prompt.sent"):
-    """It was given to the CLI, under a uuid of its own: a CLI takes each uuid only once."""
+    """The prompt was sent to the CLI, with a uuid; a CLI accepts each uuid once."""
 
     prompt: str
     run: str
     uuid: str | None = None
     """None: the prompt's id is the uuid."""
     steered: bool = False
-    """It was sent while a turn ran. `PromptTaken` tells when the CLI took it in."""
+    """It was sent into a running turn. `PromptTaken` follows when the CLI took it in."""
 
 
 class PromptTaken(Event, tag="prompt.taken"):
-    """A turn has taken it in."""
+    """A turn has taken the prompt in."""
 
     prompt: str
 
 
 class ModelTokens(Value):
-    """What a turn used of one model."""
+    """The usage of one model in a turn."""
 
     model: str
     cost_usd: float = 0.0
@@ -262,7 +262,7 @@ class ModelTokens(Value):
 
 
 class TurnEnded(Event, tag="turn.ended"):
-    """A turn is over. `prompts` is empty for one that a background task began."""
+    """A turn has ended. `prompts` is empty if a background task started it."""
 
     prompts: tuple[str, ...]
     failed: bool
@@ -275,10 +275,10 @@ class TurnEnded(Event, tag="turn.ended"):
 
 
 class Metered(Event, tag="turn.metered"):
-    """What the open turn has used so far, by what the CLI's messages say; its end supersedes it.
+    """The usage of the open turn so far, from the CLI's messages. `TurnEnded` supersedes it.
 
-    The CLI tells costs with a turn's end only. Until then they are estimated, from the prices that
-    its earlier totals come to.
+    The CLI reports costs only at the end of a turn. Until then they are estimated with the prices
+    that follow from its earlier totals.
     """
 
     run: str
@@ -290,7 +290,7 @@ class Metered(Event, tag="turn.metered"):
 
 
 class AskKind(StrEnum):
-    """What a person is asked."""
+    """The kind of a question to a person."""
 
     TOOL = "tool"
     PLAN = "plan"
@@ -299,7 +299,7 @@ class AskKind(StrEnum):
 
 
 class AskOpened(Event, tag="ask.opened"):
-    """A person is asked. `request` is the CLI's request, whole, as it came."""
+    """A person is asked. `request` is the CLI's request, unchanged."""
 
     ask: str
     run: str
@@ -310,36 +310,36 @@ class AskOpened(Event, tag="ask.opened"):
     request: Raw
     tool_use_id: str | None = None
     agent: str | None = None
-    """The subagent that asks, if one does."""
+    """The subagent that asks, if any."""
     plan: str | None = None
-    """The text of a plan, whichever way the version supplies it."""
+    """The text of a plan."""
     reasons: tuple[str, ...] = ()
-    """Why a person is asked."""
+    """The reasons why a person is asked."""
     rule: str | None = None
-    """The rule of ours that asks, and where it stands."""
+    """The policy rule that asks; `source` is its file and line."""
     source: str | None = None
     answered_by: tuple[tuple[str, ...], ...] = ()
-    """Lists of names and roles (`role:owner`): whoever answers is on each of them."""
+    """Lists of names and roles (`role:owner`). The person who answers must match each list."""
     wait: float | None = None
-    """Seconds after which it is settled without a person, by `then`."""
+    """Seconds until it is settled without a person, by `then`."""
     then: str = "deny"
     branch: str | None = None
 
 
 class AskAnswered(Event, tag="ask.answered"):
-    """It was answered, by whom, and how. The first answer is the only one."""
+    """The question was answered. The first answer counts."""
 
     ask: str
     by: str
     answer: Raw
-    """The answer as it was submitted; what the CLI got is in `Sent`."""
+    """The answer as submitted. The line to the CLI is in `Sent`."""
     allowed: bool
     input: Raw = ABSENT
     """The input that runs, where a rule rewrote the edited input in the answer."""
 
 
 class AskWithdrawn(Event, tag="ask.withdrawn"):
-    """The answer is not wanted any more."""
+    """The question was withdrawn."""
 
     ask: str
     reason: str
@@ -348,7 +348,7 @@ class AskWithdrawn(Event, tag="ask.withdrawn"):
 class LeftToCli(Event, tag="call.left_to_cli"):
     """A hook showed a tool call, and no rule of ours decides it: the CLI allows, denies or asks.
 
-    It has what the audit entry of the call needs and no line of the CLI tells.
+    It keeps what the audit entry of the call needs and what no line of the CLI has.
     """
 
     tool_use_id: str
@@ -359,31 +359,31 @@ class LeftToCli(Event, tag="call.left_to_cli"):
 
 
 class Decided(Event, tag="decided"):
-    """The audit entry of a tool call: who or what let it pass, or did not, and why."""
+    """The audit entry of a tool call: who or what allowed or denied it, and why."""
 
     tool: str
     title: str
     verdict: str
     """`allow`, `deny` or `ask`."""
     by: str
-    """A person, `policy`, or `cli` for what the CLI decided by itself."""
+    """A person, `policy`, or `cli` if the CLI decided by itself."""
     reasons: tuple[str, ...] = ()
     tool_use_id: str | None = None
     ask: str | None = None
     rule: str | None = None
-    """The rule that decided or that had a person asked, and where it stands."""
+    """The rule that decided, or that required a person; `source` is its file and line."""
     source: str | None = None
     branch: str | None = None
-    """The branch that was checked out, where it is known: rules may be about it."""
+    """The branch that was checked out, if known. Rules may depend on it."""
     rewritten: bool = False
-    """What ran is not what the agent asked for."""
+    """The input that ran is not the input that the agent asked for."""
 
 
 # --- what holds now -----------------------------------------------------------------------------
 
 
 class OffersChanged(Event, tag="offers.changed"):
-    """Other commands, models or agents can be chosen. None is no change."""
+    """The commands, models or agents to choose from have changed. None is no change."""
 
     commands: tuple[OfferedCommand, ...] | None = None
     models: tuple[OfferedModel, ...] | None = None
@@ -401,17 +401,17 @@ class TodosChanged(Event, tag="todos.changed"):
 
 
 class TaskChanged(Event, tag="task.changed"):
-    """A shell, subagent or workflow runs, or tells how far it is."""
+    """A shell, subagent or workflow has started, or reports its progress."""
 
     task: Task
 
 
 class TaskEnded(Event, tag="task.ended"):
-    """It runs no more."""
+    """The task has ended."""
 
     task: str
     status: str = ""
-    """`completed`, `failed`, `stopped` or `killed`; empty where the CLI does not tell."""
+    """`completed`, `failed`, `stopped` or `killed`; empty if the CLI does not report it."""
 
 
 class ToolStarted(Event, tag="tool.started"):
@@ -440,26 +440,27 @@ class McpChanged(Event, tag="mcp.changed"):
 
 
 class ContextChanged(Event, tag="context.changed"):
-    """The context window is more or less full. None is no change."""
+    """The use of the context window, or its size, has changed. None is no change."""
 
     tokens: int | None = None
     window: int | None = None
 
 
 class RateLimited(Event, tag="rate_limited"):
-    """The account's limit, as the CLI tells it: `allowed`, `allowed_warning` or `rejected`."""
+    """A limit of the account, as the CLI reports it."""
 
     status: str
+    """`allowed`, `allowed_warning` or `rejected`."""
     limit: str | None = None
-    """Which of the account's limits it is."""
+    """The name of the limit."""
     resets_at: int | None = None
     """In ms since 1970."""
     used: float | None = None
-    """How much of it is used, from 0 to 1."""
+    """The used share, from 0 to 1."""
 
 
 class BudgetReached(Event, tag="budget.reached"):
-    """So much was spent that the turn was interrupted, or is not begun."""
+    """A budget is reached: the turn was interrupted, or does not start."""
 
     scope: str
     """`run`, `session`, `day` or `project`."""
@@ -470,29 +471,29 @@ class BudgetReached(Event, tag="budget.reached"):
 
 
 class BudgetFreed(Event, tag="budget.freed"):
-    """There is room again: the limit was raised, or another day or run began."""
+    """The budget has room again: it was raised, or a new day or run began."""
 
     scope: str
     unit: str
 
 
 class Alarmed(Event, tag="alarm"):
-    """Something is wrong with the run; what was done about it is in `action`."""
+    """Something is wrong with the run; `action` is what the hub did about it."""
 
     alarm: str
-    """Which of the watchdog's alarms."""
+    """The code of the alarm."""
     text: str
     action: str = ""
 
 
 class AlarmEnded(Event, tag="alarm.ended"):
-    """It has gone on by itself after all."""
+    """The alarm has ended: the run continued by itself."""
 
     alarm: str
 
 
 class WorktreeSettled(Event, tag="worktree.settled"):
-    """Its worktree was merged, kept or discarded; `text` says it to a person."""
+    """The worktree was merged, kept or discarded; `text` is for people."""
 
     action: str
     """`merge`, `keep` or `discard`."""
@@ -501,11 +502,11 @@ class WorktreeSettled(Event, tag="worktree.settled"):
     text: str = ""
     commit: str | None = None
     saved: str | None = None
-    """The ref under which discarded work can be found again."""
+    """The git ref that keeps discarded work."""
 
 
 class Noted(Event, tag="noted"):
-    """Something that people should know: a refused request, lost lines, a full disk."""
+    """A note for people: a refused request, lost lines, a full disk."""
 
     level: str
     text: str

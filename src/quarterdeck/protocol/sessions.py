@@ -1,7 +1,7 @@
-"""What a session is made of, in our words.
+"""Sessions, runs and how they are started.
 
 A *session* is a conversation that people see: it has a name, a history, and at most one CLI process
-at a time. A *run* is one such process. A session outlives its runs: it is resumed with another.
+at a time. A *run* is one such process. A session outlives its runs: it is resumed with a new run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def thinking_code(tokens: int | None) -> str:
 
 
 class SessionState(StrEnum):
-    """What a session is doing, as people read it."""
+    """The state of a session."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -40,7 +40,7 @@ class SessionState(StrEnum):
 
 
 class Budget(Value, forbid_unknown_fields=True):
-    """How much may be spent, in US dollars and in tokens. What is left out has no limit."""
+    """Limits on spending, in US dollars and in tokens. A missing member is no limit."""
 
     run_usd: float | None = None
     run_tokens: int | None = None
@@ -48,7 +48,7 @@ class Budget(Value, forbid_unknown_fields=True):
     session_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a limit that nothing could keep."""
+        """Refuse a limit that cannot be met."""
         for name in self.__struct_fields__:
             limit = getattr(self, name)
             if limit is not None and not 0 < limit < float("inf"):
@@ -56,15 +56,15 @@ class Budget(Value, forbid_unknown_fields=True):
 
 
 class SessionSpec(Value, forbid_unknown_fields=True):
-    """How a session's CLI is started. What is left out is left to the CLI and its settings."""
+    """How a session's CLI is started. Missing members use the CLI's settings."""
 
     directory: str = ""
-    """Left out: the project's."""
+    """Empty: the folder of the project."""
     machine: str | None = None
-    """A machine by name; None is the one that the hub runs on."""
+    """The name of a machine; None is the machine of the hub."""
     name: str | None = None
     project: str | None = None
-    """A project of the configuration: its defaults hold for what is left out here."""
+    """A project of the configuration; its defaults replace missing members."""
     worktree: str | None = None
     """Work in a git worktree of the directory's repository, on a branch of this name."""
     claude: str | None = None
@@ -72,7 +72,7 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     mode: str | None = None
     effort: str | None = None
     max_thinking_tokens: int | None = None
-    """How much the model may think; 0 turns thinking off. Newest models take their effort only."""
+    """How much the model may think; 0 turns thinking off. The newest models use `effort` only."""
     system_prompt: str | None = None
     append_system_prompt: str | None = None
     allowed_tools: tuple[str, ...] = ()
@@ -83,34 +83,34 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     settings: str | None = None
     max_turns: int | None = None
     max_budget_usd: float | None = None
-    """The CLI's own limit for one run; `budget` is ours."""
+    """The CLI's own limit for one run; `budget` is the hub's."""
     budget: Budget | None = None
     policy: str | None = None
-    """A policy by name, on top of the one that holds for all sessions."""
+    """The name of a policy that is added to the policy of all sessions."""
     env: dict[str, str] = field(default_factory=dict)
     api_billing: bool = False
     restart: bool = False
-    """Resume by itself after a crash of the CLI; a few times, if it does not stay up."""
+    """Resume automatically after a crash of the CLI, a limited number of times in a row."""
     skip_permissions: bool = False
-    """Nothing is asked that no rule asks or denies. A person must have wanted it: it is never a
-    default. Without a `mode` the CLI starts with its permissions bypassed."""
+    """Ask nothing, except where a rule asks or denies. Never a default: a person must set it.
+    Without a `mode` the CLI starts with its permissions bypassed."""
     auto_approve: tuple[str, ...] = ()
-    """Tools by name that are allowed without a question."""
+    """Names of tools that are allowed without a question."""
     ask_timeout: float | None = None
-    """Seconds after which a question that nobody answered is denied; None waits for ever."""
+    """Seconds after which an unanswered question is denied; None waits without limit."""
 
     plan_cooldown: float | None = None
-    """Seconds for which a plan that was sent back for revision may not come again: once, twice …
-    up to four times as long with each revision. Such a plan is sent back without a question."""
+    """Seconds after a revision in which a new plan is sent back without a question. The time grows
+    with each revision, up to four times."""
 
     @property
     def thinking(self) -> str | None:
-        """How much the model may think, as a code; None where that is left to the CLI."""
+        """How much the model may think, as a code; None leaves it to the CLI."""
         tokens = self.max_thinking_tokens
         return None if tokens is None else thinking_code(tokens)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be right before anything is started for it."""
+        """Refuse invalid values before anything is started."""
         if not self.directory.startswith("/") and (self.directory or self.project is None):
             raise UsageError("directory: an absolute path is wanted")
         if self.ask_timeout is not None and self.ask_timeout <= 0:
@@ -122,9 +122,9 @@ class SessionSpec(Value, forbid_unknown_fields=True):
 
 
 class Origin(Value):
-    """Where a run takes its conversation from. All empty: it begins a new one.
+    """Where a run takes its conversation from. Empty: it starts a new conversation.
 
-    `cli_session` is the CLI's own session id; `fork` goes on in a copy of it, and `at` in a copy up
+    `cli_session` is the CLI's session id; `fork` continues in a copy of it, and `at` in a copy up
     to a message.
     """
 

@@ -854,7 +854,7 @@ export interface components {
     schemas: {
         /**
          * AlarmEnded
-         * @description It has gone on by itself after all.
+         * @description The alarm has ended: the run continued by itself.
          */
         AlarmEnded: {
             /** @constant */
@@ -873,7 +873,7 @@ export interface components {
         };
         /**
          * Alarmed
-         * @description Something is wrong with the run; what was done about it is in `action`.
+         * @description Something is wrong with the run; `action` is what the hub did about it.
          */
         Alarmed: {
             /** @constant */
@@ -935,7 +935,7 @@ export interface components {
         };
         /**
          * AskAnswered
-         * @description It was answered, by whom, and how. The first answer is the only one.
+         * @description The question was answered. The first answer counts.
          */
         AskAnswered: {
             /** @constant */
@@ -955,7 +955,7 @@ export interface components {
         };
         /**
          * AskOpened
-         * @description A person is asked. `request` is the CLI's request, whole, as it came.
+         * @description A person is asked. `request` is the CLI's request, unchanged.
          */
         AskOpened: {
             /** @constant */
@@ -999,7 +999,7 @@ export interface components {
         };
         /**
          * AskWithdrawn
-         * @description The answer is not wanted any more.
+         * @description The question was withdrawn.
          */
         AskWithdrawn: {
             /** @constant */
@@ -1034,7 +1034,7 @@ export interface components {
         };
         /**
          * Budget
-         * @description How much may be spent, in US dollars and in tokens. What is left out has no limit.
+         * @description Limits on spending, in US dollars and in tokens. A missing member is no limit.
          */
         Budget: {
             /** @default null */
@@ -1048,7 +1048,7 @@ export interface components {
         };
         /**
          * BudgetFreed
-         * @description There is room again: the limit was raised, or another day or run began.
+         * @description The budget has room again: it was raised, or a new day or run began.
          */
         BudgetFreed: {
             /** @constant */
@@ -1058,7 +1058,7 @@ export interface components {
         };
         /**
          * BudgetReached
-         * @description So much was spent that the turn was interrupted, or is not begun.
+         * @description A budget is reached: the turn was interrupted, or does not start.
          */
         BudgetReached: {
             /** @constant */
@@ -1212,7 +1212,7 @@ export interface components {
         };
         /**
          * CliSession
-         * @description The CLI's own id for the conversation, with which it is resumed.
+         * @description The CLI's id of the conversation, used to resume it.
          */
         CliSession: {
             /** @constant */
@@ -1221,7 +1221,7 @@ export interface components {
         };
         /**
          * ContextChanged
-         * @description The context window is more or less full. None is no change.
+         * @description The use of the context window, or its size, has changed. None is no change.
          */
         ContextChanged: {
             /** @constant */
@@ -1302,7 +1302,7 @@ export interface components {
         };
         /**
          * Decided
-         * @description The audit entry of a tool call: who or what let it pass, or did not, and why.
+         * @description The audit entry of a tool call: who or what allowed or denied it, and why.
          */
         Decided: {
             /** @constant */
@@ -1707,7 +1707,7 @@ export interface components {
          * LeftToCli
          * @description A hook showed a tool call, and no rule of ours decides it: the CLI allows, denies or asks.
          *
-         *     It has what the audit entry of the call needs and no line of the CLI tells.
+         *     It keeps what the audit entry of the call needs and what no line of the CLI has.
          */
         LeftToCli: {
             /** @constant */
@@ -1746,7 +1746,7 @@ export interface components {
         };
         /**
          * LinkFound
-         * @description The machine is there again. `lost` tells that lines of the CLI are gone for good.
+         * @description The machine is connected again. `lost`: lines of the CLI are lost permanently.
          */
         LinkFound: {
             /** @constant */
@@ -1757,7 +1757,7 @@ export interface components {
         };
         /**
          * LinkLost
-         * @description The machine cannot be reached; the CLI may well work on.
+         * @description The machine cannot be reached. The CLI may still be working.
          */
         LinkLost: {
             /** @constant */
@@ -1880,10 +1880,10 @@ export interface components {
         };
         /**
          * Metered
-         * @description What the open turn has used so far, by what the CLI's messages say; its end supersedes it.
+         * @description The usage of the open turn so far, from the CLI's messages. `TurnEnded` supersedes it.
          *
-         *     The CLI tells costs with a turn's end only. Until then they are estimated, from the prices that
-         *     its earlier totals come to.
+         *     The CLI reports costs only at the end of a turn. Until then they are estimated with the prices
+         *     that follow from its earlier totals.
          */
         Metered: {
             /** @constant */
@@ -1895,7 +1895,7 @@ export interface components {
         };
         /**
          * ModelTokens
-         * @description What a turn used of one model.
+         * @description The usage of one model in a turn.
          */
         ModelTokens: {
             model: string;
@@ -1967,7 +1967,7 @@ export interface components {
         };
         /**
          * Noted
-         * @description Something that people should know: a refused request, lost lines, a full disk.
+         * @description A note for people: a refused request, lost lines, a full disk.
          */
         Noted: {
             /** @constant */
@@ -2022,7 +2022,7 @@ export interface components {
         };
         /**
          * OffersChanged
-         * @description Other commands, models or agents can be chosen. None is no change.
+         * @description The commands, models or agents to choose from have changed. None is no change.
          */
         OffersChanged: {
             /** @constant */
@@ -2056,9 +2056,9 @@ export interface components {
         };
         /**
          * Origin
-         * @description Where a run takes its conversation from. All empty: it begins a new one.
+         * @description Where a run takes its conversation from. Empty: it starts a new conversation.
          *
-         *     `cli_session` is the CLI's own session id; `fork` goes on in a copy of it, and `at` in a copy up
+         *     `cli_session` is the CLI's session id; `fork` continues in a copy of it, and `at` in a copy up
          *     to a message.
          */
         Origin: {
@@ -2282,7 +2282,7 @@ export interface components {
         };
         /**
          * PromptCancelled
-         * @description It will not run.
+         * @description A queued prompt was cancelled.
          */
         PromptCancelled: {
             /** @constant */
@@ -2294,7 +2294,7 @@ export interface components {
         };
         /**
          * PromptChanged
-         * @description It says something else, and has not been sent yet.
+         * @description A queued prompt was edited.
          */
         PromptChanged: {
             /** @constant */
@@ -2312,7 +2312,7 @@ export interface components {
         };
         /**
          * PromptQueued
-         * @description Somebody wants something done. `prompt` is the id that whoever sent it chose.
+         * @description A prompt was queued. The sender chose the id `prompt`.
          */
         PromptQueued: {
             /** @constant */
@@ -2323,7 +2323,7 @@ export interface components {
         };
         /**
          * PromptSent
-         * @description It was given to the CLI, under a uuid of its own: a CLI takes each uuid only once.
+         * @description The prompt was sent to the CLI, with a uuid; a CLI accepts each uuid once.
          */
         PromptSent: {
             /** @constant */
@@ -2337,7 +2337,7 @@ export interface components {
         };
         /**
          * PromptTaken
-         * @description A turn has taken it in.
+         * @description A turn has taken the prompt in.
          */
         PromptTaken: {
             /** @constant */
@@ -2380,7 +2380,7 @@ export interface components {
         };
         /**
          * RateLimited
-         * @description The account's limit, as the CLI tells it: `allowed`, `allowed_warning` or `rejected`.
+         * @description A limit of the account, as the CLI reports it.
          */
         RateLimited: {
             /** @constant */
@@ -2395,10 +2395,10 @@ export interface components {
         };
         /**
          * Recalled
-         * @description A message that nobody heard: read from the transcript that the CLI keeps on its own disk.
+         * @description A message that the hub did not receive, read from the transcript on the CLI's disk.
          *
-         *     `line` is in the form in which the CLI would have said it. With the run `IMPORTED` it was said
-         *     before the session was ours: the echo of a prompt is then all that there is of the prompt.
+         *     `line` has the form of a line of the CLI. With the run `IMPORTED` the message is older than the
+         *     session; a prompt is then known by its echo only.
          */
         Recalled: {
             /** @constant */
@@ -2457,7 +2457,7 @@ export interface components {
         };
         /**
          * RunEnded
-         * @description The CLI has ended, or never began; `reason` is a sentence for a person.
+         * @description The CLI has ended, or never started; `reason` is a sentence for a person.
          */
         RunEnded: {
             /** @constant */
@@ -2476,7 +2476,7 @@ export interface components {
         };
         /**
          * RunStarted
-         * @description The CLI runs. Of one that dialled, more is known when its first turn begins: told again.
+         * @description The CLI runs. A CLI that connected by itself is reported again with its first turn.
          */
         RunStarted: {
             /** @constant */
@@ -2508,7 +2508,7 @@ export interface components {
         };
         /**
          * RunStopping
-         * @description Somebody wants the CLI to end.
+         * @description A person, or the hub, has asked the CLI to end.
          */
         RunStopping: {
             /** @constant */
@@ -2532,7 +2532,7 @@ export interface components {
         };
         /**
          * Said
-         * @description A line of the CLI, as it came. `number` counts the lines of its run, deltas too.
+         * @description A line of the CLI, unchanged. `number` counts the lines of its run, including deltas.
          */
         Said: {
             /** @constant */
@@ -2543,7 +2543,7 @@ export interface components {
         };
         /**
          * SaidBroken
-         * @description A line of the CLI that is no JSON, as text with what is no UTF-8 replaced.
+         * @description A line of the CLI that is not JSON, as text. Invalid UTF-8 is replaced.
          */
         SaidBroken: {
             /** @constant */
@@ -2584,7 +2584,7 @@ export interface components {
         };
         /**
          * Sent
-         * @description A line for the CLI. It is journalled before it is written, and written exactly once.
+         * @description A line to the CLI. It is journalled before it is written, and written exactly once.
          */
         Sent: {
             /** @constant */
@@ -2597,7 +2597,7 @@ export interface components {
         };
         /**
          * SessionArchived
-         * @description It is put away, or (`archived` false) taken out again.
+         * @description The session was archived, or (`archived` false) restored.
          */
         SessionArchived: {
             /** @constant */
@@ -2618,7 +2618,7 @@ export interface components {
         };
         /**
          * SessionCreated
-         * @description A session exists.
+         * @description A session was created.
          */
         SessionCreated: {
             /** @constant */
@@ -2630,7 +2630,7 @@ export interface components {
         };
         /**
          * SessionDeleted
-         * @description It is forgotten, with all that was said in it. The journal keeps this of it, and no more.
+         * @description The session was deleted. The journal keeps only this event of it.
          */
         SessionDeleted: {
             /** @constant */
@@ -2647,7 +2647,7 @@ export interface components {
         };
         /**
          * SessionRenamed
-         * @description It has another name.
+         * @description The session has a new name.
          */
         SessionRenamed: {
             /** @constant */
@@ -2697,7 +2697,7 @@ export interface components {
         };
         /**
          * SessionSpec
-         * @description How a session's CLI is started. What is left out is left to the CLI and its settings.
+         * @description How a session's CLI is started. Missing members use the CLI's settings.
          */
         SessionSpec: {
             /** @default  */
@@ -2801,7 +2801,7 @@ export interface components {
         };
         /**
          * SpecChanged
-         * @description What its next run is started with has changed: mode, model, what is auto-approved.
+         * @description The spec of the next run has changed: mode, model, auto-approved tools.
          */
         SpecChanged: {
             /** @constant */
@@ -2811,7 +2811,7 @@ export interface components {
         };
         /**
          * StartAfresh
-         * @description The run is to end, and another begins a new conversation with the prompts that are queued.
+         * @description The run will end; the next run starts a new conversation with the queued prompts.
          */
         StartAfresh: {
             /** @constant */
@@ -2821,7 +2821,7 @@ export interface components {
         };
         /**
          * StateChanged
-         * @description The CLI does something else now; `detail` is a few words for a person.
+         * @description The CLI has another state; `detail` is a few words for a person.
          */
         StateChanged: {
             /** @constant */
@@ -2912,7 +2912,7 @@ export interface components {
         };
         /**
          * TaskChanged
-         * @description A shell, subagent or workflow runs, or tells how far it is.
+         * @description A shell, subagent or workflow has started, or reports its progress.
          */
         TaskChanged: {
             /** @constant */
@@ -2921,7 +2921,7 @@ export interface components {
         };
         /**
          * TaskEnded
-         * @description It runs no more.
+         * @description The task has ended.
          */
         TaskEnded: {
             /** @constant */
@@ -2980,7 +2980,7 @@ export interface components {
         };
         /**
          * TurnEnded
-         * @description A turn is over. `prompts` is empty for one that a background task began.
+         * @description A turn has ended. `prompts` is empty if a background task started it.
          */
         TurnEnded: {
             /** @constant */
@@ -3081,7 +3081,7 @@ export interface components {
         };
         /**
          * WorktreeSettled
-         * @description Its worktree was merged, kept or discarded; `text` says it to a person.
+         * @description The worktree was merged, kept or discarded; `text` is for people.
          */
         WorktreeSettled: {
             /** @constant */
