@@ -32,7 +32,7 @@ _HEAD = f"""\
 What each version of Claude Code does when Quarterdeck drives it. `stdio` means a CLI on stdin and
 stdout; `ws` means a CLI that connects to a WebSocket of ours. 2.1.120 is the last version that can.
 
-«·» means that the test ran only over stdio, and over a WebSocket only with 2.1.120, because the
+“·” means that the test ran only over stdio, and over a WebSocket only with 2.1.120, because the
 transport makes no difference to the result.
 
 Every answer was found by a test in `{FOLDER}`. The test drives the real CLI through `Agent`,
