@@ -1,6 +1,7 @@
 """A hub in small, for the tests of fronts: real journal, real folds, and no processes.
 
-It does what a command asks for by writing the events, as the hub would; nobody answers.
+It does what a command asks for by writing the events, as the hub would; nobody answers. It passes
+the suite that the real hub passes: `quarterdeck.testing.contracts.hub`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from quarterdeck.domain.errors import Conflict, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import ABSENT
 from quarterdeck.hub.api import Deltas, MachineView
+from quarterdeck.hub.lines import content_of
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.usage import usage_report
@@ -106,7 +108,8 @@ class SmallDeck:
             case cmd.AnswerAsk():
                 return await self._answer(command)
             case cmd.DeleteSession(session=session, by=by):
-                await self.session(session)
+                if (await self.session(session)).run is not None:
+                    raise Conflict("running", "the session has a process; stop it first")
                 await self.journal.delete(session, by=by)
                 return Outcome(session=session)
             case cmd.ForkSession(session=session, name=name, by=by):
@@ -116,10 +119,15 @@ class SmallDeck:
                 return await self._create(created, parent=session)
             case _:
                 view = await self.session(command.session)
-                await self.journal.append(command.session, self._events(command, view))
+                events = self._events(command, view)
+                await self.journal.append(command.session, events)
                 answer = Raw(b'{"ok":true}') if isinstance(command, cmd.Control) else ABSENT
-                prompt = command.prompt if isinstance(command, cmd.SendPrompt) else None
-                return Outcome(session=command.session, prompt=prompt, answer=answer)
+                return Outcome(
+                    session=command.session,
+                    prompt=getattr(command, "prompt", None),
+                    answer=answer,
+                    repeated=not events,
+                )
 
     async def _create(self, command: cmd.CreateSession, parent: str | None = None) -> Outcome:
         session = command.session or new_id()
@@ -157,6 +165,8 @@ class SmallDeck:
             case cmd.RenameSession(name=name, by=by):
                 return [ev.SessionRenamed(name=name, by=by)]
             case cmd.ArchiveSession(archived=archived, by=by):
+                if view.archived == archived:
+                    return []
                 return [ev.SessionArchived(archived=archived, by=by)]
             case cmd.ChangeSession(auto_approve=approve, ask_timeout=timeout, by=by):
                 spec = view.spec
@@ -167,7 +177,7 @@ class SmallDeck:
                 return [ev.SpecChanged(spec=spec, by=by)]
             case cmd.StopSession():
                 if view.run is None:
-                    raise Conflict("not_running", "the session has no process")
+                    return []
                 return [ev.RunEnded(run=view.run, reason="stopped", clean=True)]
             case cmd.ResumeSession():
                 if view.run is not None:
@@ -178,12 +188,12 @@ class SmallDeck:
             case cmd.SendPrompt(prompt=prompt, content=content, by=by):
                 if prompt in view.prompts:
                     return []
-                return [ev.PromptQueued(prompt=prompt, content=content, by=by)]
+                return [ev.PromptQueued(prompt=prompt, content=content_of(content), by=by)]
             case cmd.ChangePrompt(prompt=prompt, content=content, by=by):
-                self._queued(view, prompt)
-                return [ev.PromptChanged(prompt=prompt, content=content, by=by)]
+                self._check_queued(view, prompt)
+                return [ev.PromptChanged(prompt=prompt, content=content_of(content), by=by)]
             case cmd.CancelPrompt(prompt=prompt, by=by):
-                self._queued(view, prompt)
+                self._check_queued(view, prompt)
                 return [ev.PromptCancelled(prompt=prompt, by=by)]
             case cmd.CreateSession() | cmd.ForkSession() | cmd.DeleteSession() | cmd.AnswerAsk():
                 raise AssertionError("it is done elsewhere")
@@ -191,9 +201,11 @@ class SmallDeck:
                 assert_never(command)
 
     @staticmethod
-    def _queued(view: SessionView, prompt: str) -> None:
+    def _check_queued(view: SessionView, prompt: str) -> None:
+        if prompt not in view.prompts:
+            raise NotFound("prompt", prompt)
         if not any(prompt == queued.prompt for queued in view.queued):
-            raise NotFound("queued prompt", prompt)
+            raise Conflict("not_queued", "the prompt is not in the queue any more")
 
     # --- what can be read ---
 

@@ -130,10 +130,21 @@ class SessionClient:
 
     # --- prompts and questions -----------------------------------------------------------------
 
-    async def prompt(self, prompt: Content, *, id: str | None = None) -> HubTurn:  # noqa: A002
-        """Send a prompt; it is queued while a turn runs. An `id` of your choice is idempotent."""
+    async def prompt(
+        self,
+        prompt: Content,
+        *,
+        id: str | None = None,  # noqa: A002 - the clearest name for callers
+        steer: bool = False,
+    ) -> HubTurn:
+        """Send a prompt; it is queued while a turn runs. An `id` of your choice is idempotent.
+
+        With `steer` it is sent into the running turn instead, and the turn is then this one's too.
+        """
         after = self._seen if self._view is not None else None
-        command = cmd.SendPrompt(session=self.id, prompt=id or new_id(), content=content_of(prompt))
+        command = cmd.SendPrompt(
+            session=self.id, prompt=id or new_id(), content=content_of(prompt), steer=steer
+        )
         outcome = await self.hub.submit(command)
         # The turn of a prompt that was sent before may be over by now.
         return HubTurn(self, command.prompt, 0 if outcome.repeated else after)

@@ -11,7 +11,7 @@ import pytest
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.fronts.http import Pace, Role
-from quarterdeck.protocol.commands import DeleteSession, SendPrompt
+from quarterdeck.protocol.commands import SendPrompt
 from quarterdeck.protocol.events import PromptQueued
 from support.bounds import SECONDS
 from support.front import Front, Json, front
@@ -134,7 +134,7 @@ async def test_a_session_that_is_deleted_tells_so(hub: Front) -> None:
     session = await hub.deck.have_session()
     async with hub.stream() as talk:
         await talk.follow(sessions={session: 3}, epoch=hub.deck.epoch)
-        await hub.deck.submit(DeleteSession(session=session, by="me"))
+        await hub.deck.journal.delete(session, by="me")
         (event,) = await talk.events(1)
     assert event["event"]["kind"] == "session.deleted"
 

@@ -174,7 +174,7 @@ async def test_a_deleted_session_gives_no_view(hub: Front) -> None:
     async with hub.stream() as talk:
         await talk.follow(sessions={session: 3, other: 3}, epoch=hub.deck.epoch)
         await view_at(talk, session, 3)
-        await hub.deck.submit(cmd.DeleteSession(session=session, by="me"))
+        await hub.deck.journal.delete(session, by="me")
         (event,) = await talk.events(1)
         assert event["event"]["kind"] == "session.deleted"
         await hub.deck.submit(cmd.RenameSession(session=other, name="new", by="me"))

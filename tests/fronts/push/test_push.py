@@ -15,7 +15,6 @@ import pytest
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.fronts.push import Pace, Push
 from quarterdeck.fronts.push.subscriptions import MOST, MOST_OF_ONE, Subscription, SubscriptionStore
-from quarterdeck.protocol.commands import DeleteSession
 from support.bounds import SECONDS
 from support.push_service import PushService, push_service
 from support.receiver import status
@@ -117,7 +116,7 @@ async def test_a_question_of_a_session_that_is_gone_is_not_told(tmp_path: Path) 
         other = await home.deck.have_session("there")
         await home.subscribe(service)
         await home.deck.ask(session)
-        await home.deck.submit(DeleteSession(session=session, by="test"))
+        await home.deck.journal.delete(session, by="test")
         async with home.push.running():
             await home.deck.ask(other)
             (told,) = await service.until(1)

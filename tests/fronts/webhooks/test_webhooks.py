@@ -15,7 +15,6 @@ import pytest
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.webhooks import Backoff, Webhook, WebhookEvent, Webhooks, new_secret
 from quarterdeck.fronts.webhooks.outbox import FILE, Outbox
-from quarterdeck.protocol.commands import DeleteSession
 from quarterdeck.protocol.events import Alarmed, BudgetReached, RunEnded, SessionRenamed, TurnEnded
 from support.bounds import SECONDS
 from support.receiver import Receiver, receiving, status
@@ -435,7 +434,7 @@ async def test_a_session_that_was_deleted_is_told_of_no_more(folder: Path) -> No
             pass
         await deck.journal.append(gone, [TURN])
         await deck.journal.append(stays, [TURN])
-        await deck.submit(DeleteSession(session=gone, by="me"))
+        await deck.journal.delete(gone, by="me")
         async with running(made(deck, folder, hook(receiver, folder)), folder) as front:
             await settled(front, 1)
     (only,) = receiver.came

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from quarterdeck.fronts.http import Role
-from quarterdeck.protocol.commands import DeleteSession, SendPrompt, StopSession
+from quarterdeck.protocol.commands import SendPrompt, StopSession
 from quarterdeck.protocol.events import Noted
 from support.front import Front
 from support.left_sessions import left_session
@@ -54,7 +54,7 @@ async def test_a_query_that_asks_for_nothing_is_a_bad_request(
 async def test_a_deleted_session_is_not_found_any_more(hub: Front) -> None:
     session = await hub.deck.have_session()
     await say(hub, session, "needle")
-    await hub.deck.submit(DeleteSession(session=session, by="test"))
+    await hub.deck.journal.delete(session, by="test")
     await hub.past.caught_up()
     async with hub.client() as client:
         assert (await client.get("/api/search", params={"q": "needle"})).json()["hits"] == []
