@@ -388,7 +388,7 @@ async def test_leaving_ends_what_other_tasks_wait_for() -> None:
         ended.append("messages")
 
     async def read(query: Query) -> None:
-        with pytest.raises(LinkClosed, match="has been left"):
+        with pytest.raises(LinkClosed, match="was closed"):
             await query.finish()
         ended.append("query")
 
@@ -400,7 +400,7 @@ async def test_leaving_ends_what_other_tasks_wait_for() -> None:
             await anyio.wait_all_tasks_blocked()
     assert sorted(ended) == ["messages", "query"]
     assert agent.state is State.CLOSED
-    with pytest.raises(LinkClosed, match="has been left"):
+    with pytest.raises(LinkClosed, match="was closed"):
         await agent.prompt("two")
 
 

@@ -153,5 +153,5 @@ def test_questions_are_answered_by_their_text_or_skipped() -> None:
     assert isinstance(answered.input, Raw)
     assert json.loads(bytes(answered.input))["answers"] == {"Which?": "A, B"}
     assert ask.skip().message
-    with pytest.raises(UsageError, match="nobody asked"):
+    with pytest.raises(UsageError, match="there is no question"):
         ask.answer({"What?": "A"})

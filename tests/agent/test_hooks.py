@@ -110,7 +110,7 @@ async def test_a_hook_that_gives_nonsense_has_failed_and_is_told_what_is_wanted(
     said = await answer(cast("Any", lambda _: {"decision": "approve"}))
     assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
     reason = said["hookSpecificOutput"]["permissionDecisionReason"]
-    assert "must return SyncOutput, AsyncOutput or None, and returned {'decision'" in reason
+    assert "must return SyncOutput, AsyncOutput or None, got {'decision'" in reason
 
 
 async def test_an_answer_for_another_event_counts_as_nonsense() -> None:

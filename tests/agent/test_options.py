@@ -44,7 +44,7 @@ def test_a_type_of_output_is_an_object_at_its_root(kind: type) -> None:
 
 @pytest.mark.parametrize("kind", [int, str, list[int], Point | None, Point | Node | None])
 def test_a_type_of_output_that_is_no_object_is_refused_with_a_hint(kind: type) -> None:
-    with pytest.raises(UsageError, match=r"output_type: .*(a JSON object only|union)"):
+    with pytest.raises(UsageError, match=r"output_type: .*(only accepts a JSON object|union)"):
         Options(output_type=kind)
 
 

@@ -20,7 +20,7 @@ async def test_a_decision_that_is_none_denies_and_says_what_is_wanted(decide: ob
         await far.say(lines.asks_permission("q1"))
         answer = (await far.read())["response"]["response"]
         assert answer["behavior"] == "deny"
-        assert "must return Allow or Deny, and returned" in answer["message"]
+        assert "must return Allow or Deny, got" in answer["message"]
         assert "Error" not in answer["message"]
 
 

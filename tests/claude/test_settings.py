@@ -65,5 +65,5 @@ def test_settings_that_cannot_be_read_are_an_error_that_says_so(
 ) -> None:
     if text is not None:
         (tmp_path / "own.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(UsageError, match="settings: cannot read them"):
+    with pytest.raises(UsageError, match="settings: they cannot be read"):
         with_inbox_refused(Launch(settings="own.json"), NEWEST, tmp_path)

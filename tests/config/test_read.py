@@ -12,7 +12,7 @@ from quarterdeck.config import Settings, parse
 from quarterdeck.config.shape import all_settings, describe_type
 from quarterdeck.domain.errors import ConfigError
 
-URL = "a text that begins with http:// or https:// is wanted"
+URL = "expected a text that begins with http:// or https://"
 
 
 def problems(text: str, environ: dict[str, str] | None = None) -> list[str]:
@@ -85,15 +85,15 @@ budget = { total_usd = -1 }
 """
     assert problems(text) == [
         "q.toml:3: server.prot: there is no such setting; did you mean port?",
-        "q.toml:4: server.port: a whole number from 0 to 65535 is wanted, and this is a text",
+        "q.toml:4: server.port: expected a whole number from 0 to 65535, got a text",
         (
-            "q.toml:7: log.level: one of debug, info, warning, error is wanted, and not 'inf';"
+            "q.toml:7: log.level: expected one of debug, info, warning, error, got 'inf';"
             " did you mean info?"
         ),
         "q.toml:8: log.host: there is no such setting; did you mean server.host?",
         "q.toml:12: webhooks[2].urk: there is no such setting; did you mean url?",
         "q.toml:11: webhooks[2]: url is missing: " + URL,
-        "q.toml:15: projects.web.budget.total_usd: a number above 0 is wanted, and not -1",
+        "q.toml:15: projects.web.budget.total_usd: expected a number above 0, got -1",
         "q.toml:16: budgt: there is no such setting; did you mean budget?",
     ]
 
@@ -104,13 +104,13 @@ budget = { total_usd = -1 }
         ("a = [\n1 2", "q.toml:2: Unclosed array"),
         ("x = 1\ny = ", "q.toml:2: Invalid value"),
         ("[server", "q.toml:1: Expected ']' at the end of a table declaration"),
-        ("server = 3", "q.toml:1: server: a table is wanted"),
-        ("projects = 3", "q.toml:1: projects: tables are wanted, each under [projects.NAME]"),
-        ("[webhooks]\na=1", "q.toml:1: webhooks: tables are wanted, each under [[webhooks]]"),
-        ("server.key = '/k'", "q.toml:1: server.key: it needs a certificate"),
+        ("server = 3", "q.toml:1: server: expected a table"),
+        ("projects = 3", "q.toml:1: projects: expected tables, each under [projects.NAME]"),
+        ("[webhooks]\na=1", "q.toml:1: webhooks: expected tables, each under [[webhooks]]"),
+        ("server.key = '/k'", "q.toml:1: server.key: a key needs a certificate"),
         (
             '[projects."a b"]\ndirectory="/"',
-            "q.toml:1: projects.a b: a name has letters, digits, - and _ only",
+            "q.toml:1: projects.a b: a name may only have letters, digits, - and _",
         ),
         (
             '[projects.a]\n\nmode = "bypassPermissions"\ndirectory = "/"',
@@ -118,17 +118,17 @@ budget = { total_usd = -1 }
         ),
         (
             "[projects.a]",
-            "q.toml:1: projects.a: directory is missing: a text that is not empty is wanted",
+            "q.toml:1: projects.a: directory is missing: expected a text that is not empty",
         ),
         (
             "[budget]\nday_usd = nan",
-            "q.toml:2: budget.day_usd: a number above 0 is wanted, and not nan",
+            "q.toml:2: budget.day_usd: expected a number above 0, got nan",
         ),
         (
             "[log]\nfile = 1979-05-27",
-            "q.toml:2: log.file: a text that is not empty is wanted, and this is a date or a time",
+            "q.toml:2: log.file: expected a text that is not empty, got a date or a time",
         ),
-        ("webhooks = [{url = 'x'}]", f"q.toml:1: webhooks[1].url: {URL}, and this is a text"),
+        ("webhooks = [{url = 'x'}]", f"q.toml:1: webhooks[1].url: {URL}, got a text"),
     ],
 )
 def test_what_cannot_be_right_is_told(text: str, problem: str) -> None:
@@ -163,7 +163,7 @@ def test_a_wrong_variable_is_told_by_its_name() -> None:
     environ = {"QUARTERDECK_SERVER_PROT": "1", "QUARTERDECK_RUNNER_MAX_AGENTS": "many"}
     assert problems("", environ=environ) == [
         "QUARTERDECK_SERVER_PROT: there is no such setting; did you mean QUARTERDECK_SERVER_PORT?",
-        "QUARTERDECK_RUNNER_MAX_AGENTS: a whole number of 1 or more is wanted, and this is a text",
+        "QUARTERDECK_RUNNER_MAX_AGENTS: expected a whole number of 1 or more, got a text",
     ]
 
 

@@ -154,7 +154,7 @@ async def test_a_session_that_skips_permissions_and_was_tightened_asks_now_and_l
     await machines.runs[-1].greet()
     with pytest.raises(ExceptionGroup) as refused:
         await set_mode(hub, machines.runs[-1], "bypassPermissions")
-    assert refused.group_contains(UsageError, match="leave to bypass")
+    assert refused.group_contains(UsageError, match="permission to bypass")
     assert (await hub.session(session)).spec.mode == "default"
 
 

@@ -154,7 +154,7 @@ async def test_what_had_arrived_comes_before_the_drop_however_it_was_noticed(by:
             assert not link.connected
         assert [await link.receive() for _ in range(2)] == [b"last\n", b"words\n"]
         assert await link.receive() == Dropped(
-            "The connection was lost: the other end restarts (close code 1012).", 1012
+            "The connection was lost: the other end is restarting (close code 1012).", 1012
         )
         with pytest.raises(LinkClosed, match="No connection"):
             await link.receive()

@@ -137,9 +137,9 @@ async def test_the_far_end_sees_the_end_of_the_input_and_can_still_answer() -> N
     await link.end_input()
     await link.end_input()
     assert await peer.receive() == b"last\n"
-    with pytest.raises(LinkClosed, match="input was ended"):
+    with pytest.raises(LinkClosed, match="input has ended"):
         await peer.receive()
-    with pytest.raises(LinkClosed, match="input was ended"):
+    with pytest.raises(LinkClosed, match="input has ended"):
         await link.send(b"more\n")
     await peer.send(b"answer")
     assert await link.receive() == b"answer"

@@ -102,15 +102,15 @@ async def test_the_end_of_the_input_lets_the_child_finish_and_explains_its_exit(
     assert data == b"6\n"
     assert closed.clean
     assert closed.exit_code == 0
-    assert "it ended normally (exit code 0)" in closed.reason
-    with pytest.raises(LinkClosed, match="its input was ended"):
+    assert "it exited normally (exit code 0)" in closed.reason
+    with pytest.raises(LinkClosed, match="its input has ended"):
         await link.send(b"more\n")
 
 
 @pytest.mark.parametrize(
     ("code", "exit_code", "number", "words"),
     [
-        ("import sys; sys.exit(1)", 1, None, "gave up with an error (exit code 1)"),
+        ("import sys; sys.exit(1)", 1, None, "exited with an error (exit code 1)"),
         ("import sys; sys.exit(127)", 127, None, "not found (exit code 127)"),
         (
             "import sys; sys.exit(143)",
@@ -132,7 +132,7 @@ async def test_every_exit_is_told_in_words_with_the_last_lines_of_stderr(
     assert "last words" in str(closed)
     with pytest.raises(LinkClosed):
         await link.receive()
-    with pytest.raises(LinkClosed, match=r"gave up|not found|asked|killed"):
+    with pytest.raises(LinkClosed, match=r"exited with|not found|asked|killed"):
         await link.send(b"into the void\n")
 
 
@@ -268,7 +268,7 @@ async def test_a_child_that_never_reads_does_not_hold_up_the_close(start: Start)
         await link.close()
     _, closed = await read_all(link)
     assert closed.signal == signal.SIGTERM
-    assert "told to stop" in closed.reason
+    assert "was terminated" in closed.reason
 
 
 async def test_a_sender_that_waits_is_released_by_the_close(start: Start) -> None:
@@ -318,7 +318,7 @@ async def test_a_child_that_closes_its_output_and_lives_on_counts_as_ended(start
     link = await start("import os, time; print('bye', flush=True); os.close(1); time.sleep(60)")
     data, closed = await read_all(link)
     assert data == b"bye\n"
-    assert "closed its output and went on running" in closed.reason
+    assert "closed its output and kept running" in closed.reason
     assert not with_variable(link._mark)
 
 
@@ -452,10 +452,10 @@ async def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
     odd.write_text("neither script nor binary")
     odd.chmod(0o755)
     for command, words in (
-        ([str(tmp_path / "missing")], "is not there"),
-        ([str(plain)], "may not be executed"),
-        ([str(orphan)], "should run it is missing"),
-        ([str(odd)], "no program for this machine"),
+        ([str(tmp_path / "missing")], "does not exist"),
+        ([str(plain)], "is not executable"),
+        ([str(orphan)], "its interpreter is missing"),
+        ([str(odd)], "cannot run on this machine"),
         ([sys.executable, "x" * 200_000], "too long"),
         ([sys.executable, "a\0b"], "null byte"),
     ):

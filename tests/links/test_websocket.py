@@ -269,7 +269,7 @@ async def test_a_cli_that_does_not_come_back_ends_the_link_after_the_grace(site:
     await site.link.wait_connected()
     await dialled.close()
     assert isinstance(await site.link.receive(), Dropped)
-    with pytest.raises(LinkClosed, match=r"did not come back .* \(close code 1000\)") as closed:
+    with pytest.raises(LinkClosed, match=r"did not reconnect .* \(close code 1000\)") as closed:
         await site.link.receive()
     assert closed.value.clean
 
@@ -343,7 +343,7 @@ async def test_ending_the_input_only_refuses_to_send(site: Site) -> None:
     async with await site.dial() as dialled:
         for link in (dialled, site.link):
             await link.end_input()
-            with pytest.raises(LinkClosed, match="input was ended"):
+            with pytest.raises(LinkClosed, match="input has ended"):
                 await link.send(b"x\n")
         assert dialled.connected
 
@@ -553,9 +553,9 @@ async def test_posted_events_become_lines_in_their_order(site: Site) -> None:
 
 async def test_the_same_post_again_is_acknowledged_and_not_taken_twice(site: Site) -> None:
     body = b'{"events":[{"uuid":"u"}]}'
-    assert await post(site, body) == (200, {"ok": "1 taken"})
-    assert await post(site, body) == (200, {"ok": "known already"})
-    assert await post(site, b'{"events":[]}') == (200, {"ok": "0 taken"})
+    assert await post(site, body) == (200, {"ok": "1 accepted"})
+    assert await post(site, body) == (200, {"ok": "duplicate"})
+    assert await post(site, b'{"events":[]}') == (200, {"ok": "0 accepted"})
     assert await site.link.receive() == b'{"uuid":"u"}\n'
 
 

@@ -151,7 +151,7 @@ def test_texts_that_do_not_end_take_no_time(text: str) -> None:
 def test_a_number_without_end_is_a_flaw() -> None:
     found = read_toml("a = " + "1" * 10_000)
     assert isinstance(found, Flaw)
-    assert "this is no TOML" in found.text
+    assert "this is not TOML" in found.text
 
 
 def test_a_file_has_a_largest_size() -> None:

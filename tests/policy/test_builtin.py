@@ -188,7 +188,7 @@ def test_the_files_of_the_hub_are_denied_whatever_holds(call: str) -> None:
         found = (verdict.behavior, verdict.rule, verdict.source)
         assert found == (Behavior.DENY, FILES_RULE, SOURCE)
         assert verdict.ruled
-        assert "no policy can open it" in verdict.message
+        assert "no policy can change that" in verdict.message
         assert verdict.reasons
 
 

@@ -280,7 +280,7 @@ async def what_a_version_would_choke_on_or_misuse_does_not_reach_it(
 
     decide.will(allow(set_mode(PermissionMode.BYPASS_PERMISSIONS)))
     text, mode = await mode_after(probe.call("2"))
-    assert "not started with leave to bypass" in text
+    assert "not started with permission to bypass" in text
     assert mode is PermissionMode.DEFAULT
     seat.found("Set the mode: bypassPermissions, without permission", "refused by Quarterdeck")
     with pytest.raises(UsageError):

@@ -143,7 +143,7 @@ async def test_a_program_that_cannot_run_is_refused(tmp_path: Path) -> None:
     broken.chmod(0o755)
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
         await hub.start("one", SessionSpec(directory=str(tmp_path), claude=str(broken)))
-        assert "the program that should run it is missing" in await hub.refusal("one")
+        assert "its interpreter is missing" in await hub.refusal("one")
         assert list((tmp_path / "home/spool").iterdir()) == []
 
 

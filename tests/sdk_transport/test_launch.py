@@ -127,8 +127,8 @@ def test_a_long_system_prompt_goes_to_a_file() -> None:
         ({"skills": "review"}, "skills: a list"),
         ({"skills": ["a, Bash"]}, "skills: 'a, Bash' is not a name"),
         ({"plugins": [{"type": "remote", "path": "x"}]}, "plugins:"),
-        ({"settings": "{broken", "sandbox": {"enabled": True}}, "settings: cannot read them"),
-        ({"settings": "not-there.json", "sandbox": {}}, "settings: cannot read them"),
+        ({"settings": "{broken", "sandbox": {"enabled": True}}, "settings: they cannot be read"),
+        ({"settings": "not-there.json", "sandbox": {}}, "settings: they cannot be read"),
     ],
 )
 def test_what_a_link_cannot_keep_is_refused(options: dict[str, Any], complaint: str) -> None:

@@ -199,7 +199,7 @@ async def test_writing_before_connecting_and_after_the_end_is_the_sdks_connectio
             await transport.write("{}\n")
         await transport.end_input()
         await transport.end_input()
-        with pytest.raises(CLIConnectionError, match="input was ended"):
+        with pytest.raises(CLIConnectionError, match="input has ended"):
             await transport.write("{}\n")
         await transport.close()
         await transport.close()

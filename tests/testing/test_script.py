@@ -57,7 +57,7 @@ def test_a_reply_may_be_written_as_one_step_and_text_may_follow_the_script() -> 
         ("{}", "not a list"),
         ('[["fine"], [{"nonsense": 1}]]', "reply 1"),
         ('[[{"tool": "Bash", "inptu": {}}]]', "inptu"),
-        ("[[7]]", "none: 7"),
+        ("[[7]]", "invalid step: 7"),
         ('[["said", {"status": 500}]]', "first step"),
     ],
 )

@@ -150,9 +150,9 @@ class TestDeleting:
         target = disk.session([user(1, "hi")], session_id=SESSION, folder=disk.work)
         link = disk.folder() / target.name
         link.symlink_to(target)
-        with pytest.raises(UsageError, match="is a link: left alone"):
+        with pytest.raises(UsageError, match="is a link: not changed"):
             delete_session(SESSION, config_dir=disk.config)
-        with pytest.raises(UsageError, match="is a link: left alone"):
+        with pytest.raises(UsageError, match="is a link: not changed"):
             rename_session(SESSION, "x", config_dir=disk.config)
         assert link.is_symlink()
         assert target.read_bytes() == dump(user(1, "hi")) + b"\n"
@@ -162,7 +162,7 @@ class TestDeleting:
         path = disk.session([user(1, "hi")], session_id=SESSION)
         (disk.work / "keep").write_text("keep")
         path.with_suffix("").symlink_to(disk.work)
-        with pytest.raises(UsageError, match="is a link: left alone"):
+        with pytest.raises(UsageError, match="is a link: not changed"):
             delete_session(SESSION, config_dir=disk.config)
         assert path.exists()
         assert (disk.work / "keep").exists()

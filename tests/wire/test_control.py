@@ -105,7 +105,7 @@ def test_an_answer_that_cannot_be_read_ends_its_request(body: bytes) -> None:
     assert reply.request_id == "r1"
     assert not reply.ok
     assert reply.error is not None
-    assert "cannot be read" in reply.error
+    assert "cannot be decoded" in reply.error
 
 
 @pytest.mark.parametrize("body", [b"null", b"[]", b'{"request_id":9}'])

@@ -37,7 +37,7 @@ def test_bytes_that_are_no_json_are_refused(bad: bytes) -> None:
 
 
 def test_a_value_that_json_cannot_say_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot be written as JSON"):
+    with pytest.raises(UsageError, match="cannot be encoded as JSON"):
         dump({"a": object()})
 
 

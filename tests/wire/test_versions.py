@@ -193,18 +193,18 @@ def test_a_known_command_of_the_wrong_shape_goes_to_none() -> None:
 def test_bypass_needs_leave_in_every_version(version: Version | None) -> None:
     command = SetPermissionMode(mode=PermissionMode.BYPASS_PERMISSIONS)
 
-    with pytest.raises(UsageError, match="leave to bypass"):
+    with pytest.raises(UsageError, match="permission to bypass"):
         check(command, version)
     check(command, version, bypass_allowed=True)
 
 
 def test_bypass_is_not_slipped_in_by_other_ways() -> None:
-    with pytest.raises(UsageError, match="leave to bypass"):
+    with pytest.raises(UsageError, match="permission to bypass"):
         check(
             ApplyFlagSettings(settings=Raw(b'{"permissions":{"defaultMode":"bypassPermissions"}}')),
             V325,
         )
-    with pytest.raises(UsageError, match="leave to bypass"):
+    with pytest.raises(UsageError, match="permission to bypass"):
         check(
             SetMcpPermissionModeOverride(server_name="s", mode=PermissionMode.BYPASS_PERMISSIONS),
             V325,
@@ -213,7 +213,7 @@ def test_bypass_is_not_slipped_in_by_other_ways() -> None:
 
 
 def test_a_mode_is_checked_by_us_because_old_versions_take_any() -> None:
-    with pytest.raises(UsageError, match="no permission mode"):
+    with pytest.raises(UsageError, match="not a permission mode"):
         check(SetPermissionMode(mode=PermissionMode("nonsense")), V62)
     with pytest.raises(UnsupportedError, match="auto"):
         check(SetPermissionMode(mode=PermissionMode.AUTO), V62)

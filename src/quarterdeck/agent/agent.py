@@ -214,7 +214,7 @@ class Agent(Controls):
         await self._stack.aclose()
         if self._closed is None:
             # The reader was stopped before it saw the end. Other tasks may still wait for one.
-            self._end(LinkClosed("The agent has been left."), None)
+            self._end(LinkClosed("The agent was closed."), None)
 
     async def _request_end(self) -> None:
         """Ask the CLI to stop its turn and to exit. If it does not, the link stops it."""
@@ -223,7 +223,7 @@ class Agent(Controls):
                 await self.request(Interrupt(), timeout=LEAVE_SECONDS)
             await self.request(EndSession(), timeout=LEAVE_SECONDS)
         except QuarterdeckError as error:
-            log.debug("the CLI did not take its leave politely: %s", error)
+            log.debug("the CLI did not exit when asked: %s", error)
 
     async def _close_link(self, link: Link) -> None:
         with CancelScope(shield=True):
@@ -314,7 +314,7 @@ class Agent(Controls):
         finally:
             del self._pending[request_id]
             if pending.ending is None:
-                self._peer.give_up(request_id, "nobody waits any more")
+                self._peer.give_up(request_id, "the caller no longer waits")
                 self._flush()
         match pending.ending:
             case Answered(json=json):
@@ -459,6 +459,6 @@ class Agent(Controls):
                 for query in self._queries.values():
                     query.discard()
             case Recovered(complete=False):
-                log.warning("the link was lost, and with it messages of the CLI")
+                log.warning("the connection was lost, and some messages of the CLI with it")
             case _:
                 pass

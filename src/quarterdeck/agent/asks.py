@@ -205,7 +205,7 @@ def _check_update(
             return update if bears_unknown_updates(version) else None
         case SetMode(mode=PermissionMode.BYPASS_PERMISSIONS) if not bypass_allowed:
             raise UsageError(
-                "the session was not started with leave to bypass permissions;"
+                "the session was not started with permission to bypass permissions;"
                 " start it with allow_dangerously_skip_permissions"
             )
         case SetMode(mode=mode) if not accepts_mode(version, mode):

@@ -141,7 +141,7 @@ class HookTable:
         self._hooks: dict[str, Hook] = {f"hook-{n}": hook for n, hook in enumerate(hooks)}
         for hook in self._hooks.values():
             if not callable(hook.function):
-                raise UsageError(f"the hook for {hook.event.value} is no function")
+                raise UsageError(f"the hook for {hook.event.value} is not a function")
 
     def matchers(self) -> dict[str, tuple[HookMatcher, ...]]:
         """What `initialize` announces."""
@@ -179,7 +179,7 @@ class HookTable:
                 # The CLI would not take it, and go on as if the hook had no opinion.
                 fault = f"returned an answer for {_event_of(specific)}"
             case _:
-                fault = f"must return SyncOutput, AsyncOutput or None, and returned {output!r}"
+                fault = f"must return SyncOutput, AsyncOutput or None, got {output!r}"
         reason = f"The controller's hook for {event} {fault}."
         log.error("%s", reason)
         return _denial(hook.event, reason)

@@ -89,7 +89,7 @@ class Listener:
             await link.wait_connected()
             self._open_door()
             return link
-        raise LinkRefused(f"no CLI has dialled {self.url} within {timeout:g} s")
+        raise LinkRefused(f"no CLI connected to {self.url} within {timeout:g} s")
 
     async def launch(
         self,
@@ -135,7 +135,7 @@ class Listener:
         if not accepted:
             # It may have dialled and ended in one breath; either way this says why it ended.
             self._open_door()
-            raise link.closed or LinkRefused("the CLI ended before it dialled")
+            raise link.closed or LinkRefused("the CLI exited before it connected")
 
     def _open_door(self) -> None:
         self._current = f"/v1/ws/{uuid4()}"
@@ -208,7 +208,7 @@ def _stdout_text(said: bytes) -> str:
     if isinstance(message, Result) and message.errors:
         return "; ".join(message.errors)
     text = said.decode("utf-8", "replace").strip()
-    return f"It said: {text}" if text else ""
+    return f"Its output: {text}" if text else ""
 
 
 @asynccontextmanager

@@ -67,11 +67,12 @@ class Options(Launch, frozen=True, kw_only=True):
         """Check the options before a process is started."""
         super().__post_init__()
         if self.output_type is not None and self.json_schema is not None:
-            raise UsageError("output_type and json_schema exclude each other")
+            raise UsageError("output_type and json_schema cannot be combined")
         schema = self.schema()
         if schema is not None and schema.get("type") != "object":
             raise UsageError(
-                f"output_type: the CLI takes a JSON object only, and {self.output_type!r} is none;"
+                "output_type: the CLI only accepts a JSON object,"
+                f" and {self.output_type!r} is not one;"
                 " make a msgspec.Struct or a dataclass with this as a field"
             )
 

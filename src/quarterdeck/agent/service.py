@@ -33,9 +33,9 @@ log = logging.getLogger(__name__)
 Decide = Callable[[AnyAsk], Decision | Awaitable[Decision]]
 Elicit = Callable[[Elicitation], ElicitationAnswer | Awaitable[ElicitationAnswer]]
 
-NOBODY = "Nobody is there to allow this: the controlling program has no permission callback."
-NO_DECISION = "The permission callback must return Allow or Deny, and returned {!r}."
-NO_ELICITATION = "the elicit callback must return an ElicitationAnswer, and returned {!r}"
+NOBODY = "This cannot be allowed: the controlling program has no permission callback."
+NO_DECISION = "The permission callback must return Allow or Deny, got {!r}."
+NO_ELICITATION = "the elicit callback must return an ElicitationAnswer, got {!r}"
 
 
 class Service:
@@ -103,7 +103,7 @@ class Service:
             case Elicitation() as request:
                 return await self._elicitation(request)
             case request:
-                raise _CannotAnswer(f"this controller does not do {type(request).__name__}")
+                raise _CannotAnswer(f"this controller does not support {type(request).__name__}")
 
     async def _permission(self, ask: AnyAsk) -> PermissionResult:
         decision: Decision

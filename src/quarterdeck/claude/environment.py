@@ -20,18 +20,18 @@ PASSED: Mapping[str, tuple[str, ...]] = {
     "the machine and the user": (
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "TERM", "COLORTERM", "XDG_*",
     ),
-    "the language of texts": ("LANG", "LANGUAGE", "LC_*"),
-    "the way to the network": (
+    "the language": ("LANG", "LANGUAGE", "LC_*"),
+    "network access": (
         "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
         "http_proxy", "https_proxy", "all_proxy", "no_proxy",
         "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
         "CURL_CA_BUNDLE", "GIT_SSL_CAINFO",
     ),
-    "git and ssh as the user has them": (
+    "the user's git and ssh": (
         "SSH_AUTH_SOCK", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME",
         "GIT_COMMITTER_EMAIL", "GIT_CONFIG_GLOBAL", "GIT_SSH_COMMAND",
     ),
-    "where the tools of the trade are": (
+    "development tools": (
         "VIRTUAL_ENV", "CONDA_PREFIX", "PYENV_ROOT", "NVM_DIR", "CARGO_HOME", "RUSTUP_HOME",
         "GOPATH", "GOROOT", "JAVA_HOME",
     ),
@@ -158,6 +158,6 @@ def _is_listed(name: str, names: tuple[str, ...]) -> bool:
 def _check(name: str, value: str) -> None:
     """Refuse invalid names and values here; the operating system's message would be less clear."""
     if not name or "=" in name or "\0" in name:
-        raise UsageError(f"env: {name!r} is not a name that a variable can have")
+        raise UsageError(f"env: {name!r} is not a valid name of a variable")
     if "\0" in value:
         raise UsageError(f"env: the value of {name} contains a NUL character")

@@ -210,7 +210,7 @@ def _arguments(flag: Flag, value: object, files: ArgumentFiles | None) -> list[s
         case Kind.VALUE, (str() | os.PathLike()):
             return [_argument(flag, os.fspath(value), files)]
         case _:
-            raise UsageError(f"{flag.option}: {type(value).__name__} is not a type it can have")
+            raise UsageError(f"{flag.option}: {type(value).__name__} is not a valid type for it")
 
 
 def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
@@ -220,10 +220,12 @@ def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
     if flag.file_flag is None:
         raise UsageError(
             f"{flag.option}: {size} bytes are too many for one argument of a process"
-            " and the CLI reads this option from nowhere else"
+            ", and the CLI cannot read this option from a file"
         )
     if files is None:
-        raise UsageError(f"{flag.option}: {size} bytes need a file, and to_argv() got no spill")
+        raise UsageError(
+            f"{flag.option}: {size} bytes need a file: pass ArgumentFiles to to_argv()"
+        )
     return f"{flag.file_flag}={files.write(flag.option, value)}"
 
 
@@ -245,7 +247,7 @@ def _check_values(launch: Launch) -> None:
         value: object = getattr(launch, flag.option)
         items = value if isinstance(value, tuple) else () if value is None else (value,)
         if isinstance(value, str) and flag.kind in {Kind.COMMAS, Kind.COMMAS_OR_NONE, Kind.EACH}:
-            raise UsageError(f"{flag.option}: a tuple is wanted, not one text")
+            raise UsageError(f"{flag.option}: expected a tuple, got one text")
         for item in items:
             _check_item(flag, item)
 
@@ -254,17 +256,17 @@ def _check_item(flag: Flag, item: object) -> None:
     option = flag.option
     if flag.kind is Kind.NUMBER:
         if isinstance(item, bool) or not isinstance(item, int | float) or not item >= flag.least:
-            raise UsageError(f"{option}: {item!r} is not a number from {flag.least} on")
+            raise UsageError(f"{option}: {item!r} is not a number of at least {flag.least}")
         return
     if isinstance(item, bool):
         return
     if not isinstance(item, str | os.PathLike):
-        raise UsageError(f"{option}: {type(item).__name__} is not a type it can have")
+        raise UsageError(f"{option}: {type(item).__name__} is not a valid type for it")
     text = os.fspath(item)
     if "\0" in text:
         raise UsageError(f"{option}: it contains a NUL character")
     if not text.strip() and not flag.may_be_empty:
-        raise UsageError(f"{option}: it is empty; leave it out instead")
+        raise UsageError(f"{option}: it is empty; omit it instead")
     if flag.word and not _WORD.fullmatch(text):
         raise UsageError(f"{option}: {text!r} is not a name")
     if flag.json == "only" or (flag.json == "or path" and text.lstrip().startswith("{")):
@@ -281,7 +283,7 @@ def _check_json(option: str, text: str) -> None:
 def _check_session(launch: Launch) -> None:
     resuming = launch.resume is not None or launch.continue_
     if launch.resume is not None and launch.continue_:
-        raise UsageError("resume and continue_ exclude each other")
+        raise UsageError("resume and continue_ cannot be combined")
     if launch.fork_session and not resuming:
         raise UsageError("fork_session: there is nothing to fork without resume or continue_")
     if launch.session_id is not None:
@@ -304,11 +306,11 @@ def _check_pairs(launch: Launch) -> None:
         ("thinking", "max_thinking_tokens"),
     ):
         if getattr(launch, text) is not None and getattr(launch, file) is not None:
-            raise UsageError(f"{text} and {file} exclude each other")
+            raise UsageError(f"{text} and {file} cannot be combined")
     if launch.model is not None and launch.model == launch.fallback_model:
         raise UsageError("fallback_model: it is the same as model")
     if launch.sdk_url is not None and not launch.sdk_url.startswith(("ws://", "wss://")):
-        raise UsageError("sdk_url: the CLI dials ws:// or wss:// only, and ends silently otherwise")
+        raise UsageError("sdk_url: the CLI only dials ws:// or wss://, else it exits silently")
 
 
 def _check_extra(launch: Launch) -> None:
@@ -316,11 +318,11 @@ def _check_extra(launch: Launch) -> None:
     ours |= {flag.file_flag: flag.option for flag in FLAGS if flag.file_flag}
     for name, value in launch.extra_args.items():
         if not _FLAG_NAME.fullmatch(name):
-            raise UsageError(f"extra_args: {name!r} is not a flag's name (no dashes before it)")
+            raise UsageError(f"extra_args: {name!r} is not a flag (write it without dashes)")
         if f"--{name}" in SWITCHED_BY_US:
             raise UsageError(f"extra_args: --{name} belongs to the link and cannot be changed")
         if (option := ours.get(f"--{name}")) is not None:
-            raise UsageError(f"extra_args: for --{name} there is the option {option}")
+            raise UsageError(f"extra_args: use the option {option} instead of --{name}")
         if value is not None and "\0" in value:
             raise UsageError(f"extra_args: --{name} contains a NUL character")
         if value is not None and len(value.encode("utf-8", "surrogateescape")) > LONGEST_ARGUMENT:
@@ -361,4 +363,4 @@ def read_settings(
             text = (directory / text).read_text(encoding="utf-8-sig")
         return msgspec.json.decode(text, type=dict[str, msgspec.Raw])
     except (OSError, ValueError) as error:
-        raise UsageError(f"settings: cannot read them: {error}") from error
+        raise UsageError(f"settings: they cannot be read: {error}") from error

@@ -29,7 +29,7 @@ _SCRIPTS = {".js", ".mjs", ".cjs"}
 _PACKAGE = "@anthropic-ai/claude-code"
 _INSTALL = (
     "Install it with `curl -fsSL https://claude.ai/install.sh | bash`"
-    f" or `npm install -g {_PACKAGE}`, or name it in {VARIABLE}."
+    f" or `npm install -g {_PACKAGE}`, or set {VARIABLE} to its path."
 )
 
 
@@ -63,7 +63,7 @@ def find_claude(
             return _command(place, search)
         looked.append(str(place))
     raise LaunchError(
-        "Claude Code was not found. Looked at:\n"
+        "Claude Code was not found. Searched:\n"
         + "".join(f"  {place}\n" for place in looked)
         + _INSTALL
     )
@@ -133,12 +133,12 @@ def _resolve_command(name: str, search: str, by: str) -> tuple[str, ...]:
     if path.parent == Path() and not path.is_file():
         found = shutil.which(name, path=search)
         if found is None:
-            raise LaunchError(f"{by} says {name!r}, and there is no such command on {search}")
+            raise LaunchError(f"{by} is {name!r}, and there is no such command on {search}")
         path = Path(found)
     if path.is_dir():
-        raise LaunchError(f"{by} says {name!r}, which is a folder, not a program")
+        raise LaunchError(f"{by} is {name!r}, which is a folder, not a program")
     if not path.exists():
-        raise LaunchError(f"{by} says {name!r}, and there is no such file. {_INSTALL}")
+        raise LaunchError(f"{by} is {name!r}, and there is no such file. {_INSTALL}")
     return _command(path, search)
 
 
@@ -146,12 +146,12 @@ def _command(path: Path, search: str) -> tuple[str, ...]:
     real = path.resolve()
     if real.suffix not in _SCRIPTS:
         if not os.access(path, os.X_OK):
-            raise LaunchError(f"{path} is there but may not be executed; try `chmod +x {path}`")
+            raise LaunchError(f"{path} is not executable; try `chmod +x {path}`")
         return (str(path),)
     # Node is named outright: the script's own first line would look for it on the child's PATH.
     node = shutil.which("node", path=search)
     if node is None:
-        raise LaunchError(f"{real} needs Node to run it, and there is no `node` on {search}")
+        raise LaunchError(f"{real} needs Node, and there is no `node` on {search}")
     return (node, str(real))
 
 

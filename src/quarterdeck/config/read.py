@@ -108,7 +108,7 @@ class _Reader:
             words = _AT_LINE.sub("", str(error))
             raise ConfigError((f"{self._name}:{line}: {words}",)) from error
         except RecursionError as error:
-            raise ConfigError((f"{self._name}: it is nested too deeply",)) from error
+            raise ConfigError((f"{self._name}: it is nested too deep",)) from error
         self._lines = key_lines(text)
         for key, line in self._lines.items():
             self.sources[_dotted_name(key)] = f"line {line}"
@@ -143,7 +143,7 @@ class _Reader:
     def table(self, struct: type[_S], values: object, at: Path) -> _S | None:
         """One table as its struct; None, with a problem reported, if it does not fit."""
         if not isinstance(values, dict):
-            self._report(at, "a table is wanted")
+            self._report(at, "expected a table")
             return None
         before = len(self.problems)
         fields = {each.name: each for each in msgspec.structs.fields(struct)}
@@ -161,7 +161,7 @@ class _Reader:
         for missing in [each for each in fields.values() if each.required]:
             if missing.name not in values:
                 self._report(
-                    at, f"{missing.name} is missing: {describe_type(missing.type)} is wanted"
+                    at, f"{missing.name} is missing: expected {describe_type(missing.type)}"
                 )
         if len(self.problems) > before:
             return None
@@ -186,7 +186,7 @@ class _Reader:
             case "named", dict():
                 for key in value:
                     if not _NAME.fullmatch(key):
-                        self._report((*at, key), "a name has letters, digits, - and _ only")
+                        self._report((*at, key), "a name may only have letters, digits, - and _")
                 return {key: self.table(table.struct, of, (*at, key)) for key, of in value.items()}
             case "many", list():
                 return tuple(
@@ -196,17 +196,17 @@ class _Reader:
         example = (
             f"[{_dotted_name(at)}.NAME]" if table.kind == "named" else f"[[{_dotted_name(at)}]]"
         )
-        self._report(at, f"tables are wanted, each under {example}")
+        self._report(at, f"expected tables, each under {example}")
         return None
 
     def _value(self, kind: Any, value: object, at: Path) -> object:
         try:
             made = msgspec.convert(value, kind)
         except msgspec.ValidationError:
-            self._report(at, f"{describe_type(kind)} is wanted, {_given_instead(kind, value)}")
+            self._report(at, f"expected {describe_type(kind)}, {_given_instead(kind, value)}")
             return None
         if isinstance(made, float) and math.isinf(made) and not has_mark(kind, "endless"):
-            self._report(at, f"{describe_type(kind)} is wanted, and not {made}")
+            self._report(at, f"expected {describe_type(kind)}, got {made}")
             return None
         return self._path(made) if has_mark(kind, "path") else made
 
@@ -290,7 +290,7 @@ _NAMES: dict[type, str] = {
 def _given_instead(kind: Any, value: object) -> str:
     """A description of the given value: its type; the value itself only for numbers and choices."""
     if (words := choices(kind)) and isinstance(value, str):
-        return f"and not {value!r}{_nearest(value, list(words))}"
+        return f"got {value!r}{_nearest(value, list(words))}"
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return f"and not {value}"
-    return f"and this is {_NAMES.get(type(value), 'a date or a time')}"
+        return f"got {value}"
+    return f"got {_NAMES.get(type(value), 'a date or a time')}"

@@ -41,7 +41,7 @@ class ServerSettings(Section):
     def __post_init__(self) -> None:
         """Refuse half a certificate."""
         if self.key is not None and self.certificate is None:
-            raise UsageError("key: it needs a certificate")
+            raise UsageError("key: a key needs a certificate")
 
 
 class LogSettings(Section):

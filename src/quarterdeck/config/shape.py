@@ -144,11 +144,11 @@ def _describe(info: inspect.Type) -> str:
         case inspect.LiteralType(values=values):
             return "one of " + ", ".join(map(str, values))
         case inspect.VarTupleType(item_type=item):
-            return f"a list, and in it {_describe(item)}"
+            return f"a list of: {_describe(item)}"
         case inspect.DictType():
             return "a table of texts"
         case _:
-            raise TypeError(f"there are no words for {info}")
+            raise TypeError(f"there is no description of {info}")
 
 
 def _bounds(info: inspect.IntType | inspect.FloatType) -> str:

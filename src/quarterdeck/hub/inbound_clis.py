@@ -347,7 +347,7 @@ class InboundClis:
         with anyio.move_on_after(seconds) as waiting:
             await port.link.wait_connected()
         if waiting.cancelled_caught:
-            port.link.fail(LinkClosed(f"The CLI did not come back within {seconds:g} s."))
+            port.link.fail(LinkClosed(f"The CLI did not reconnect within {seconds:g} s."))
             await port.link.wait_connected()
 
     async def _pass_on(

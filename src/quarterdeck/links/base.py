@@ -97,9 +97,9 @@ def check_whole_lines(data: bytes) -> None:
     The CLI does not handle a line before its newline, and 2.1.37 exits on an empty line.
     """
     if data and not data.endswith(b"\n"):
-        raise UsageError("a link sends whole lines, and the last one has no newline")
+        raise UsageError("a link sends whole lines; the last one has no newline")
     if data.startswith((b"\n", b"\r\n")) or b"\n\n" in data or b"\n\r\n" in data:
-        raise UsageError("a link sends no empty lines: they end some versions of the CLI")
+        raise UsageError("a link sends no empty lines: some versions of the CLI exit on them")
 
 
 def check_text_lines(data: bytes) -> None:

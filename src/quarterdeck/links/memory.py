@@ -57,7 +57,7 @@ class MemoryLink:
             if wire.closed is not None:
                 raise wire.error()
             if wire.input_ended:
-                raise LinkClosed("Nothing more can be sent: its input was ended.")
+                raise LinkClosed("Nothing more can be sent: the input has ended.")
             wire.to_peer.put(data)
             wire.notify()
 
@@ -109,7 +109,7 @@ class MemoryPeer:
             return b"".join(parts)
         if wire.closed is not None:
             raise wire.error()
-        raise LinkClosed("The input was ended.")
+        raise LinkClosed("The input has ended.")
 
     def drop(self, *, lose: bool = False) -> None:
         """Lose the connection: the link receives `Dropped`. Lines that it sends now wait for
@@ -136,7 +136,7 @@ class MemoryPeer:
         self._wire.from_peer.put(Resumed(last_request_id))
         self._wire.notify()
 
-    def close(self, reason: str = "The far end has gone.", *, exit_code: int | None = 0) -> None:
+    def close(self, reason: str = "The far end has left.", *, exit_code: int | None = 0) -> None:
         """End the link as a CLI that exits; bytes that were sent before can still be received."""
         self._wire.close(LinkClosed(reason, exit_code=exit_code))
 

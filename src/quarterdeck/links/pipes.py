@@ -20,19 +20,19 @@ import msgspec
 from quarterdeck.links.inbox import Inbox
 
 _CODES = {
-    0: "it ended normally",
-    1: "it gave up with an error",
+    0: "it exited normally",
+    1: "it exited with an error",
     126: "the command was found but could not be executed",
     127: "the command was not found",
 }
 _MEANINGS = {
-    signals.SIGHUP: "its terminal or its parent went away",
-    signals.SIGINT: "it was interrupted, as by Ctrl-C",
+    signals.SIGHUP: "its terminal or parent process ended",
+    signals.SIGINT: "it was interrupted (Ctrl-C)",
     signals.SIGTERM: "it was asked to stop",
-    signals.SIGKILL: "it was killed, by somebody or for want of memory",
+    signals.SIGKILL: "it was killed, possibly for lack of memory",
     signals.SIGSEGV: "it crashed",
     signals.SIGABRT: "it crashed",
-    signals.SIGPIPE: "nobody read what it wrote",
+    signals.SIGPIPE: "its output was not read",
 }
 
 
@@ -53,7 +53,7 @@ class Exit(msgspec.Struct, frozen=True):
     def description(self) -> str:
         """One clause for people: what happened, with the code."""
         if self.signal is None:
-            said = _CODES.get(self.code, "it gave up with an error")
+            said = _CODES.get(self.code, "it exited with an error")
             return f"{said} (exit code {self.code})"
         name = signals.Signals(self.signal).name
         said = _MEANINGS.get(signals.Signals(self.signal), "a signal ended it")

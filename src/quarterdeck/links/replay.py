@@ -114,7 +114,7 @@ class ReplayLink:
         if not data:
             return
         if self._closed or self._input_ended:
-            raise LinkClosed("Nothing more can be sent: the replay's input was ended.")
+            raise LinkClosed("Nothing more can be sent: the replay's input has ended.")
         for line in data.removesuffix(b"\n").split(b"\n"):
             for kind, identity in _identities(line):
                 self._note(kind, identity)

@@ -84,7 +84,7 @@ class SubprocessLink(Closing):
         """
         steps = steps or StopSteps()
         if cwd is not None and not await anyio.Path(cwd).is_dir():
-            raise LaunchError(f"the working directory {os.fspath(cwd)!r} is not there")
+            raise LaunchError(f"the working directory {os.fspath(cwd)!r} does not exist")
         # Each link uses its own variable, so that a link inside a link keeps the outer mark.
         mark = f"QUARTERDECK_LINK_{uuid.uuid4().hex}"
         child_env = {**(child_environment() if env is None else env), mark: "1"}
@@ -155,7 +155,7 @@ class SubprocessLink(Closing):
     async def end_input(self) -> None:
         """End the CLI's stdin after everything that was sent: it finishes its turn and exits."""
         async with self._send_order:
-            self._pipes.end_input("its input was ended")
+            self._pipes.end_input("its input has ended")
 
     async def close(self) -> None:
         """End the process and its descendants in steps; bounded by the times of the steps."""
@@ -171,12 +171,12 @@ class SubprocessLink(Closing):
         self._pipes.discard()
         if not await self._pipes.exits_within(self._steps.input):
             family |= await self._family()
-            self._stopped_by = "it did not end when its input ended, and was told to stop"
+            self._stopped_by = "it did not exit when its input ended, and was terminated"
             self._fault = "no_exit"
             self._signal_group(signal.SIGTERM)
         if not await self._pipes.exits_within(self._steps.term):
             family |= await self._family()
-            self._stopped_by = "it did not stop when told to, and was killed"
+            self._stopped_by = "it did not stop when it was terminated, and was killed"
             self._signal_group(signal.SIGKILL)
         await self._pipes.exits_within(self._steps.kill)
         await self._end_orphans(family)
@@ -213,7 +213,7 @@ class SubprocessLink(Closing):
     async def _output_ended(self) -> LinkClosed:
         if not await self._pipes.exits_within(self._steps.silent):
             await self.close()
-            self._stopped_by = "it closed its output and went on running, so it was stopped"
+            self._stopped_by = "it closed its output and kept running, so it was stopped"
             self._fault = "output_closed"
         await self._pipes.errors_end_within(self._steps.drain)
         return self._explain()
@@ -229,7 +229,7 @@ class SubprocessLink(Closing):
     def _explain(self) -> LinkClosed:
         ended = self._pipes.exit
         if ended is None:
-            happened = self._stopped_by or "it does not read its input any more, but still runs"
+            happened = self._stopped_by or "it no longer reads its input, but still runs"
         else:
             happened = "; ".join(filter(None, (self._stopped_by, ended.description)))
         return LinkClosed(
@@ -249,15 +249,15 @@ def _launch_error(command: Sequence[str], error: OSError | ValueError) -> Launch
             there = Path(program).exists()
             return LaunchError(
                 f"{program} could not be started: "
-                + ("the program that should run it is missing" if there else "it is not there")
+                + ("its interpreter is missing" if there else "it does not exist")
             )
         case errno.EACCES:
-            return LaunchError(f"{program} could not be started: it may not be executed")
+            return LaunchError(f"{program} could not be started: it is not executable")
         case errno.E2BIG:
             return LaunchError(
                 f"{program} could not be started: its arguments and environment are too long"
             )
         case errno.ENOEXEC:
-            return LaunchError(f"{program} could not be started: it is no program for this machine")
+            return LaunchError(f"{program} could not be started: it cannot run on this machine")
         case _:
             return LaunchError(f"{program} could not be started: {error}")

@@ -32,11 +32,11 @@ FILES_RULE = "the hub's own files"
 COMMAND_RULE = "the hub's own command"
 FILES_MESSAGE = (
     "This is the data folder or the configuration of the hub that controls this session."
-    " It is closed to agents, and no policy can open it."
+    " It is closed to agents, and no policy can change that."
 )
 COMMAND_MESSAGE = (
-    "Agents may not run the quarterdeck command: it answers questions and makes tokens in a"
-    " person's name. No policy can allow it; --help and --version are free."
+    "Agents may not run the quarterdeck command: it answers questions and makes tokens on a"
+    " person's behalf. No policy can allow it, except --help and --version."
 )
 
 COMMAND = "quarterdeck"

@@ -44,7 +44,7 @@ def input_of(tool: str, argument: str) -> Raw:
         try:
             msgspec.json.decode(text, type=dict[str, object])
         except (msgspec.DecodeError, RecursionError) as error:
-            raise UsageError(f"the input is no JSON object: {error}") from error
+            raise UsageError(f"the input is not a JSON object: {error}") from error
         return Raw(text.encode())
     if not argument:
         return Raw(b"{}")

@@ -192,9 +192,8 @@ def _allow_or_default(call: Call, rules: Rules, found: _Found) -> Verdict:
     strict = max(rules.policies, key=lambda policy: STRICTNESS.index(policy.default))
     if strict.default != "cli":
         behavior = Behavior.ASK if strict.default == "ask" else Behavior.DENY
-        reason = (
-            f"no rule allows {_list_parts(left) or call.tool}, and {strict.name} says: {behavior}"
-        )
+        missing = _list_parts(left) or call.tool
+        reason = f"no rule allows {missing}, and the default of {strict.name} is {behavior}"
         return Verdict(
             behavior=behavior,
             reasons=(reason,),
@@ -227,7 +226,7 @@ def _auto_approval(call: Call) -> Verdict:
 
 def _cli_verdict(call: Call, rules: Rules) -> Verdict:
     if rules.skip_permissions:
-        reason = "the session was started by a person with permissions skipped"
+        reason = "a person started the session with permissions skipped"
         return Verdict(
             behavior=Behavior.ALLOW,
             reasons=(reason,),
@@ -235,11 +234,11 @@ def _cli_verdict(call: Call, rules: Rules) -> Verdict:
             source="session",
         )
     if call.cli_asks:
-        return Verdict(behavior=Behavior.ASK, reasons=("no rule decides it, and the CLI asks",))
+        return Verdict(behavior=Behavior.ASK, reasons=("no rule applies, and the CLI asks",))
     mode = call.facts.mode or "default"
     return Verdict(
         behavior=Behavior.ALLOW,
-        reasons=(f"no rule decides it, and the CLI allows it in mode {str(mode)!r}",),
+        reasons=(f"no rule applies, and the CLI allows it in mode {str(mode)!r}",),
     )
 
 
@@ -352,7 +351,7 @@ class _Found:
     def unreadable(self) -> Verdict:
         """The verdict on a call that rules would allow, if it could be read."""
         whys = ", ".join(dict.fromkeys(need.why for need in self.unread if need.why))
-        reason = f"nobody can tell what it does ({whys}), and no rule names exactly it"
+        reason = f"its effect is not known ({whys}), and no rule names exactly this call"
         asked = self.verdict(Behavior.ASK, self.allowing)
         return replace(asked, reasons=(reason,), rule="unreadable", source="policy")
 
@@ -394,7 +393,7 @@ def _new_input(hit: Hit, call: Call) -> Raw | str | None:
     """The new input, None where nothing changes, or why it cannot be made."""
     rule = hit.rule
     if rule.rewrite is None:
-        return "it says nothing"
+        return "it has no rewrite"
     edited: list[PartEdit] = []
     seen: set[int] = set()
     for need in hit.needs:

@@ -83,7 +83,7 @@ def check_tests(document: Document, policy: Policy, flaws: list[Flaw]) -> int:
         table = Table(document, ("test", number), value, flaws, keys=TEST_KEYS)
         wanted = table.choice("verdict", VERDICTS, "ask")
         if not table.has("verdict"):
-            table.flaw("it says no verdict")
+            table.flaw("the verdict is missing")
         example = _from_table(table)
         if example is None:
             continue
@@ -155,7 +155,7 @@ def _facts(table: Table) -> Facts:
         now = table.moment("at")
     else:
         now = None
-        table.flaw("a time with its offset is wanted", "at")
+        table.flaw("expected a time with its offset", "at")
     return Facts(
         now=now,
         machine=told("machine"),

@@ -156,7 +156,7 @@ class _Reader:
         if value is None:
             return []
         if not isinstance(value, list):
-            top.flaw(f"write [[{key}]], since there may be several", key)
+            top.flaw(f"write [[{key}]]: there may be several", key)
             return []
         keys = KEYS[key]
         return [self._table((key, number), each, keys) for number, each in enumerate(value)]
@@ -211,7 +211,7 @@ class _Reader:
 
     def _rule(self, table: Table, number: int) -> Rule:
         if not table.has("verdict"):
-            table.flaw("it says no verdict")
+            table.flaw("the verdict is missing")
         verb = Verb(table.choice("verdict", tuple(each.value for each in Verb), "deny"))
         people = self._people(table)
         then: Then = table.choice("then", ("deny", "allow"), "deny")
@@ -265,10 +265,10 @@ class _Reader:
             try:
                 words = shlex.split(text)
             except ValueError as error:
-                table.flaw(f"{text!r} cannot be read: {error}".lower(), "command", number)
+                table.flaw(f"{text!r} cannot be parsed: {error}".lower(), "command", number)
                 continue
             if any(set(word) & set("|&;<>()$`\n") for word in words):
-                table.flaw("write one simple command; each part is looked at alone", "command")
+                table.flaw("write one simple command; each part is checked separately", "command")
                 continue
             if (why := too_wild(text, "*?[")) is not None:
                 table.flaw(why, "command", number)
@@ -286,7 +286,7 @@ class _Reader:
         for number, origin in enumerate(table.texts("origin")):
             bare = origin.removeprefix("!").partition(":")[0]
             if bare not in {"main", "subagent"}:
-                table.flaw("main, subagent or subagent:NAME is wanted", "origin", number)
+                table.flaw("expected main, subagent or subagent:NAME", "origin", number)
         return FactConditions(
             machine=table.words("machine"),
             project=table.words("project"),
@@ -308,11 +308,11 @@ class _Reader:
         inner = self._table(path, table.get("rewrite"), REWRITE_KEYS)
         values, flags = inner.get("set"), inner.get("replace_flags")
         if values is not None and not isinstance(values, dict):
-            inner.flaw("a table of members is wanted", "set")
+            inner.flaw("expected a table of members", "set")
         if flags is not None and not (
             isinstance(flags, dict) and all(isinstance(to, str) for to in flags.values())
         ):
-            inner.flaw('a table of flags is wanted, as in { "-f" = "--soft" }', "replace_flags")
+            inner.flaw('expected a table of flags such as { "-f" = "--soft" }', "replace_flags")
             flags = None
         return Rewrite(
             set=values if isinstance(values, dict) else {},
@@ -326,28 +326,28 @@ class _Reader:
         """What makes no sense together."""
         what, verb = rule.what, rule.verb
         if (verb is Verb.REWRITE) is not (rule.rewrite is not None):
-            table.flaw("a rule with the verdict rewrite says what in [rule.rewrite], no other does")
+            table.flaw("the verdict rewrite and [rule.rewrite] need each other")
         elif rule.rewrite == Rewrite():
             table.flaw("it changes nothing", "rewrite")
         elif rule.rewrite is not None and rule.rewrite.edits_command and not what.commands:
-            table.flaw("to change flags, it must say of which command", "rewrite")
+            table.flaw("to change flags, it must name the command", "rewrite")
         if (what.flags or what.without) and not what.commands and verb is Verb.ALLOW:
-            table.flaw("an allow with flags must say of which command")
+            table.flaw("an allow with flags must name the command")
         if what.claude and (what.commands or what.paths or what.domains or what.flags):
-            table.flaw("claude says it all: give command, path, domain and flags without it")
+            table.flaw("claude cannot be combined with command, path, domain or flags")
         for key in _ONLY_ASK:
             if verb is not Verb.ASK and table.has(key):
-                table.flaw("only a rule that asks has this", key)
+                table.flaw("only a rule with the verdict ask may have this", key)
         if rule.ask_settings.then == "allow" and rule.ask_settings.wait is None:
-            table.flaw("it needs wait: for how long is asked before it is allowed", "then")
+            table.flaw("it needs wait: how long to ask before it is allowed", "then")
         if verb is Verb.ALLOW and table.has("message"):
-            table.flaw("an allow tells the agent nothing", "message")
+            table.flaw("an allow has no message to the agent", "message")
         if verb is Verb.ALLOW and what.any and rule.tools is None and rule.servers is None:
-            table.flaw('it would allow everything: if that is meant, write tool = "*"')
+            table.flaw('it would allow everything: if that is intended, write tool = "*"')
 
     def _check_names(self, rules: list[Rule]) -> None:
         seen: dict[str, int] = {}
         for rule in rules:
             if (before := seen.setdefault(rule.name, rule.line)) != rule.line:
-                text = f"the rule on line {before} is named {rule.name!r} too"
+                text = f"the rule on line {before} has the same name, {rule.name!r}"
                 self.flaws.append(Flaw(line=rule.line, text=text))

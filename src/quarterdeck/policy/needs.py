@@ -153,7 +153,7 @@ def needs_of(tool: str, json: Raw, context: Context) -> Request:
     try:
         return _needs_of(tool, json, context)
     except Exception as error:  # noqa: BLE001 - a fault of ours must not let anything pass
-        return _unknown(tool, f"it could not be taken apart ({type(error).__name__})")
+        return _unknown(tool, f"it could not be analysed ({type(error).__name__})")
 
 
 def _needs_of(tool: str, json: Raw, context: Context) -> Request:
@@ -182,10 +182,10 @@ def _needs_of(tool: str, json: Raw, context: Context) -> Request:
         url = _text(members, "url")
         host = None if url is None else host_of(url)
         if host is None:
-            return _unknown(tool, "which host it goes to is not clear")
+            return _unknown(tool, "its host is not clear")
         return Request(tool=tool, needs=(Need(kind=NeedKind.FETCH, what=host, host=host),))
     if tool == "PowerShell":
-        return _unknown(tool, "PowerShell is not understood")
+        return _unknown(tool, "PowerShell is not supported")
     name = _text(members, _NAMES[tool]) if tool in _NAMES else None
     return Request(
         tool="Agent" if tool == "Task" else tool,
@@ -269,7 +269,7 @@ def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
     glob, shown = members.get("glob"), _text(members, "output_mode")
     if tool == "Grep" and needs[0].target is not None and (glob or shown not in _NAMES_ONLY):
         reach = reach_of(needs[0].target, _text(members, "glob"), _text(members, "type"))
-        why = "it looks into all that is there"
+        why = "it reads all files there"
         needs.append(Need(kind=NeedKind.READ, what=reach.source, target=reach, why=why, free=True))
     return Request(tool=tool, needs=tuple(needs))
 
@@ -312,10 +312,10 @@ def _of_part(part: Part, context: Context) -> Iterator[Need]:
         if effect.target is not None:
             yield _of_effect(part, effect, effect.target, context)
     for target in part.reads:
-        yield _read(part, target, "it is its input", context)
+        yield _read(part, target, "it is read as input", context)
     for target in part.writes:
         true = _resolve_links(target, context)
-        why = "it is its output"
+        why = "it is written as output"
         yield Need(kind=NeedKind.EDIT, what=target.source, part=part, target=true, why=why)
 
 

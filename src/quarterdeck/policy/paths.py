@@ -126,7 +126,7 @@ def _compile(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
     try:
         return re.compile("".join(out) + below, re.DOTALL)
     except (re.error, OverflowError) as error:
-        raise BadPattern(f"{text!r} cannot be read: {error}") from error
+        raise BadPattern(f"{text!r} cannot be parsed: {error}") from error
 
 
 def _name(text: str) -> str:

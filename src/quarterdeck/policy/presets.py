@@ -195,5 +195,5 @@ def preset(name: str) -> Policy | None:
         return None
     loaded = read_policy(text, name)
     if loaded.policy is None:
-        raise ValueError(f"the preset {name} is wrong: {loaded.flaws[0]}")
+        raise ValueError(f"the preset {name} is invalid: {loaded.flaws[0]}")
     return loaded.policy

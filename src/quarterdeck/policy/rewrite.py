@@ -68,7 +68,7 @@ def _edit_command(rewrite: Rewrite, command: str, edited: PartEdit) -> str:
     for index, word in enumerate(part.words):
         found = text.find(word.source, at)
         if found < 0 or not word.source:
-            raise CannotRewrite(f"the words of {part.text!r} are not found in its text")
+            raise CannotRewrite(f"the words of {part.text!r} were not found in its text")
         at = found + len(word.source)
         literal = word.literal
         if index and literal is not None:

@@ -73,7 +73,7 @@ def _one(source: Source, text: str) -> Imported:
             members.get("permissions", Raw(b"{}")), type=dict[str, Raw]
         )
     except _BAD as error:
-        complain("", f"it is no settings file: {error}")
+        complain("", f"it is not a settings file: {error}")
         return Imported(wrong=tuple(wrong))
     rules: list[ClaudeRule] = []
     for behavior in Behavior:

@@ -42,7 +42,7 @@ class RuleError(ValueError):
 
     def __init__(self, text: str, why: str) -> None:
         shown = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
-        super().__init__(f"{shown!r} is no rule: {why}")
+        super().__init__(f"{shown!r} is not a rule: {why}")
         self.text = text
         self.why = why
 
@@ -118,13 +118,13 @@ def parse_rule(text: str) -> Rule:
     written, specifier = shape.groups()
     tool = ALIASES.get(written, written)
     if not _TOOL.fullmatch(tool) and tool != "*":
-        raise RuleError(text, f"{written!r} is no name of a tool")
+        raise RuleError(text, f"{written!r} is not the name of a tool")
     if specifier is not None and not specifier.strip():
         raise RuleError(text, "there is nothing between its brackets")
     if tool.startswith("mcp__"):
         return _mcp(text, _check_bounds(text, tool), specifier)
     if "*" in tool:
-        raise RuleError(text, "a wildcard in a tool's name is for MCP tools only")
+        raise RuleError(text, "only names of MCP tools may have a wildcard")
     if specifier is None or (specifier == "*" and tool not in READING | EDITING):
         return Rule(text=text, tool=tool)
     if tool in COMMANDS:
@@ -143,7 +143,7 @@ def parse_rule(text: str) -> Rule:
 def command_pattern(text: str, specifier: str) -> CommandPattern:
     """Read the specifier of a rule for commands. Raises RuleError."""
     if ":*" in specifier[:-2]:
-        raise RuleError(text, "`:*` is for the end only")
+        raise RuleError(text, "`:*` is allowed only at the end")
     if specifier == ":*":
         raise RuleError(text, "there is no command before `:*`")
     body = specifier[:-2] + " *" if specifier.endswith(":*") else specifier
@@ -192,7 +192,7 @@ def _domain(text: str, specifier: str) -> str:
     if kind.strip() != "domain" or not colon or not host.strip():
         raise RuleError(text, "WebFetch takes domain:host")
     if re.search(r"[/@\s\\]", host.strip()):
-        raise RuleError(text, "a domain is a host only: no scheme, path or port")
+        raise RuleError(text, "a domain is a host without scheme, path or port")
     return _check_bounds(text, host.strip().lower())
 
 

@@ -179,11 +179,9 @@ def _rule(key: Key, verdict: str, answers: Sequence[PastCall]) -> tuple[str, Rul
 def _meaning(key: Key) -> str:
     match key.kind:
         case "command":
-            return (
-                f"`{key.value}` with any arguments; what it writes or runs needs rules of its own"
-            )
+            return f"`{key.value}` with any arguments; what it writes or runs needs separate rules"
         case "path":
-            return f"every edit of files that fit {key.value}, in every session"
+            return f"every edit of files that match {key.value}, in every session"
         case "domain":
             return f"every page of {key.value}"
         case _:

@@ -84,7 +84,7 @@ def _too_deep(text: str) -> Flaw | None:
         depth += 1 if bracket.group() in "[{" else -1
         if depth > DEPTH:
             line = bare.count("\n", 0, bracket.start()) + 1
-            return Flaw(line=line, text=f"this is nested in more than {DEPTH} levels")
+            return Flaw(line=line, text=f"this is nested more than {DEPTH} levels deep")
     return None
 
 
@@ -94,4 +94,4 @@ def _flaw(error: Exception, text: str) -> Flaw:
     if found := _AT_LINE.search(said):
         line = int(found[1])
     said = _AT_END.sub("", _AT_LINE.sub("", said))
-    return Flaw(line=line, text=f"this is no TOML: {said[:1].lower()}{said[1:]}")
+    return Flaw(line=line, text=f"this is not TOML: {said[:1].lower()}{said[1:]}")

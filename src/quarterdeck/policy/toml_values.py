@@ -59,7 +59,7 @@ class Table:
         self._flaws = flaws
         self._data: Mapping[str, object] = value if isinstance(value, dict) else {}
         if not isinstance(value, dict):
-            self.flaw("a table is wanted")
+            self.flaw("expected a table")
         for key in self._data:
             if key not in keys:
                 self.flaw(f"there is no key {key!r}{nearest(key, keys)}", key)
@@ -90,7 +90,7 @@ class Table:
         value = self._data.get(key, default)
         if isinstance(value, str):
             return value
-        self.flaw("a text is wanted", key)
+        self.flaw("expected a text", key)
         return default
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -99,9 +99,9 @@ class Table:
         many = value if isinstance(value, list) else [value]
         for number, each in enumerate(many):
             if not isinstance(each, str) or not each.strip():
-                self.flaw("a text is wanted, or a list of texts", key, number)
+                self.flaw("expected a text or a list of texts", key, number)
         if self.has(key) and not many:
-            self.flaw("the list is empty: leave the key out", key)
+            self.flaw("the list is empty: omit the key", key)
         return tuple(each for each in many if isinstance(each, str) and each.strip())
 
     def words(self, key: str) -> NamePatterns | None:
@@ -120,7 +120,7 @@ class Table:
             if value == each:
                 return each
         hint = nearest(value, choices) if isinstance(value, str) else ""
-        self.flaw(f"one of {', '.join(choices)} is wanted{hint}", key)
+        self.flaw(f"expected one of {', '.join(choices)}{hint}", key)
         return default
 
     def number(self, key: str) -> float | None:
@@ -129,7 +129,7 @@ class Table:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-            self.flaw("a number from 0 is wanted", key)
+            self.flaw("expected a number of at least 0", key)
             return None
         return float(value)
 
@@ -139,7 +139,7 @@ class Table:
             return None
         seconds = seconds_of(self.text(key, "1s"))
         if seconds is None:
-            self.flaw("a duration is wanted, as in 90s, 30m, 8h or 2d", key)
+            self.flaw("expected a duration such as 90s, 30m, 8h or 2d", key)
         return seconds
 
     def moment(self, key: str) -> int | None:
@@ -148,7 +148,7 @@ class Table:
         if value is None:
             return None
         if not isinstance(value, datetime) or value.tzinfo is None:
-            self.flaw("a time with its offset is wanted, as in 2027-01-31T18:00:00Z", key)
+            self.flaw("expected a time with its offset, such as 2027-01-31T18:00:00Z", key)
             return None
         return int(value.timestamp() * 1000)
 
@@ -157,14 +157,14 @@ class Table:
         found = self.texts(key)
         for number, flag in enumerate(found):
             if not flag.startswith("-") or flag.strip("-") == "" or " " in flag or "=" in flag:
-                self.flaw("a flag alone is wanted, as in --force or -f", key, number)
+                self.flaw("expected a flag without a value, such as --force or -f", key, number)
         return found
 
     def times(self) -> Times | None:
         """`days`, `hours` and `zone`."""
         if not (self.has("days") or self.has("hours")):
             if self.has("zone"):
-                self.flaw("it needs days or hours", "zone")
+                self.flaw("zone needs days or hours", "zone")
             return None
         days = frozenset(day for text in self.texts("days") for day in self._days(text))
         hours = tuple(span for text in self.texts("hours") if (span := self._hours(text)))
@@ -172,7 +172,7 @@ class Table:
         try:
             zone = ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.flaw("a time zone is wanted, as in Europe/Berlin", "zone")
+            self.flaw("expected a time zone such as Europe/Berlin", "zone")
             return None
         return Times(days=days, hours=hours, zone=zone)
 
@@ -190,7 +190,7 @@ class Table:
             start, end = int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])
             if start < 1440 and end <= 1440 and start != end:
                 return start, end
-        self.flaw("hours are wanted as in 09:00-18:00", "hours")
+        self.flaw("expected hours such as 09:00-18:00", "hours")
         return None
 
 

@@ -33,6 +33,6 @@ def refuse_agents(what: str) -> None:
     """Raise `AgentRefused` in an agent's process."""
     if is_agent():
         raise AgentRefused(
-            f"{what} is for people, and this process was started by an agent"
+            f"{what} is reserved for people, and this process was started by an agent"
             f" ({MARKS[0]}… is in its environment)"
         )

@@ -22,7 +22,7 @@ def data_home(create: bool = True) -> Path:
     """
     chosen = os.environ.get("QUARTERDECK_HOME", "")
     if chosen and not Path(chosen).expanduser().is_absolute():
-        raise UsageError("QUARTERDECK_HOME: an absolute path is wanted")
+        raise UsageError("QUARTERDECK_HOME: expected an absolute path")
     folder = Path(chosen).expanduser() if chosen else _default_folder()
     if create:
         make_private(folder)

@@ -159,14 +159,14 @@ def _allowed_tools(options: ClaudeAgentOptions) -> tuple[str, ...]:
     elif isinstance(skills, list):
         names = [f"Skill({_skill(name)})" for name in skills]
     else:
-        raise UsageError(f'skills: a list of names or "all" is wanted, not {skills!r}')
+        raise UsageError(f'skills: a list of names or "all" is expected, not {skills!r}')
     return tuple(dict.fromkeys([*options.allowed_tools, *names]))
 
 
 def _skill(name: str) -> str:
     # The CLI splits the list at commas and blanks outside of brackets, and has no quoting.
     if not name.strip() or name != name.strip() or any(odd in name for odd in "(),*\\\n"):
-        raise UsageError(f"skills: {name!r} is not a name that a rule can hold")
+        raise UsageError(f"skills: {name!r} is not a name that a rule can contain")
     return name
 
 

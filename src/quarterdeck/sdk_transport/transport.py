@@ -99,7 +99,7 @@ class QuarterdeckTransport(Transport):
         """Send whole lines."""
         link = self._connected()
         if self._input_ended:
-            raise CLIConnectionError("Nothing more can be sent: the input was ended.")
+            raise CLIConnectionError("Nothing more can be sent: the input has ended.")
         if self._reconnect:
             data = self._reconnect.outgoing(data)
         if '"user"' in data:
@@ -199,7 +199,7 @@ class QuarterdeckTransport(Transport):
             try:
                 await link.send(self._reconnect.lines_to_resend().encode())
             except LinkClosed:
-                _log.debug("the link ended again at once; its next receive will say how")
+                _log.debug("the link ended again; its next receive reports why")
 
     def _error(self, closed: LinkClosed) -> Exception | None:
         if self._input_ended and (self._closed or closed.clean):
@@ -207,7 +207,7 @@ class QuarterdeckTransport(Transport):
         code = -closed.signal if closed.signal else closed.exit_code
         if code:
             return ProcessError(closed.reason, exit_code=code, stderr="\n".join(closed.stderr))
-        return CLIConnectionError(f"The CLI left before it was asked to. {closed}")
+        return CLIConnectionError(f"The CLI exited unexpectedly. {closed}")
 
 
 async def _start(
@@ -232,7 +232,7 @@ async def _start(
 
 def _decode(line: Line) -> dict[str, Any] | None:
     if isinstance(line, OversizedLine):
-        _log.warning("a line of %d bytes was left out: it begins %r", line.size, line.head[:80])
+        _log.warning("skipped a line of %d bytes that begins %r", line.size, line.head[:80])
         return None
     try:
         # Not msgspec: the SDK accepts odd JSON (lone surrogates), and so must this.
@@ -240,6 +240,6 @@ def _decode(line: Line) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         message = None
     if not isinstance(message, dict):
-        _log.warning("a line that is no message was left out: %r", line[:80])
+        _log.warning("skipped a line that is not a message: %r", line[:80])
         return None
     return message

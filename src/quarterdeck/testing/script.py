@@ -217,7 +217,7 @@ def _step(value: object, number: int) -> Step | str:
                     return msgspec.convert(value, kind)
                 except msgspec.ValidationError as error:
                     raise UsageError(f"reply {number} of the script: {error}") from error
-    raise UsageError(f"reply {number} of the script has a step that is none: {value!r:.80}")
+    raise UsageError(f"reply {number} of the script has an invalid step: {value!r:.80}")
 
 
 def _plain(step: Step) -> object:

@@ -68,7 +68,7 @@ def tag_session(
     check_id(session_id)
     cleaned = "" if tag is None else _visible_only(whole_characters(tag)).strip()
     if tag is not None and not cleaned:
-        raise UsageError("a tag must have a visible character; None takes the tag away")
+        raise UsageError("a tag must have a visible character; None removes the tag")
     _append(session_id, _Tag(cleaned, session_id), directory, config_dir)
 
 
@@ -106,7 +106,7 @@ def open_project(path: Path, projects: Path) -> int:
         return os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-            raise UsageError(f"{path.parent} is a link out of {projects}: left alone") from None
+            raise UsageError(f"{path.parent} is a link out of {projects}: not changed") from None
         raise
 
 
@@ -142,7 +142,7 @@ def _append(
 
 def _refuse_link(name: str, folder: int, path: Path) -> None:
     if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        raise UsageError(f"{path} is a link: left alone")
+        raise UsageError(f"{path} is a link: not changed")
 
 
 def _visible_only(value: str) -> str:

@@ -38,7 +38,7 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
     stream = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise OSError(f"not a plain file: {path}")
+        raise OSError(f"not a regular file: {path}")
     return stream
 
 

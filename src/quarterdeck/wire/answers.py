@@ -47,9 +47,9 @@ class AllowResult(Part, tag_field="behavior", tag="allow"):
 
     def __post_init__(self) -> None:
         if not is_object(self.updated_input):
-            raise UsageError("the updated input of a tool is a JSON object")
+            raise UsageError("the updated input of a tool must be a JSON object")
         if self.updates_json is not None and len(self.updates_json) > MAX_UPDATES:
-            raise UsageError(f"an answer carries at most {MAX_UPDATES} permission updates")
+            raise UsageError(f"an answer may carry at most {MAX_UPDATES} permission updates")
 
     @cached_property
     def updates(self) -> tuple[Suggestion, ...]:
@@ -111,7 +111,7 @@ class McpAnswer(Part):
 
     def __post_init__(self) -> None:
         if not is_object(self.mcp_response):
-            raise UsageError("the answer of an MCP server is a JSON object")
+            raise UsageError("the answer of an MCP server must be a JSON object")
 
 
 class ElicitationAction(OpenEnum):
@@ -130,7 +130,7 @@ class ElicitationAnswer(Part):
 
     def __post_init__(self) -> None:
         if self.content and not is_object(self.content):
-            raise UsageError("the content of an elicitation's answer is a JSON object")
+            raise UsageError("the content of an elicitation's answer must be a JSON object")
 
 
 class DialogBehavior(OpenEnum):

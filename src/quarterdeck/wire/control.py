@@ -118,7 +118,7 @@ def decode_reply(json: Raw) -> Reply:
         except _UNREADABLE:
             request_id = ""
         # The id is what matters: with it the request ends here and not at its time limit.
-        return Reply(request_id=request_id, error=f"the answer cannot be read: {error}")
+        return Reply(request_id=request_id, error=f"the answer cannot be decoded: {error}")
     if not reply.ok and reply.error is None:
         return msgspec.structs.replace(reply, error=f"an answer of subtype {reply.subtype!s}")
     return reply

@@ -241,4 +241,4 @@ HookOutput = SyncOutput | AsyncOutput
 
 def _object(raw: Raw, what: str) -> None:
     if raw and not is_object(raw):
-        raise UsageError(f"the {what} of a hook is a JSON object")
+        raise UsageError(f"the {what} of a hook must be a JSON object")

@@ -68,9 +68,9 @@ class HookMatcher(Part, rename="camel"):
 
     def __post_init__(self) -> None:
         if self.on_failure not in {None, "continue", "block"}:
-            raise UsageError("on_failure of a hook is 'continue' or 'block'")
+            raise UsageError("on_failure of a hook must be 'continue' or 'block'")
         if self.timeout is not None and not self.timeout > 0:
-            raise UsageError("the timeout of a hook is a number of seconds above 0")
+            raise UsageError("the timeout of a hook must be a number of seconds above 0")
 
 
 class Effort(Part):

@@ -61,9 +61,9 @@ def document_block(
 
 def _base64(data: bytes, media_type: str, prefix: str) -> Source:
     if not data:
-        raise UsageError("a block with no data in it")
+        raise UsageError("a block without data")
     if "/" not in media_type or not media_type.startswith(prefix):
-        raise UsageError(f"{media_type!r} is no media type for this block")
+        raise UsageError(f"{media_type!r} is not a media type for this block")
     encoded = base64.b64encode(data).decode("ascii")
     return Source(kind="base64", media_type=media_type, data=encoded)
 
@@ -79,11 +79,11 @@ class PromptBody(Part):
             return
         blocks = elements(self.content)
         if blocks is None:
-            raise UsageError("a prompt is a text or a list of blocks")
+            raise UsageError("a prompt must be a text or a list of blocks")
         if not blocks:
             raise UsageError("a prompt needs at least one block")
         if any("type" not in members(block) for block in blocks):
-            raise UsageError("a block of a prompt is an object with a type")
+            raise UsageError("a block of a prompt must be an object with a type")
 
 
 class Prompt(Message, tag="user"):
@@ -145,7 +145,7 @@ class Request(Message, tag="control_request"):
         if not self.request_id:
             raise UsageError("a request needs an id")
         if "subtype" not in members(self.request_json):
-            raise UsageError("a request is an object with a subtype")
+            raise UsageError("a request must be an object with a subtype")
 
     @classmethod
     def of(cls, request_id: str, command: Command[Any]) -> Request:
@@ -165,14 +165,14 @@ class Answer(Message, tag="control_response"):
 
     def __post_init__(self) -> None:
         if not is_object(self.response_json):
-            raise UsageError("a response is an object")
+            raise UsageError("a response must be an object")
 
     @classmethod
     def success(cls, request_id: str, body: Struct | Raw | Mapping[str, Any]) -> Answer:
         """An answer with a body, such as an `AllowResult`."""
         json = dump(body)
         if not is_object(json):
-            raise UsageError("the body of an answer is an object")
+            raise UsageError("the body of an answer must be an object")
         return cls(
             response_json=dump(
                 Reply(subtype=Outcome.SUCCESS, request_id=_id(request_id), body_json=json)

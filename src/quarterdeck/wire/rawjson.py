@@ -59,7 +59,7 @@ def dump(value: object) -> Raw:
     try:
         return _one_line(Raw(msgspec.json.encode(value)))
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
-        raise UsageError(f"cannot be written as JSON: {error}") from error
+        raise UsageError(f"cannot be encoded as JSON: {error}") from error
 
 
 def _one_line(raw: Raw) -> Raw:
@@ -71,7 +71,7 @@ def _one_line(raw: Raw) -> Raw:
         except msgspec.DecodeError:
             msgspec.json.decode(replace_lone_surrogates(data), type=Raw)
     except _UNREADABLE as error:
-        raise UsageError(f"is no JSON: {error}") from error
+        raise UsageError(f"not valid JSON: {error}") from error
     # A line feed between members is legal JSON and the end of the line for the CLI.
     return Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
 

@@ -38,22 +38,22 @@ class Transition(Enum):
     INITIALIZE = "we send initialize"
     PROMPT = "we send a prompt"
     # By the CLI.
-    INITIALIZED = "initialize is answered"
-    TURN_BEGAN = "a turn begins, prompted or not"
-    PROGRESS = "the model speaks or a tool runs"
-    ASKED = "it asks us"
+    INITIALIZED = "the CLI answers initialize"
+    TURN_BEGAN = "a turn begins, with or without a prompt"
+    PROGRESS = "the model writes or a tool runs"
+    ASKED = "the CLI asks a question"
     SETTLED_IN_TURN = "the last question is settled in a turn"
     SETTLED_BETWEEN_TURNS = "the last question is settled between turns"
-    COMPACTING = "it compacts"
-    COMPACTED = "it has compacted"
-    RETRYING = "the API failed, it will try again"
+    COMPACTING = "the CLI compacts"
+    COMPACTED = "compacting has ended"
+    RETRYING = "the API failed, the CLI will retry"
     TURN_ENDED = "the last open turn ends"
     # By the link.
     LINK_LOST = "the link is lost"
     BACK_IDLE = "the link is back, no turn is open"
     BACK_IN_TURN = "the link is back in a turn"
     BACK_ASKING = "the link is back, a question is open"
-    LINK_CLOSED = "the link is closed for good"
+    LINK_CLOSED = "the link is closed"
 
 
 _OURS = frozenset({Transition.INITIALIZE, Transition.PROMPT})

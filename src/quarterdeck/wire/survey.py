@@ -43,7 +43,7 @@ def unknown_members(message: Message) -> list[str]:
     try:
         json = msgspec.json.decode(replace_lone_surrogates(message.raw))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return [f"{_name(message)}: cannot be surveyed ({error})"]
+        return [f"{_name(message)}: cannot be compared ({error})"]
     # Many elements of a list may have the same new member: once is enough.
     return list(dict.fromkeys(_struct(message, json, _name(message))))
 

@@ -83,7 +83,7 @@ class Questions(Struct, frozen=True):
             remarks.setdefault(text, {})["notes"] = note
         for text in (*answers, *remarks):
             if text not in known:
-                raise UsageError(f"nobody asked {text!r}")
+                raise UsageError(f"there is no question {text!r}")
         body = members(self.json)
         body["answers"] = dump(
             {text: _answer(known[text], given) for text, given in answers.items()}
@@ -98,9 +98,9 @@ def _answer(question: Question, given: str | Sequence[str]) -> str:
     if isinstance(given, str):
         return given
     if not given:
-        raise UsageError(f"no answer to {question.question!r}; leave the question out instead")
+        raise UsageError(f"no answer to {question.question!r}; omit the question instead")
     if len(given) > 1 and not question.multi_select:
-        raise UsageError(f"{question.question!r} takes one answer only")
+        raise UsageError(f"{question.question!r} takes only one answer")
     return ", ".join(given)
 
 

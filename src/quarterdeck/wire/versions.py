@@ -79,12 +79,10 @@ class Trait(Struct, frozen=True, kw_only=True):
 
 
 may_send_cancel = Trait(
-    since=62, why="2.1.37 ends on a control_cancel_request, as on every type it does not know"
+    since=62, why="2.1.37 exits on a control_cancel_request, as on every unknown type"
 )
-survives_unknown_types = Trait(since=62, why="2.1.37 ends on a message of an unknown type")
-answers_unknown_subtypes = Trait(
-    since=52, why="2.1.37 leaves an unknown control subtype without any answer"
-)
+survives_unknown_types = Trait(since=62, why="2.1.37 exits on a message of an unknown type")
+answers_unknown_subtypes = Trait(since=52, why="2.1.37 does not answer an unknown control subtype")
 initialize_repeatable = Trait(
     since=200,
     why="older ones answer 'Already initialized', with the list of what is pending; a prompt before"
@@ -94,13 +92,13 @@ needs_updated_input = Trait(
     until=324, unknown=True, why="up to 2.1.120 an allow without updatedInput is refused"
 )
 bears_unknown_updates = Trait(
-    since=120, why="2.1.37 and 2.1.62 refuse a whole allow for one update that they do not know"
+    since=120, why="2.1.37 and 2.1.62 refuse a whole allow because of one unknown update"
 )
 guards_bypass = Trait(
-    since=92, why="up to 2.1.62 anybody can set bypassPermissions, without any launch flag"
+    since=92, why="up to 2.1.62 bypassPermissions can be set without a launch flag"
 )
-checks_modes = Trait(since=325, why="up to 2.1.200 any string is a mode and shown as such")
-can_dial = Trait(until=120, why="2.1.121 and newer refuse a --sdk-url that is not their maker's")
+checks_modes = Trait(since=325, why="up to 2.1.200 any string is accepted as a mode")
+can_dial = Trait(until=120, why="2.1.121 and newer refuse a --sdk-url to other hosts")
 replays_after_reconnect = Trait(
     since=113, unknown=True, why="native builds send their whole buffer again; dedupe by uuid"
 )
@@ -112,7 +110,7 @@ starts_turns_itself = Trait(
     since=38, unknown=True, why="from 2.1.62 on a finished background task starts a turn"
 )
 marks_own_turns = Trait(since=325, why="its results name an origin; 2.1.120 does not")
-has_command_lifecycle = Trait(since=325, why="2.1.120 does not report what becomes of a prompt")
+has_command_lifecycle = Trait(since=325, why="2.1.120 does not report the outcome of a prompt")
 has_interrupt_receipt = Trait(since=205, why="older ones answer an interrupt with nothing")
 announces_mode_changes = Trait(
     since=120, why="2.1.37 and 2.1.62 send no status after set_permission_mode"
@@ -122,7 +120,7 @@ flags_all_errors = Trait(
     why="2.1.37 and 2.1.62 say is_error:false after an interrupt, max turns and max budget",
 )
 environment_reaches_tools = Trait(
-    until=120, why="2.1.325 takes a few tokens only and hands no variable to Bash"
+    until=120, why="2.1.325 accepts only a few tokens and passes no variable to Bash"
 )
 kills_children_on_term = Trait(
     since=325, why="up to 2.1.120 the children of Bash survive the CLI's SIGTERM"
@@ -134,18 +132,18 @@ TRAITS: dict[str, Trait] = {
 """All traits by name, for the documentation."""
 
 _MODES: dict[PermissionMode, Trait] = {
-    PermissionMode.DEFAULT: Trait(unknown=True, why="known to all"),
-    PermissionMode.ACCEPT_EDITS: Trait(unknown=True, why="known to all"),
-    PermissionMode.PLAN: Trait(unknown=True, why="known to all"),
-    PermissionMode.DONT_ASK: Trait(unknown=True, why="known to all"),
-    PermissionMode.BYPASS_PERMISSIONS: Trait(unknown=True, why="known to all"),
-    PermissionMode.AUTO: Trait(since=91, why="2.1.62 does not know it, though it takes it"),
-    PermissionMode.DELEGATE: Trait(until=37, why="2.1.52 does not have it any more"),
+    PermissionMode.DEFAULT: Trait(unknown=True, why="supported by all"),
+    PermissionMode.ACCEPT_EDITS: Trait(unknown=True, why="supported by all"),
+    PermissionMode.PLAN: Trait(unknown=True, why="supported by all"),
+    PermissionMode.DONT_ASK: Trait(unknown=True, why="supported by all"),
+    PermissionMode.BYPASS_PERMISSIONS: Trait(unknown=True, why="supported by all"),
+    PermissionMode.AUTO: Trait(since=91, why="2.1.62 accepts it without supporting it"),
+    PermissionMode.DELEGATE: Trait(until=37, why="2.1.52 no longer has it"),
 }
 """Which modes a version has. Most versions accept any string, so we are the ones to refuse."""
 
 _AGENT_MODELS = frozenset({"sonnet", "opus", "haiku", "inherit"})
-_ANY_AGENT_MODEL = Trait(since=76, why="older ones know four words only for a subagent's model")
+_ANY_AGENT_MODEL = Trait(since=76, why="older ones know only four names for a subagent's model")
 
 _FIELDS: dict[type[Command[Any]], dict[str, int]] = {
     Interrupt: {"cancel_queued": 220},
@@ -201,7 +199,7 @@ def check(command: Command[Any], version: Version | None, *, bypass_allowed: boo
 def check_prompt(prompt: Prompt, version: Version | None) -> None:
     """Raise `UnsupportedError` if the version would misinterpret the prompt."""
     if prompt.should_query is False and not _at_least(version, 112):
-        raise _unsupported("a prompt that asks the model nothing", version, 112)
+        raise _unsupported("a prompt without a query to the model", version, 112)
     if prompt.client_composed and not _at_least(version, 280):
         raise _unsupported("a prompt that is never a command", version, 280)
 
@@ -210,10 +208,10 @@ def _check_mode(mode: PermissionMode, version: Version | None, bypass_allowed: b
     if not accepts_mode(version, mode):
         if mode.known:
             raise _unsupported(f"the mode {mode.value}", version, _MODES[mode].since or None)
-        raise UsageError(f"{mode.value!r} is no permission mode")
+        raise UsageError(f"{mode.value!r} is not a permission mode")
     if mode is PermissionMode.BYPASS_PERMISSIONS and not bypass_allowed:
         raise UsageError(
-            "the session was not launched with leave to bypass permissions;"
+            "the session was not launched with permission to bypass permissions;"
             " launch it with --allow-dangerously-skip-permissions"
         )
 

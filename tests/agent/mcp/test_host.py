@@ -430,7 +430,7 @@ async def test_a_server_whose_start_hangs_is_an_answer(monkeypatch: pytest.Monke
             for request in (HELLO, call(1, "any")):
                 answer = await say(host, request)
                 assert answer["id"] == request["id"]
-                assert answer["error"]["message"] == "The tool server takes no messages"
+                assert answer["error"]["message"] == "The tool server does not accept messages"
             assert "result" in await say(host, INITIALIZED)
 
 

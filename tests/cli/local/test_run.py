@@ -110,7 +110,7 @@ async def test_without_a_cli_the_code_is_3(quarterdeck: Quarterdeck) -> None:
     done = await quarterdeck("run", "hello", QUARTERDECK_CLAUDE="/nowhere/claude")
     assert done.code == 3
     assert done.out == ""
-    assert done.err.startswith("quarterdeck: the variable QUARTERDECK_CLAUDE says")
+    assert done.err.startswith("quarterdeck: the variable QUARTERDECK_CLAUDE is")
     assert "Traceback" not in done.err
 
 
@@ -158,7 +158,7 @@ async def test_lines_that_cannot_be_read_do_not_end_the_turn(quarterdeck: Quarte
         (("hello", "--quiet", "--json"), "exclude each other"),
         (("hello", "--cwd", "/nowhere/at/all"), "is no folder"),
         (("hello", "--env", "NOEQUALS"), "NAME=VALUE"),
-        (("hello", "--resume", "x", "--continue"), "exclude each other"),
+        (("hello", "--resume", "x", "--continue"), "cannot be combined"),
         (("hello", "--fork"), "nothing to fork"),
         (("hello", "--image", "/nowhere.png"), "--image"),
         (("hello", "--max-turns", "many"), "--max-turns"),

@@ -57,5 +57,5 @@ async def test_an_agent_that_skips_permissions_reaches_neither_the_files_nor_the
         ]
         assert sorted(path.name for path in work.iterdir()) == ["free", "link"]
         told = " ".join(turn.body.decode() for turn in model.turns)
-        assert "no policy can open it" in told
+        assert "no policy can change that" in told
         assert "the-secret-of-the-owner" not in told

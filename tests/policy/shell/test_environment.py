@@ -28,7 +28,7 @@ def test_colours_languages_and_dates_may_be_set_anywhere(name: str) -> None:
     ["PATH", "IFS", "LD_PRELOAD", "BASH_ENV", "GIT_SSH_COMMAND", "PYTHONPATH", "NODE_OPTIONS"],
 )
 def test_what_programs_look_at_counts_wherever_it_is_set(name: str) -> None:
-    assert lasting_doubt(name) == f"{name} changes what later commands do"
+    assert lasting_doubt(name) == f"{name} changes the effect of later commands"
     before = assignment_effect(Assignment(name=name, value=read_word("x")))
     assert before is not None
     assert before.token == f"{name}="

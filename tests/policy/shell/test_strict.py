@@ -186,4 +186,4 @@ def test_what_only_one_reading_saw_is_a_difference() -> None:
 def test_what_people_write_is_read_the_same_by_both(command: str) -> None:
     assert read_strictly(command.encode().decode("latin-1")).outside is None
     whys = [problem.why for problem in read(command, cwd="/w").problems]
-    assert "bash may read it in another way" not in whys
+    assert "bash may read it differently" not in whys

@@ -124,9 +124,7 @@ def test_variables_that_a_wrapper_sets_are_effects() -> None:
 
 def test_a_shell_runs_a_file_or_its_input() -> None:
     assert said(peeled("bash a.sh").effects) == ["runs a.sh"]
-    assert [effect.why for effect in peeled("bash").effects] == [
-        "bash runs what it is given as input"
-    ]
+    assert [effect.why for effect in peeled("bash").effects] == ["bash runs its input"]
 
 
 def test_find_runs_a_command_for_each_of_its_marks() -> None:

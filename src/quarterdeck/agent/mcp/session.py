@@ -49,6 +49,7 @@ WITHDRAWAL_SECONDS = 1.0
 _Answer = JSONRPCResponse | JSONRPCError
 
 _log = logging.getLogger(__name__)
+_NO_MESSAGES = "The tool server does not accept messages"
 
 
 class _Call:
@@ -133,7 +134,7 @@ class Session:
     async def _notify(self, message: JSONRPCMessage) -> None:
         """Pass on a message that needs no answer."""
         if not await self._hand_over(SessionMessage(message)):
-            _log.warning("the tool server %s takes no messages", self._server.name)
+            _log.warning("the tool server %s does not accept messages", self._server.name)
 
     async def _hand_over(self, item: SessionMessage) -> bool:
         """Whether the server's loop accepted the message."""
@@ -156,7 +157,7 @@ class Session:
 
     async def _handshake(self, request: JSONRPCRequest) -> _Answer:
         self._handshake_done = True
-        answer: _Answer = _error(request.id, REQUEST_TIMEOUT, "The tool server takes no messages")
+        answer: _Answer = _error(request.id, REQUEST_TIMEOUT, _NO_MESSAGES)
         with anyio.move_on_after(HANDSHAKE_SECONDS):
             answer = await self._exchange(request)
         self._handshake_done = isinstance(answer, JSONRPCResponse)
@@ -170,7 +171,7 @@ class Session:
         item = SessionMessage(request.model_copy(update={"id": inner}), metadata)
         try:
             if not await self._hand_over(item):
-                call.fail(CONNECTION_CLOSED, "The tool server takes no messages")
+                call.fail(CONNECTION_CLOSED, _NO_MESSAGES)
             return await call.wait()
         except anyio.get_cancelled_exc_class():
             with anyio.move_on_after(WITHDRAWAL_SECONDS, shield=True):

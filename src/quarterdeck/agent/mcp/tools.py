@@ -266,7 +266,7 @@ def _context_parameter(function: Callable[..., object], name: str) -> str | None
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise UsageError(f"tool {name}: {parameter} cannot be passed by name")
         if parameter.name in ("self", "cls") and parameter.annotation is parameter.empty:
-            raise UsageError(f"tool {name}: make a tool of the bound method, as in tool(it.method)")
+            raise UsageError(f"tool {name}: make a tool of the bound method: tool(object.method)")
         kinds = (parameter.annotation, *typing.get_args(parameter.annotation))
         if any(isinstance(kind, type) and issubclass(kind, ToolContext) for kind in kinds):
             found = parameter.name

@@ -32,7 +32,7 @@ class Listen(Value):
     def __post_init__(self) -> None:
         """Refuse half a certificate."""
         if self.key is not None and self.certificate is None:
-            raise UsageError("key: it needs a certificate")
+            raise UsageError("key: a key needs a certificate")
 
 
 @asynccontextmanager

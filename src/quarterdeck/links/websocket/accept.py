@@ -49,7 +49,7 @@ HANDOVER_SECONDS = 0.5  # how long a replaced connection may take to deliver its
 
 # The same answer for an unknown session and for a wrong token, so that clients cannot find out
 # which sessions exist.
-_UNKNOWN = Answer(401, "no session here for this token")
+_UNKNOWN = Answer(401, "there is no session for this token")
 
 
 class Door(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class Door(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         """Refuse an empty token: it would let everyone in."""
         if not self.token or not self.token.isascii():
-            raise UsageError("token: it must be a text of ASCII characters, and not empty")
+            raise UsageError("token: it must be a non-empty ASCII text")
 
 
 Route = Callable[[str], Door | None]
@@ -136,7 +136,7 @@ class CliEndpoint:
         if not has_token(scope, door.token if door else "") or door is None:
             return _UNKNOWN
         if scope["method"] != "POST":
-            return Answer(405, "events come by POST")
+            return Answer(405, "send events by POST")
         try:
             body = await read_body(scope, receive, self._body_limit)
         except TooLarge:
@@ -156,8 +156,8 @@ class CliEndpoint:
         except LinkClosed:
             return Answer(410, "the session is over")
         except TimeoutError:
-            return Answer(503, "too much lies unread; try again")
-        return Answer(200, f"{len(lines)} taken" if new else "known already")
+            return Answer(503, "too much data is unread; try again")
+        return Answer(200, f"{len(lines)} accepted" if new else "duplicate")
 
 
 class _AsgiConnection:

@@ -23,16 +23,16 @@ PERMANENT = frozenset({1002, 4001, 4003, REPLACED})
 _MEANINGS = {
     1000: "the other end closed it",
     1001: "the other end is going away",
-    1002: "the other end saw a protocol error",
+    1002: "the other end reported a protocol error",
     1005: "the other end closed it without a code",
     1006: "the connection broke",
-    1008: "the other end refused it by its policy",
+    1008: "the other end refused it",
     1009: "a message was too big",
     1011: "the other end failed, or did not answer a ping",
-    1012: "the other end restarts",
+    1012: "the other end is restarting",
     4000: "another connection took its place",
     4001: "the session is over",
-    4003: "the token is not valid any more",
+    4003: "the token is no longer valid",
 }
 
 

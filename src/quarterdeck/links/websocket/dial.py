@@ -74,7 +74,7 @@ class DialLink(Closing):
         self._lost_socket: ClientConnection | None = None
         self._attempts = 0
         self._down_since = time.monotonic()
-        self._last_failure = "nothing was tried yet"
+        self._last_failure = "no attempt yet"
         self._last_code: int | None = None
         self._over: LinkClosed | None = None
         self._input_ended = False
@@ -99,7 +99,7 @@ class DialLink(Closing):
         made.
         """
         if not token or not token.isascii():
-            raise UsageError("token: it must be a text of ASCII characters, and not empty")
+            raise UsageError("token: it must be a non-empty ASCII text")
         redial = redial or Redial()
         outbox = outbox or Outbox(alive_seconds=3 * redial.ping)
         link = cls(url, token, redial, last_request_id, outbox)
@@ -164,7 +164,7 @@ class DialLink(Closing):
             if self._over is not None:
                 raise self._error()
             if self._input_ended:
-                raise LinkClosed("Nothing more can be sent: the input was ended.")
+                raise LinkClosed("Nothing more can be sent: the input has ended.")
             self._outbox.put(data)
             await self._flush()
 
@@ -234,11 +234,15 @@ class DialLink(Closing):
     def _report_failure(self, trouble: str, budget: float, *, final: bool = False) -> None:
         self._last_failure = trouble
         if final:
-            self._end(LinkClosed(f"{self._url} refused us: {trouble}.", close_code=self._last_code))
+            self._end(
+                LinkClosed(
+                    f"{self._url} refused the connection: {trouble}.", close_code=self._last_code
+                )
+            )
         elif self._remaining(budget) <= 0:
             self._end(
                 LinkClosed(
-                    f"No connection to {self._url} within {budget:g} s; at last: {trouble}.",
+                    f"No connection to {self._url} within {budget:g} s; the last error: {trouble}.",
                     close_code=self._last_code,
                 )
             )
@@ -256,7 +260,7 @@ class DialLink(Closing):
         if self._last_code in PERMANENT:
             self._end(
                 LinkClosed(
-                    f"The connection is over: {describe_code(self._last_code)}.",
+                    f"The connection was closed: {describe_code(self._last_code)}.",
                     close_code=self._last_code,
                 )
             )

@@ -149,7 +149,7 @@ class WebSocketLink(Closing):
             if self._over is not None:
                 raise self._error()
             if self._input_ended:
-                raise LinkClosed("Nothing more can be sent: the input was ended.")
+                raise LinkClosed("Nothing more can be sent: the input has ended.")
             self._outbox.put(data)
             await self._flush()
 
@@ -262,7 +262,7 @@ class WebSocketLink(Closing):
             except OSError:  # also the TimeoutError of a peer that does not read
                 self.detach(connection, 1006)
                 with anyio.move_on_after(CLOSE_SECONDS, shield=True):
-                    await connection.end(1011, "it does not read")
+                    await connection.end(1011, "the peer does not read")
 
     def _remaining(self) -> float | None:
         """Seconds until the grace is over; None while there is a connection."""
@@ -276,7 +276,7 @@ class WebSocketLink(Closing):
                 happened = f"No CLI connected within {self._timeout:g} s."
             else:
                 happened = (
-                    f"The CLI did not come back within {self._timeout:g} s"
+                    f"The CLI did not reconnect within {self._timeout:g} s"
                     f" after {describe_code(self._last_code)}."
                 )
             self.fail(LinkClosed(happened, close_code=self._last_code))

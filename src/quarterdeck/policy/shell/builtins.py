@@ -22,7 +22,9 @@ def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     to = named[0] if named else _HOME
     if to.text == "-":
         to = Word(source=to.source)
-    return ProgramEffects(effects=(reads(here.target(to), "it goes there"),), moves=here.into(to))
+    return ProgramEffects(
+        effects=(reads(here.target(to), "it changes to that folder"),), moves=here.into(to)
+    )
 
 
 def _lost(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
@@ -37,7 +39,7 @@ def _names(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     doubts: list[str] = []
     for word in words[1:]:
         if word.text is None and "=" not in word.prefix:
-            doubts.append(f"which variable {word.source} names is only known when it runs")
+            doubts.append(f"the variable {word.source} is known only at run time")
         elif not word.prefix.startswith("-"):
             if not _NAME.fullmatch(word.prefix.partition("=")[0].rstrip("+")):
                 doubts.append(f"{word.source} is not a plain variable")
@@ -45,7 +47,7 @@ def _names(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
             if effect is not None:
                 effects.append(effect)
         elif "f" in word.prefix or "n" in word.prefix:
-            doubts.append(f"{words[0].source} {word.source} changes what names mean")
+            doubts.append(f"{words[0].source} {word.source} changes the meaning of names")
     return ProgramEffects(effects=tuple(effects), doubts=tuple(doubts))
 
 
@@ -55,13 +57,13 @@ def _shell_state(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if len(words) == 1:
         return ProgramEffects()
     return ProgramEffects(
-        effects=(alters(f"{name} changes what later commands mean", words[1].source),)
+        effects=(alters(f"{name} changes the meaning of later commands", words[1].source),)
     )
 
 
 def _always_asked(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return ProgramEffects(doubts=(f"{words[0].source} changes what later commands mean",))
+    return ProgramEffects(doubts=(f"{words[0].source} changes the meaning of later commands",))
 
 
 def _evaluates(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
@@ -82,7 +84,7 @@ def _evaluates(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 
 def _let(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return ProgramEffects(doubts=(f"{words[0].source} evaluates what variables hold",))
+    return ProgramEffects(doubts=(f"{words[0].source} evaluates the values of variables",))
 
 
 def _source(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
@@ -91,7 +93,7 @@ def _source(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     file = words[1]
     if file.text is None:
         return ProgramEffects(
-            doubts=(f"which file {words[0].source} runs is only known when it runs",)
+            doubts=(f"the file that {words[0].source} runs is known only at run time",)
         )
     found = runs(f"{words[0].source} runs the file {file.source}", file.source)
     return ProgramEffects(effects=(found, reads(here.target(file), "it is run")), moves=UNKNOWN_DIR)

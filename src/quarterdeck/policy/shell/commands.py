@@ -200,7 +200,7 @@ def _redirections_only(simple: Simple) -> Analysis:
 def _why_unnamed(word: Word) -> str | None:
     """Why the command's name is unknown; None if it is known."""
     if word.literal is None:
-        return "what it runs is only known when it runs"
+        return "what it runs is known only at run time"
     if word.literal in RESERVED:
         return f"{word.source!r} is not understood here"
     return None
@@ -232,7 +232,7 @@ def _unknowns(words: tuple[Word, ...]) -> list[Effect]:
     if words[0].literal in UNTOUCHED:
         return []
     return [
-        runs(f"{word.source} is only known when it runs", word.source)
+        runs(f"{word.source} is known only at run time", word.source)
         for word in words[1:]
         if word.text is None
     ]

@@ -35,7 +35,7 @@ def lasting_doubt(name: str) -> str | None:
     """Why an assignment with no command is a matter for a person; None if it is not."""
     if name in SAFE or not _LASTING.fullmatch(name):
         return None
-    return f"{name} changes what later commands do"
+    return f"{name} changes the effect of later commands"
 
 
 def assignment_effect(assignment: Assignment) -> Effect | None:
@@ -44,7 +44,7 @@ def assignment_effect(assignment: Assignment) -> Effect | None:
         return None
     return Effect(
         kind=EffectKind.ALTERS,
-        why=f"{assignment.name} in its environment may change what it does",
+        why=f"{assignment.name} in its environment may change its effect",
         token=f"{assignment.name}=",
     )
 
@@ -56,7 +56,7 @@ def export_effect(word: str) -> Effect | None:
         return None
     return Effect(
         kind=EffectKind.ALTERS,
-        why=f"{name} in the environment may change what commands do",
+        why=f"{name} in the environment may change the effect of commands",
         token=f"{name}=" if equals else name,
     )
 

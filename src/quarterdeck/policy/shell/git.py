@@ -94,7 +94,7 @@ def git(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
         return ProgramEffects(effects=tuple(effects))
     name = rest[0].literal
     if name is None:
-        effects.append(runs("which git command it is, is only known when it runs", rest[0].source))
+        effects.append(runs("the git command is known only at run time", rest[0].source))
         return ProgramEffects(effects=tuple(effects))
     given = Options(rest)
     for each in _ANYWHERE if given else ():
@@ -117,7 +117,7 @@ def git(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 def _subcommand(name: str, each: str) -> Effect:
     what = name if each == name else f"{name} {each}"
     if name in {"config", "remote", "submodule", "replace", "update-index"}:
-        return alters(f"git {what} changes what later commands do", each)
+        return alters(f"git {what} changes the effect of later commands", each)
     return runs(f"git {what} may run other code", each)
 
 
@@ -129,9 +129,7 @@ def _global(words: tuple[Word, ...], here: WorkingDir) -> tuple[list[Effect], in
         text = words[at].text
         if text is None or not text.startswith("-"):
             if text is None and not words[at].prefix.strip("-"):
-                effects.append(
-                    runs("an option of git is only known when it runs", words[at].source)
-                )
+                effects.append(runs("an option of git is known only at run time", words[at].source))
             break
         name, equals, value = text.partition("=")
         takes = name in _GLOBAL_VALUES and not equals and name != "--exec-path"

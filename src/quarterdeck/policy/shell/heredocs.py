@@ -31,7 +31,7 @@ def check_heredoc(node: Node, source: bytes) -> str | None:
     dashed = node.children[0].type == "<<-"
     first = source.find(b"\n", start.end_byte)
     if first < 0:
-        return "the here-document has no end"
+        return "the here-document is not closed"
     where = _ends(source, first + 1, delimiter, dashed)
     line = source.rfind(b"\n", 0, end.start_byte) + 1
     if where is None or where != line or source[end.start_byte : end.end_byte] != delimiter:

@@ -90,11 +90,11 @@ def _interpreter(name: str, words: tuple[Word, ...], here: WorkingDir) -> Progra
     own = _before_script(words)[1:]
     told = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in own)
     if name in _FROM_INPUT and not told and (not named or named[0].text == "-"):
-        effects.append(runs(f"{name} runs what it is given as input", "-"))
+        effects.append(runs(f"{name} runs its input", "-"))
     elif name in _FROM_INPUT and not told:
         effects.append(reads(here.target(named[0]), f"{name} runs it"))
     if (first := next(iter(words[1:]), None)) is not None and first.text is None:
-        effects.append(runs(f"what {name} runs is only known when it runs", first.source))
+        effects.append(runs(f"the command of {name} is known only at run time", first.source))
     return ProgramEffects(effects=tuple(effects))
 
 
@@ -145,7 +145,7 @@ def _awk(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if named:
         program = named[0].text
         if program is None:
-            effects.append(runs("awk's program is only known when it runs", named[0].source))
+            effects.append(runs("awk's program is known only at run time", named[0].source))
         elif (risk := _AWK_RISKS.search(program)) is not None:
             token = "system" if "system" in program else risk.group()
             effects.append(runs("awk's program may run commands, read or write files", token))
@@ -190,7 +190,7 @@ def _sed(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
             scripts.append(words[at + 1])
             given = True
         elif text.startswith(("-e", "--expression=")):
-            effects.append(runs("sed's script is written into an option", text[:2]))
+            effects.append(runs("sed's script is part of an option", text[:2]))
             given = True
     named = list(operands(words, frozenset(("-e", "--expression", "-f", "--file", "-l"))))
     if not given and named:
@@ -222,19 +222,21 @@ def _package_runner(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects
             effects=(runs(f"{words[0].source} runs code given in the command", "-c"),)
         )
     if named and named[0].text is None:
-        return ProgramEffects(doubts=(f"what {words[0].source} runs is only known when it runs",))
+        return ProgramEffects(
+            doubts=(f"the program of {words[0].source} is known only at run time",)
+        )
     return ProgramEffects()
 
 
 def _xdotool(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
-    return ProgramEffects(effects=(runs("it acts on other programs", words[0].source),))
+    return ProgramEffects(effects=(runs("it controls other programs", words[0].source),))
 
 
 def _unknown_target(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
     return ProgramEffects(
-        effects=(writes(Target(source=words[0].source), "it writes files of its choice"),)
+        effects=(writes(Target(source=words[0].source), "it writes files that are not named"),)
     )
 
 

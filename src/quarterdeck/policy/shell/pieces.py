@@ -111,7 +111,7 @@ class Pieces(ABC):
         if not _BLANK.fullmatch(text):
             self._problem((start, end), f"{text[:40]!r} is not understood")
         elif _JOINT.fullmatch(text):
-            self._problem((start, end), "a word goes on in the next line")
+            self._problem((start, end), "a word continues on the next line")
 
     def _marked(self, what: str, nodes: list[Node]) -> None:
         """Mark the words of one command."""
@@ -274,13 +274,13 @@ class Pieces(ABC):
     def _arithmetic(self, node: Node) -> None:
         text = self._text(node)
         if not _DIGITS.fullmatch(text.strip("$[]()")):
-            self._doubt(node, "arithmetic evaluates what variables hold")
+            self._doubt(node, "arithmetic evaluates the values of variables")
         self._inside(node)
 
     def _expansion(self, node: Node) -> None:
         text = self._text(node)
         if re.search(r"@[PEAKakQULu]\}?$", text) or text.startswith("${!"):
-            self._doubt(node, "it expands what a variable holds once more")
+            self._doubt(node, "it expands a variable's value again")
         elif _INDEX.match(text) or _OFFSET.match(text):
             self._doubt(node, "it evaluates an index")
         self._inside(node)

@@ -266,11 +266,11 @@ def _unknown_operands(name: str, via: str) -> list[Effect]:
     unknown = Target(source="…")
     match use:
         case Use.READS:
-            return [reads(unknown, f"{name} reads what {via} gives it")]
+            return [reads(unknown, f"{name} reads files that {via} passes to it")]
         case Use.WRITES | Use.COPIES | Use.MOVES:
-            return [writes(unknown, f"{name} writes what {via} gives it")]
+            return [writes(unknown, f"{name} writes files that {via} passes to it")]
         case _:
-            return [runs(f"{via} may give {name} any option", via)]
+            return [runs(f"{via} may pass any option to {name}", via)]
 
 
 def _regular(
@@ -280,13 +280,13 @@ def _regular(
     given = Options(words)
     for each in program.runs:
         effects.extend(
-            runs(f"{name} {each} can run other code or change what it works on", each)
+            runs(f"{name} {each} can run other code or change its target", each)
             for _ in given.find(each)
         )
     if program.runs:
         # A file that is called like an option becomes one where a pattern finds it.
         effects.extend(
-            runs(f"{word.source} may find a file that {name} takes for an option", word.source)
+            runs(f"{word.source} may match a file that {name} takes for an option", word.source)
             for word in words[1:]
             if word.glob and word.prefix[:1] in {"*", "?", "["}
         )
@@ -374,12 +374,12 @@ def _find(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
         if word.prefix.startswith(("-", "(", "!")):
             break
         roots.append(word)
-    effects.extend(reads(here.target(word), "find looks into it") for word in roots)
+    effects.extend(reads(here.target(word), "find searches it") for word in roots)
     for at, word in enumerate(words[1:], 1):
         if word.text == "-delete":
-            effects.append(runs("find -delete removes what it finds", "-delete"))
+            effects.append(runs("find -delete removes the files that it finds", "-delete"))
             effects.extend(
-                writes(here.target(root), "find -delete removes in it") for root in roots
+                writes(here.target(root), "find -delete removes files in it") for root in roots
             )
         elif word.text in {"-fprint", "-fprint0", "-fprintf", "-fls"}:
             after = words[at + 1] if at + 1 < len(words) else word
@@ -392,7 +392,7 @@ def _find(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 def _make(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     known = _regular("make", PROGRAMS["make"], words, here)
     sets = [
-        alters(f"{word.source} changes what make runs", word.prefix.partition("=")[0] + "=")
+        alters(f"{word.source} changes the commands of make", word.prefix.partition("=")[0] + "=")
         for word in words[1:]
         if "=" in word.prefix and not word.prefix.startswith("-")
     ]
@@ -415,7 +415,7 @@ def _curl(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
         if value is None or "@" in value or "<" in value
     ]
     local = [
-        runs("curl reads a file by its address", word.source)
+        runs("curl reads a local file", word.source)
         for word in words[1:]
         if not word.prefix.lower().startswith(("http:", "https:")) and ":/" in word.prefix
     ]
@@ -427,7 +427,7 @@ def _crontab(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if [word.text for word in words[1:]] == ["-l"]:
         return ProgramEffects()
     token = words[1].source if len(words) > 1 else ""
-    return ProgramEffects(effects=(runs("crontab says what runs later", token),))
+    return ProgramEffects(effects=(runs("crontab schedules commands", token),))
 
 
 _SPECIAL: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {

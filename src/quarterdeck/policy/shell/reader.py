@@ -59,7 +59,7 @@ _WORDS = name_set(
 def read(command: str, *, cwd: str | None = None, limit: int = LIMIT) -> Script:
     """Analyse a command that would start in the folder `cwd`. Never raises."""
     if len(command) > limit:
-        why = f"it is {len(command)} characters long; {limit} are looked into"
+        why = f"it is {len(command)} characters long; at most {limit} are analysed"
         problem = Problem(source="", why=why, span=(0, len(command)))
         return Script(source=command, problems=(problem,))
     reader = _Reader(command, WorkingDir.start(cwd), 0)
@@ -98,7 +98,7 @@ class _Reader(Pieces):
             self._problem(whole, "it cannot be parsed")
         self._sequence(root)
         if strict.outside is None and (apart := difference(strict.marks, self._marks)) is not None:
-            self._problem(apart[:2], "bash may read it in another way")
+            self._problem(apart[:2], "bash may read it differently")
         if not self.parts and not self.problems and not self._source.strip():
             self._problem(whole, "there is no command in it")
 
@@ -138,7 +138,7 @@ class _Reader(Pieces):
             if child.type == "&" and statement is not None:
                 self._here = self._loose = before
             elif child.type == ";;":
-                self._doubt(child, "it does not belong here")
+                self._doubt(child, "it is unexpected here")
             if child.is_named:
                 statement, before = child, self._loose
                 self._here = self._loose
@@ -168,7 +168,7 @@ class _Reader(Pieces):
         """A subshell: changes of the working directory end with it."""
         here, loose = self._here, self._loose
         if node.children[0].type == "`" and b"\\" in self._bytes[node.start_byte : node.end_byte]:
-            self._doubt(node, "backslashes mean something else between backquotes")
+            self._doubt(node, "backslashes have another meaning between backquotes")
         self._shells += 1
         self._sequence(node)
         self._shells -= 1
@@ -210,7 +210,7 @@ class _Reader(Pieces):
         text = self._text(node)
         self._marked(TEST, [node])
         if _COMPARES.search(text) and _INDEXED.search(text):
-            self._doubt(node, "it evaluates what variables hold")
+            self._doubt(node, "it evaluates the values of variables")
         self._inside(node)
 
     def _compound(self, node: Node) -> None:
@@ -220,11 +220,11 @@ class _Reader(Pieces):
         opened = self._bytes[node.start_byte + 1 : node.start_byte + 2]
         if opened not in {b" ", b"\t", b"\n"} or node.named_child_count == 0:
             # `{}` and `{ls` are names of commands to bash: a group begins with a blank.
-            self._doubt(node, "it is no group of commands")
+            self._doubt(node, "it is not a group of commands")
         self._sequence(node)
 
     def _for_numbers(self, node: Node) -> None:
-        self._doubt(node, "arithmetic evaluates what variables hold")
+        self._doubt(node, "arithmetic evaluates the values of variables")
         self._body(node)
 
     def _function(self, node: Node) -> None:
@@ -452,5 +452,5 @@ def _why_odd(char: str) -> str | None:
     """Why a character that is not plain ASCII makes a command doubtful; None if it does not."""
     kind = unicodedata.category(char)
     if kind in {"Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp"}:
-        return f"it holds the character U+{ord(char):04X}, which is not what it looks like"
+        return f"it holds the character U+{ord(char):04X}, which looks like another one"
     return None

@@ -200,7 +200,7 @@ class _Grammar(Lexer):
 
     def _subshell(self) -> None:
         if self.text[self.end : self.end + 1] == "(":
-            self.outside("arithmetic evaluates what variables hold")
+            self.outside("arithmetic evaluates the values of variables")
         self.deeper()
         self._shells += 1
         self._start_command()

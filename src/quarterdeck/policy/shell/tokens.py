@@ -232,7 +232,7 @@ class Lexer(ABC):
     def _after_operator(self, at: int) -> None:
         self._at = at
         if self._goes_on(at) and (self._char(at + 2) or "\n") not in " \t\n":
-            self.outside("an operator goes on in the next line", at)
+            self.outside("an operator continues on the next line", at)
 
     def _process(self, found: re.Match[str]) -> bool:
         """Is it no redirection, but a process substitution: `<(` or `>(`?"""
@@ -269,7 +269,7 @@ class Lexer(ABC):
                 break
             if char == "\\" and self._goes_on(self._at):
                 if (self._char(self._at + 2) or "\n") not in " \t\n":
-                    self.outside("a word goes on in the next line", self._at)
+                    self.outside("a word continues on the next line", self._at)
                 break
             self._piece(char)
 
@@ -278,7 +278,7 @@ class Lexer(ABC):
         at = self._at
         if char == "\\":
             if self._char(at + 1) in {"", "\n"}:
-                self.outside("a word goes on in the next line", at)
+                self.outside("a word continues on the next line", at)
             self._at = at + 2
         elif char == "'":
             self._single(at)
@@ -294,7 +294,7 @@ class Lexer(ABC):
 
     def _ends_here(self) -> None:
         if (self._char(self._at) or "\n") not in " \t\n|&;)":
-            self.outside("a word goes on after a bracket", self._at)
+            self.outside("a word continues after a bracket", self._at)
 
     def _array(self) -> None:
         """`name=(…)`: words, comments and newlines between brackets."""
@@ -317,14 +317,14 @@ class Lexer(ABC):
     def _single(self, at: int) -> None:
         end = self.text.find("'", at + 1, self._limit)
         if end < 0:
-            self.outside("a quote has no end", at)
+            self.outside("a quote is not closed", at)
         self._at = end + 1
 
     def _double(self, at: int) -> None:
         self._at = at + 1
         while (char := self._char(self._at)) != '"':
             if char == "":
-                self.outside("a quote has no end", at)
+                self.outside("a quote is not closed", at)
             self._live(char, _IN_DOUBLE)
         self._at += 1
 
@@ -355,12 +355,12 @@ class Lexer(ABC):
         elif following == "'" and not quoted:
             found = _ANSI_C.match(self.text, at + 2, self._limit)
             if found is None:
-                self.outside("a quote has no end", at)
+                self.outside("a quote is not closed", at)
             self._at = found.end()
         elif following == "[" or (following == '"' and not quoted):
             self.outside(f"${following} is not understood", at)
         elif self._goes_on(at + 1):
-            self.outside("what follows a $ stands in the next line", at)
+            self.outside("the text after a $ is on the next line", at)
         else:
             found = _NAME.match(self.text, at + 1, self._limit)
             self._at = found.end() if found else at + 1
@@ -368,7 +368,7 @@ class Lexer(ABC):
     def _nested(self, at: int) -> None:
         """Commands between brackets, from inside of the opening one."""
         if self._goes_on(at):
-            self.outside("what follows a bracket stands in the next line", at)
+            self.outside("the text after a bracket is on the next line", at)
         self._inside(at, self._limit, ")")
         self._at = self.end
 
@@ -383,19 +383,19 @@ class Lexer(ABC):
         self._within -= 1
         self.higher()
         if self._waiting:
-            self.outside("a here-document has no end", begun)
+            self.outside("a here-document is not closed", begun)
         self.start, self.kind, self.arrays, self._waiting, self._limit = kept
         if self._waiting and "\n" in self.text[begun : self._at]:
-            self.outside("a new line before a here-document's own", begun)
+            self.outside("a newline before the lines of a here-document", begun)
 
     def _backquoted(self, *, quoted: bool) -> None:
         at = self._at
         end = self.text.find("`", at + 1, self._limit)
         if end < 0:
-            self.outside("a substitution has no end", at)
+            self.outside("a substitution is not closed", at)
         content = self.text[at + 1 : end]
         if "\\" in content or (quoted and '"' in content):
-            self.outside("backslashes and quotes mean something else between backquotes", at)
+            self.outside("backslashes and quotes have another meaning between backquotes", at)
         self._inside(at + 1, end, "")
         self._at = end + 1
 
@@ -437,7 +437,7 @@ class Lexer(ABC):
                 self._at += 1
             elif char in "\\'\"$`":
                 if self._goes_on(self._at):
-                    self.outside("an expansion goes on in the next line", self._at)
+                    self.outside("an expansion continues on the next line", self._at)
                 self._quoted_piece(char, quoted=quoted)
             else:
                 part = _IN_BRACE.match(self.text, self._at, self._limit)
@@ -486,7 +486,7 @@ class Lexer(ABC):
             elif (line.lstrip("\t") if document.dashed else line) == document.delimiter:
                 return stop - len(document.delimiter), stop
             at = stop + 1
-        raise Outside(document.start, "the here-document has no end")
+        raise Outside(document.start, "the here-document is not closed")
 
     def _substitutions(self, at: int, end: int) -> None:
         """Substitutions in the lines of a here-document without quotes."""

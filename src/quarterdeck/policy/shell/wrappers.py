@@ -214,7 +214,7 @@ def _peel(
         return Unwrapped(name=name, doubts=("env splits a text into a command",))
     at = operand_at(words[base:], wrapper.values, wrapper.flags)
     if at is None:
-        return Unwrapped(name=name, doubts=(f"what {name} runs cannot be told",))
+        return Unwrapped(name=name, doubts=(f"the command of {name} is not known",))
     at += base + wrapper.skipped
     effects: list[Effect] = []
     while wrapper.sets and at < len(words) and _sets(words[at]):
@@ -225,7 +225,7 @@ def _peel(
     if wrapper.subcommands and at < len(words) and words[at].literal == "--":
         at += 1
     if any(word.literal is None for word in words[1:at]) or at > len(words):
-        return Unwrapped(name=name, doubts=(f"what {name} runs cannot be told",))
+        return Unwrapped(name=name, doubts=(f"the command of {name} is not known",))
     if at == len(words):
         return Unwrapped(name=name, effects=tuple(effects))
     inside = UNKNOWN_DIR if wrapper.elsewhere and at > base + 1 + wrapper.skipped else here
@@ -283,9 +283,9 @@ def _shell_text(
     texts = [word.text for word in words]
     doubts: list[str] = []
     if any(text is None for text in texts) or any(word.glob or word.tilde for word in words):
-        doubts.append(f"what {name} runs is only known when it runs")
+        doubts.append(f"the command of {name} is known only at run time")
     if open_ended:
-        doubts.append(f"{name} puts more words into a text for a shell")
+        doubts.append(f"{name} adds words to a text for a shell")
     text = " ".join(
         word.source if text is None else text for word, text in zip(words, texts, strict=True)
     )
@@ -300,11 +300,11 @@ def _after(name: str, words: tuple[Word, ...], here: WorkingDir, marks: set[str]
         if word.text in marks:
             text = words[at + 1].literal
             if text is None:
-                doubts.append(f"what {name} runs is only known when it runs")
+                doubts.append(f"the command of {name} is known only at run time")
             else:
                 scripts.append(InnerScript(text=text, here=here))
     if not scripts and not doubts:
-        doubts.append(f"what {name} runs cannot be told")
+        doubts.append(f"the command of {name} is not known")
     return Unwrapped(name=name, scripts=tuple(scripts), doubts=tuple(doubts))
 
 
@@ -314,7 +314,9 @@ def _shell(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     while at < len(words):
         text = words[at].literal
         if text is None:
-            return Unwrapped(name=name, doubts=(f"what {name} runs is only known when it runs",))
+            return Unwrapped(
+                name=name, doubts=(f"the command of {name} is known only at run time",)
+            )
         if text in {"--version", "--help"}:
             return Unwrapped()
         if text == "--" or not text.startswith(("-", "+")) or text == "-":
@@ -326,12 +328,12 @@ def _shell(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
         at += 2 if text in _SHELL_VALUES else 1
     if not takes_text:
         file = words[at].source if at < len(words) else ""
-        why = f"{name} runs the file {file}" if file else f"{name} runs what it is given as input"
+        why = f"{name} runs the file {file}" if file else f"{name} runs its input"
         runs = Effect(kind=EffectKind.RUNS, why=why, token=file)
         return Unwrapped(name=name, effects=(runs,))
     script = words[at].literal if at < len(words) else None
     if script is None:
-        return Unwrapped(name=name, doubts=(f"what {name} runs is only known when it runs",))
+        return Unwrapped(name=name, doubts=(f"the command of {name} is known only at run time",))
     return Unwrapped(name=name, scripts=(InnerScript(text=script, here=here),))
 
 

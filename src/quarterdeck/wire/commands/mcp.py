@@ -35,7 +35,7 @@ class SendMcpMessage(Command[Empty], tag="mcp_message"):
 
     def __post_init__(self) -> None:
         if not is_object(self.message):
-            raise UsageError("a message of an MCP server is an object")
+            raise UsageError("a message of an MCP server must be an object")
 
 
 class McpSetServersAnswer(Part):
@@ -94,7 +94,7 @@ class McpCall(Command[McpCallAnswer], tag="mcp_call"):
         if not self.tool:
             raise UsageError("mcp_call needs the name of a tool")
         if self.arguments and not is_object(self.arguments):
-            raise UsageError("the arguments of a tool are an object")
+            raise UsageError("the arguments of a tool must be an object")
 
 
 class McpResource(Part, rename="camel"):

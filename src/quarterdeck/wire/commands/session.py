@@ -117,7 +117,7 @@ class Initialize(Command[InitializeAnswer], tag="initialize", rename="camel"):
 
     def __post_init__(self) -> None:
         if self.json_schema and not is_object(self.json_schema):
-            raise UsageError("a JSON schema is an object")
+            raise UsageError("a JSON schema must be an object")
 
 
 class EndSession(Command[Empty], tag="end_session"):
@@ -164,7 +164,7 @@ class SetMaxThinkingTokens(Command[Empty], tag="set_max_thinking_tokens"):
 
     def __post_init__(self) -> None:
         if self.max_thinking_tokens is not None and self.max_thinking_tokens < 0:
-            raise UsageError("thinking tokens are 0 or more")
+            raise UsageError("thinking tokens must be 0 or more")
 
 
 class ProactivityAnswer(Part):

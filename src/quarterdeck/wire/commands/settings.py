@@ -79,7 +79,7 @@ class ApplyFlagSettings(Command[Empty], tag="apply_flag_settings"):
 
     def __post_init__(self) -> None:
         if not is_object(self.settings):
-            raise UsageError("settings are an object")
+            raise UsageError("settings must be an object")
 
 
 class UpdateSettings(Command[Empty], tag="update_settings"):
@@ -92,9 +92,9 @@ class UpdateSettings(Command[Empty], tag="update_settings"):
 
     def __post_init__(self) -> None:
         if self.source not in {"localSettings", "userSettings"}:
-            raise UsageError("update_settings writes to localSettings or userSettings")
+            raise UsageError("update_settings only writes to localSettings or userSettings")
         if not is_object(self.settings):
-            raise UsageError("settings are an object")
+            raise UsageError("settings must be an object")
 
 
 class ListedRule(Part, rename="camel"):
