@@ -228,6 +228,9 @@ class SmallDeck:
             raise NotFound("session", session)
         return view
 
+    def view(self, session: str) -> SessionView | None:
+        return None  # everything is read from the journal
+
     async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
         await self.session(session)
         return await self.journal.read(session, after=after, limit=limit)

@@ -54,6 +54,12 @@ class HubApi(Protocol):
     async def session(self, session: str) -> SessionView:
         """One session. Raises `NotFound`."""
 
+    def view(self, session: str) -> SessionView | None:
+        """A session without a read of the journal; None if it is not in memory.
+
+        It may lack the newest events: `head` is the last one that is folded.
+        """
+
     async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
         """A session's history, a page at a time. Raises `NotFound`."""
 

@@ -268,6 +268,11 @@ class Hub:
             raise NotFound("session", session)
         return view
 
+    def view(self, session: str) -> SessionView | None:
+        """A session that is in memory."""
+        found = self._sessions.get(session)
+        return found.view if found is not None and found.known else None
+
     async def events(self, session: str, *, after: int = 0, limit: int = 1000) -> list[Stored]:
         """A session's history."""
         await self.session(session)

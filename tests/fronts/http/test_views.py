@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from quarterdeck.fronts.http import Role
 from quarterdeck.fronts.http.views import PendingViews, ViewCache
+from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol import events as ev
 from quarterdeck.protocol.sessions import SessionState
@@ -218,19 +219,25 @@ async def test_a_hub_that_stops_while_views_are_due_ends_the_connection_with_101
         assert await talk.closed() == 1012
 
 
+class InMemory(SmallDeck):
+    """A deck that holds one view in memory, and counts the reads of others."""
+
+    held: SessionView | None = None
+    reads = 0
+
+    def view(self, session: str) -> SessionView | None:
+        return self.held
+
+    async def session(self, session: str) -> SessionView:
+        self.reads += 1
+        return await super().session(session)
+
+
 async def test_many_clients_that_need_the_same_view_read_it_once() -> None:
-    deck = SmallDeck()
+    deck = InMemory()
     session = await deck.have_session()
     cache = ViewCache(deck)
-    reads = 0
-    read = deck.session
-
-    async def counted(name: str) -> object:
-        nonlocal reads
-        reads += 1
-        return await read(name)
-
-    deck.session = counted  # type: ignore[method-assign,assignment]
+    deck.reads = 0
     frames: list[str | None] = []
 
     async def follow() -> None:
@@ -243,6 +250,21 @@ async def test_many_clients_that_need_the_same_view_read_it_once() -> None:
         async with anyio.create_task_group() as tasks:
             for _ in range(20):
                 tasks.start_soon(follow)
-    assert reads == 1
+    assert deck.reads == 1
     assert len(set(frames)) == 1
+    await deck.workers.close()
+
+
+async def test_a_view_in_memory_is_sent_unless_an_event_is_missing_in_it() -> None:
+    deck = InMemory()
+    session = await deck.have_session("old")
+    deck.held = await deck.session(session)
+    cache = ViewCache(deck)
+    await deck.submit(cmd.RenameSession(session=session, name="new", by="me"))
+    first = await cache.with_event(session, 3)
+    assert first is not None
+    assert (first.head, b'"name":"old"' in first.json) == (3, True)
+    second = await cache.with_event(session, 4)
+    assert second is not None
+    assert (second.head, b'"name":"new"' in second.json) == (4, True)
     await deck.workers.close()

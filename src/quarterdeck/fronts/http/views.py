@@ -45,10 +45,12 @@ class ViewCache:
             if made is not None and made.head >= seq:
                 return made
             self._made.pop(session, None)
-            try:
-                view = await self._hub.session(session)
-            except NotFound:
-                return None
+            view = self._hub.view(session)
+            if view is None or view.head < seq:
+                try:
+                    view = await self._hub.session(session)
+                except NotFound:
+                    return None
             made = EncodedView(head=view.head, json=msgspec.json.encode(session_shape(view)))
             while len(self._made) >= self.KEPT:
                 self._made.pop(next(iter(self._made)))

@@ -275,6 +275,19 @@ class HubContract:
             assert [stored.seq for stored in events] == list(range(1, view.head + 1))
             assert fold_all(None, events) == view
 
+    async def test_a_view_in_memory_is_the_one_of_the_journal(self) -> None:
+        async with self.bench() as bench:
+            hub = bench.hub
+            session = await create(hub)
+            assert hub.view("nobody") is None
+            await hub.submit(cmd.RenameSession(session=session, name="two", by="bob"))
+            for step in (bench.ask, bench.end):
+                await step(session)
+                held = hub.view(session)
+                assert held is None or held == await hub.session(session)
+            await hub.submit(cmd.DeleteSession(session=session))
+            assert hub.view(session) is None
+
     async def test_a_history_is_read_a_page_at_a_time(self) -> None:
         async with self.bench() as bench:
             hub = bench.hub
