@@ -64,7 +64,7 @@ PAINTED = """
 (() => {
   window.painted = new Promise((done) => {
     const look = () => {
-      if (!document.querySelector('[role=log] .row')) return requestAnimationFrame(look);
+      if (!document.querySelector('[role=log] [data-index]')) return requestAnimationFrame(look);
       requestAnimationFrame(() => done(performance.now()));
     };
     requestAnimationFrame(look);

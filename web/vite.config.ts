@@ -17,7 +17,7 @@ export default defineConfig({
       localsConvention: "camelCaseOnly",
       generateScopedName: (name, file) => {
         const feature = /([^/]+)\.module\.css/.exec(file)?.[1] ?? "";
-        return `${feature}-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+        return `${feature}-${name}`.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
       },
     },
   },

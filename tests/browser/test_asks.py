@@ -54,7 +54,7 @@ async def test_a_call_is_allowed_changed_and_denied(seat: ApiSeat, screen: Scree
     await seat.send(session, bash("touch five"), "never said")
     await screen.card.get_by_role("button", name="Deny").click()
     await screen.card.get_by_role("button", name="Deny and stop").click()
-    await expect(screen.story.locator(".turn[data-failed]")).to_be_visible()
+    await expect(screen.story.locator(".entry-turn[data-failed]")).to_be_visible()
     await seat.stop(session)
 
 

@@ -98,7 +98,7 @@ async def test_what_would_be_hidden_in_a_command_is_seen_in_every_card(
         opened = await seat.ask(session)
         if command is TROJAN:
             await expect(screen.card).to_be_visible()
-            await is_in_order(screen.story.locator(".tool .title", has_text="PWNED"))
+            await is_in_order(screen.story.locator(".tool-title", has_text="PWNED"))
             await is_in_order(screen.card.locator("pre code"))
         for name, size in (("desk", DESKTOP), ("phone", PHONE)):
             await page.set_viewport_size({"width": size["width"], "height": size["height"]})
@@ -135,7 +135,7 @@ async def test_nothing_is_allowed_while_lines_of_it_are_folded(
     small = page.get_by_role("region", name="Waiting for you").locator(".asks-card")
     await has_to_be_opened(small)
     allow = card.get_by_role("button", name="Allow once")
-    await expect(card.locator(".plus")).to_have_text("+2101")
+    await expect(card.locator(".code-plus")).to_have_text("+2101")
     await expect(allow).to_be_disabled()
     await expect(card.get_by_role("button", name="Always allow")).to_be_disabled()
     await expect(card.get_by_role("button", name="Deny")).to_be_enabled()

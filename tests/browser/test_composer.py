@@ -38,7 +38,7 @@ async def test_a_prompt_has_lines_history_commands_files_and_pictures(
     await write.press("Shift+Enter")
     await write.type("second line")
     await write.press("Enter")
-    sent = screen.story.locator(".prompt").last
+    sent = screen.story.locator(".entry-prompt").last
     await expect(sent).to_contain_text("first line\nsecond line", use_inner_text=True)
     await expect(write).to_have_value("")
     await seat.turn_ended(session)
@@ -78,7 +78,7 @@ async def test_a_prompt_has_lines_history_commands_files_and_pictures(
     await screen.shot("composer-pictures")
     await write.press("Enter")
     await screen.hears("echo: [Image")
-    await expect(screen.story.locator(".prompt").last.get_by_role("img")).to_have_count(2)
+    await expect(screen.story.locator(".entry-prompt").last.get_by_role("img")).to_have_count(2)
     await seat.stop(session)
 
 
@@ -87,7 +87,7 @@ async def test_prompts_are_queued_changed_and_taken_back_and_the_turn_is_interru
 ) -> None:
     session = await seat.create(reply(Text("so and so ", times=3000, delay=0.02)))
     await screen.open(session)
-    await expect(screen.story.locator(".prose[data-live]")).to_be_visible()
+    await expect(screen.story.locator(".markdown-prose[data-live]")).to_be_visible()
     await screen.say("not this one")
     await screen.say("nor as it stands")
     queue = screen.page.get_by_role("list", name="Queued prompts")
@@ -103,7 +103,9 @@ async def test_prompts_are_queued_changed_and_taken_back_and_the_turn_is_interru
     await screen.page.get_by_role("button", name="Interrupt").click()
     await screen.hears("as it was changed")
     await expect(queue).to_have_count(0)
-    await expect(screen.story.locator(".prompt[data-stage=cancelled]")).to_contain_text("not this")
+    await expect(screen.story.locator(".entry-prompt[data-stage=cancelled]")).to_contain_text(
+        "not this"
+    )
 
     await screen.page.get_by_label("Mode", exact=True).select_option("acceptEdits")
     await expect(screen.page.get_by_label("Mode", exact=True)).to_have_value("acceptEdits")

@@ -53,12 +53,12 @@ async def check(plug: Plug, screen: Screen, session: str, *said: str) -> None:
     """The page shows what the journal has, each once and in order; and it is this."""
     await plug.turns(session, len(said))
     await screen.hears(said[-1])
-    shown = await screen.story.locator(".prose").all_inner_texts()
+    shown = await screen.story.locator(".markdown-prose").all_inner_texts()
     assert [text.strip() for text in shown] == list(said)
     events = await plug.events(session)
     prompts = [one["content"] for one in events if one["kind"] == "prompt.queued"]
     assert len(prompts) == len(said)
-    assert await screen.story.locator("article.prompt p").all_inner_texts() == prompts
+    assert await screen.story.locator("article.entry-prompt p").all_inner_texts() == prompts
     await expect(banner(screen)).to_have_count(0)
     unsent = screen.page.get_by_label("Unsent prompts")
     await expect(unsent).to_have_count(0)

@@ -22,8 +22,8 @@ async def test_escape_closes_menus_and_fields_first_and_then_interrupts(
     await screen.open(session)
     await screen.hears("ready")
     await seat.send(session, reply(Text("so and so ", times=3000, delay=0.02)))
-    await expect(screen.story.locator(".prose[data-live]")).to_be_visible()
-    works = page.locator(".session-head .badge", has_text="working")
+    await expect(screen.story.locator(".markdown-prose[data-live]")).to_be_visible()
+    works = page.locator(".session-header-bar .badge", has_text="working")
 
     menu = page.get_by_role("listbox", name="Suggestions")
     await write.press_sequentially("/comp")
@@ -38,7 +38,7 @@ async def test_escape_closes_menus_and_fields_first_and_then_interrupts(
     await write.press("Escape")
     await expect(menu).to_have_count(0)
 
-    more = page.locator("details.more")
+    more = page.locator("details.session-header-more")
     await page.get_by_label("More").click()
     await expect(more.get_by_role("button", name="Rename")).to_be_visible()
     await screen.shot("escape-more")
@@ -77,5 +77,5 @@ async def test_escape_closes_menus_and_fields_first_and_then_interrupts(
     await page.keyboard.press("Escape")
     await write.focus()
     await write.press("Escape")
-    await expect(screen.story.locator(".turn[data-failed]")).to_be_visible()
+    await expect(screen.story.locator(".entry-turn[data-failed]")).to_be_visible()
     await seat.stop(session)

@@ -37,7 +37,7 @@ async def test_an_exported_page_opens_and_asks_for_nothing(
     page.on("dialog", lambda dialog: complaints.append(dialog.message))
     await page.goto(file.as_uri(), wait_until="networkidle")
     await expect(page.get_by_role("heading", name="One")).to_be_visible()
-    call = page.locator("details", has_text="Bash gave")
+    call = page.locator("details", has_text="Bash returned")
     await expect(call.locator("pre")).to_be_hidden()
     await call.locator("summary").click()
     await expect(call.locator("pre")).to_have_text("a\n```\n</pre><script>x")

@@ -54,7 +54,7 @@ async def test_sessions_are_found_filtered_pinned_renamed_and_put_away(
     await expect(page.get_by_role("heading", name="The one that works")).to_be_visible()
     await expect(fleet.get_by_role("link", name="The one that works")).to_be_visible()
     await seat.stop(session)
-    await expect(page.locator(".session-head")).to_contain_text("ended")
+    await expect(page.locator(".session-header-bar")).to_contain_text("ended")
     await page.get_by_label("More", exact=True).click()
     await screen.shot("session-more")
     await page.get_by_role("button", name="Archive").click()

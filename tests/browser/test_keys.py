@@ -203,7 +203,7 @@ async def test_a_field_closes_by_escape_and_keeps_its_text_and_always_wants_its_
     await page.keyboard.press("Escape")
     await screen.composer.focus()
     await page.keyboard.press("Escape")
-    await expect(screen.story.locator(".turn[data-failed]")).to_be_visible()
+    await expect(screen.story.locator(".entry-turn[data-failed]")).to_be_visible()
     await seat.turn_ended(session)
 
     await seat.send(session, bash("touch one"), "went on with one")

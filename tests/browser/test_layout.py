@@ -33,8 +33,9 @@ QUESTION = {"header": "H" * 12, "question": WORD, "multiSelect": False, "options
 
 _TOO_WIDE = """() => {
   const found = [];
-  const boxes = '.fleet, .timeline, .page, .panel, .ask, .composer';
-  for (const box of [document.scrollingElement, ...document.querySelectorAll(boxes)]) {
+  const boxes = ['.sidebar-session-list', '.timeline-log', '.page', '.panel-panel', '.asks-card',
+    '.composer-box'];
+  for (const box of [document.scrollingElement, ...document.querySelectorAll(boxes.join())]) {
     if (!box.clientWidth || box.scrollWidth <= box.clientWidth) continue;
     const edge = box.getBoundingClientRect().right;
     const over = [...box.querySelectorAll('*')].filter(
@@ -122,7 +123,7 @@ async def test_long_commands_plans_questions_names_and_prompts_leave_every_butto
     await screen.open(plan)
     await at_every_width(
         screen,
-        button(card, "Do it, ask me"),
+        button(card, "Approve, ask for each call"),
         button(card, "Keep planning"),
         button(card, "Reject"),
         button(page, "Interrupt"),

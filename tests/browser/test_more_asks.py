@@ -200,7 +200,7 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     await expect(why).to_contain_text("Must be answered by any owner.")
     await expect(why).to_contain_text("Times out after 30 min 0 s.")
     await expect(why.get_by_role("timer")).to_have_text(
-        re.compile(r"Without an answer it is denied in (29|30) min \d+ s\.")
+        re.compile(r"Denied automatically in (29|30) min \d+ s\.")
     )
     await screen.shot("ask-policy")
     await screen.check_access()
@@ -214,7 +214,7 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     await viewer.keys_act()
     await viewer.page.keyboard.press("y")
     await expect(viewer.composer).to_have_count(0)
-    await expect(viewer.page.locator(".composer")).to_have_text("You have read-only access.")
+    await expect(viewer.page.locator(".composer-box")).to_have_text("You have read-only access.")
     await viewer.shot("ask-viewer")
     await viewer.check_access()
 
@@ -330,7 +330,7 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
     spec = {"directory": str(seat.work), "claude": program(seat.home / "fake", script, record)}
     session = str((await seat.ada.post("sessions", spec=spec, prompt="paint"))["session"])
     await screen.open(session)
-    todos = screen.story.locator(".todos li")
+    todos = screen.story.locator(".tool-todos li")
     await expect(todos).to_have_count(3)
     await expect(todos.nth(1)).to_contain_text("Change it, in progress")
     card = screen.card
@@ -358,13 +358,13 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
     assert given["form-2"]["action"] == "decline"
 
     timer = note.get_by_role("timer")
-    await expect(timer).to_have_text(re.compile(r"It is reset in (49|50) min \d+ s\."))
+    await expect(timer).to_have_text(re.compile(r"It resets in (49|50) min \d+ s\."))
     before = await timer.inner_text()
     await expect(timer).not_to_have_text(before)
-    await expect(screen.page.locator(".session-head")).to_contain_text("rate limited")
+    await expect(screen.page.locator(".session-header-bar")).to_contain_text("rate limited")
     await screen.page.get_by_role("button", name="Panels").click()
     await screen.page.get_by_role("tab", name="Tasks").click()
-    await expect(screen.page.get_by_role("tabpanel").locator(".todos li")).to_have_count(3)
+    await expect(screen.page.get_by_role("tabpanel").locator(".tool-todos li")).to_have_count(3)
     await screen.shot("session-limited")
     await screen.check_access()
     await seat.stop(session)

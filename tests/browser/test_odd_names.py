@@ -24,7 +24,7 @@ async def test_tools_of_any_name_are_shown_when_a_real_cli_tells_of_them(
     await screen.open(session)
     await screen.hears("and on it goes")
     for name in NAMES:
-        row = screen.story.locator(".tool", has_text=name).first
+        row = screen.story.locator(".tool-row", has_text=name).first
         await expect(row).to_have_attribute("data-kind", "tool")
     await screen.page.reload()
     await screen.hears("and on it goes")

@@ -114,10 +114,10 @@ async def test_the_policy_is_explained_audited_and_replayed(seat: ApiSeat, scree
 
     await page.get_by_role("tab", name="Explain").click()
     await page.get_by_role("combobox", name="Policy").select_option("read-only")
-    await page.get_by_label("The command").fill("touch one && git status")
+    await page.get_by_label("Command, file").fill("touch one && git status")
     await page.get_by_role("button", name="Explain").click()
     told = page.get_by_role("region", name="Explanation")
-    await expect(told.locator(".verdict").first).to_have_text("deny")
+    await expect(told.locator(".policy-verdict").first).to_have_text("deny")
     await expect(told).to_contain_text("touch one")
     await look(screen, "policy-explain")
 
@@ -127,7 +127,7 @@ async def test_the_policy_is_explained_audited_and_replayed(seat: ApiSeat, scree
     await look(screen, "policy-audit")
     await page.get_by_label("Session", exact=True).select_option(session)
     await expect(entry).to_have_count(1)
-    await expect(entry.locator(".verdict")).to_have_text("allow")
+    await expect(entry.locator(".policy-verdict")).to_have_text("allow")
 
     await page.get_by_role("tab", name="Replay").click()
     await page.get_by_label("Policy to test").fill("no = policy = at all")
@@ -205,7 +205,7 @@ async def test_one_who_looks_elsewhere_is_told_that_an_agent_waits(
     session = await seat.create(bash("touch one"), "done")
     card = await seat.ask(session)
     await screen.page.evaluate(HEARD)
-    assert await screen.page.evaluate("told[0]") == ["work waits for you", card["title"]]
+    assert await screen.page.evaluate("told[0]") == ["work is waiting for you", card["title"]]
     await expect(screen.page).to_have_title("(1) Quarterdeck")
     await screen.page.evaluate("last.onclick()")
     await expect(screen.card).to_contain_text("touch one")

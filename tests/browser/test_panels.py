@@ -44,7 +44,7 @@ async def test_the_panels_show_files_context_servers_and_events(
     panel = page.get_by_role("tabpanel")
     await expect(panel.locator("summary")).to_have_count(2)
     await panel.locator("summary", has_text="app.py").click()
-    await expect(panel.locator(".diff", has_text="return 'hello'")).to_be_visible()
+    await expect(panel.locator(".code-diff", has_text="return 'hello'")).to_be_visible()
     await screen.shot("panel-files")
     await screen.check_access()
 
@@ -96,7 +96,7 @@ async def test_a_worktree_is_looked_at_kept_merged_and_discarded(
     await expect(card).to_contain_text("1 file changed since")
     await expect(card).to_contain_text("of main, 1 not committed")
     await card.get_by_text("Full diff").click()
-    await expect(card.locator(".terminal")).to_contain_text("+three and a half")
+    await expect(card.locator(".code-terminal")).to_contain_text("+three and a half")
     await screen.shot("panel-worktree")
     await screen.check_access()
     await card.get_by_role("button", name="Keep").click()

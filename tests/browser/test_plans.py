@@ -50,7 +50,7 @@ async def test_a_plan_is_commented_on_sent_back_and_then_done(
     settled = screen.story.locator(".asks-card[data-state='settled']")
     await expect(settled).to_contain_text("Sent back for revision by the owner")
     await expect(settled).to_contain_text("and be quick")
-    assert await screen.story.locator(".tool", has_text="ExitPlanMode").count() == 0
+    assert await screen.story.locator(".tool-row", has_text="ExitPlanMode").count() == 0
 
     await seat.send(session, call, "done as planned")
     waits = screen.page.get_by_role("region", name="Waiting for you")
@@ -106,7 +106,7 @@ async def test_a_plan_is_rejected_done_in_a_new_conversation_or_answered_after_i
     await screen.page.reload()
     await screen.card.get_by_role("button", name="Approve, ask for each call").click()
     await expect(settled.last).to_contain_text("Approved (ask for each call) by the owner")
-    told = screen.story.locator("article.prompt").last
+    told = screen.story.locator("article.entry-prompt").last
     await expect(told).to_contain_text("The user approved your plan. Implement it:")
     await screen.hears("echo: The user approved your plan.")
     await seat.state(session, "idle")

@@ -52,7 +52,7 @@ SHIFTS = """
 window.shifts = [];
 new PerformanceObserver((list) => {
   for (const one of list.getEntries())
-    if (!one.hadRecentInput && document.querySelector(".prose[data-live]"))
+    if (!one.hadRecentInput && document.querySelector(".markdown-prose[data-live]"))
       shifts.push([one.value, one.sources.map(({node}) => node?.className ?? "")]);
 }).observe({ type: "layout-shift" });
 """
@@ -61,7 +61,8 @@ SCROLL = """async (log) => {
   log.scrollTo(0, 560);
   await new Promise(requestAnimationFrame);
   const top = (row) => row.getBoundingClientRect().top;
-  const rows = [...log.querySelectorAll(".rows > .row")].filter((row) => top(row) > 150);
+  const every = [...log.querySelectorAll(".timeline-row")];
+  const rows = every.filter((row) => top(row) > 150);
   const row = rows.sort((a, b) => top(a) - top(b)).find((row) => row.innerText.includes("Answer"));
   return [row.innerText.split("\\n")[0], top(row)];
 }"""
@@ -89,28 +90,28 @@ async def test_a_story_has_text_thinking_calls_diffs_pictures_and_its_end(
     await seat.answer(await seat.ask(session), "allow")
     await screen.hears("all done")
     story = screen.story
-    await expect(story.locator(".turn").last).to_contain_text("done")
+    await expect(story.locator(".entry-turn").last).to_contain_text("done")
     await screen.shot("session-end")
 
-    diff = story.locator(".diff").first
+    diff = story.locator(".code-diff").first
     await expect(diff).to_contain_text("return 'hello'")
     await expect(diff).to_contain_text("line 1")
-    missing = story.locator(".tool", has_text="cat missing.txt")
+    missing = story.locator(".tool-row", has_text="cat missing.txt")
     await expect(missing).to_contain_text("failed")
     await missing.get_by_role("button").first.click()
-    await expect(missing.locator(".terminal[data-failed]")).to_contain_text("No such file")
+    await expect(missing.locator(".code-terminal[data-failed]")).to_contain_text("No such file")
 
     await story.evaluate("log => log.scrollTo(0, 0)")
     await expect(story.get_by_role("heading", name="What I found")).to_be_visible()
-    await expect(story.locator(".prose .code .hue").first).to_be_visible()
-    thinking = story.locator(".thinking")
+    await expect(story.locator(".markdown-prose .code-block .code-hue").first).to_be_visible()
+    thinking = story.locator(".entry-thinking")
     await expect(thinking).not_to_contain_text("I think about it")
     await thinking.locator("summary").click()
     await expect(thinking).to_contain_text("I think about it")
-    colours = story.locator(".tool", has_text="cat colours.txt")
+    colours = story.locator(".tool-row", has_text="cat colours.txt")
     await colours.get_by_role("button").first.click()
     await expect(colours.locator(".ansi-red")).to_have_text("red")
-    picture = story.locator(".tool", has_text="dot.png")
+    picture = story.locator(".tool-row", has_text="dot.png")
     await picture.get_by_role("button").first.click()
     await expect(picture.get_by_role("img")).to_be_visible()
     await screen.shot("session-begin")
@@ -131,24 +132,28 @@ async def test_text_streams_where_it_stays_and_the_end_is_followed_unless_one_re
     await screen.page.add_init_script(SHIFTS)
     session = await seat.create(lines)
     await screen.open(session)
-    live = screen.story.locator(".prose[data-live]")
+    live = screen.story.locator(".markdown-prose[data-live]")
     await expect(live).to_contain_text("One line of many")
     await screen.shot("session-streaming")
     box = await live.element_handle()
     to_end = screen.page.get_by_role("button", name="Jump to latest")
     far = "log => log.scrollHeight - log.scrollTop - log.clientHeight"
-    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 15")
+    await screen.page.wait_for_function(
+        "() => document.querySelectorAll('.markdown-prose p').length > 15"
+    )
     assert await screen.story.evaluate(far) < 80
 
     await screen.story.hover()
     await screen.page.mouse.wheel(0, -400)
     await expect(to_end).to_be_visible()
     place = await screen.story.evaluate("log => log.scrollTop")
-    await screen.page.wait_for_function("() => document.querySelectorAll('.prose p').length > 30")
+    await screen.page.wait_for_function(
+        "() => document.querySelectorAll('.markdown-prose p').length > 30"
+    )
     assert await screen.story.evaluate("log => log.scrollTop") == place
     await to_end.click()
     await expect(to_end).to_have_count(0)
-    await expect(screen.story.locator(".turn")).to_be_visible()
+    await expect(screen.story.locator(".entry-turn")).to_be_visible()
     await expect(live).to_have_count(0)
     # The row that streamed is the row that stays: nothing was drawn anew, nothing has moved.
     assert await box.evaluate("row => row.isConnected")
@@ -181,11 +186,11 @@ async def test_subagents_tasks_attempts_and_compaction_have_their_places(
     await screen.open(session)
     await screen.card.get_by_role("button", name="Allow once").click()
     await screen.hears("the rest goes on")
-    agent = screen.story.locator(".tool", has_text="look inside").first
+    agent = screen.story.locator(".tool-row", has_text="look inside").first
     await agent.get_by_text("Subagent:").click()
-    await expect(agent.locator(".thread")).to_contain_text("cat inner.txt")
-    nap = screen.story.locator(".tool", has_text="sleep 1")
-    await expect(nap.locator(".task-line[data-over]")).to_contain_text("completed")
+    await expect(agent.locator(".tool-thread")).to_contain_text("cat inner.txt")
+    nap = screen.story.locator(".tool-row", has_text="sleep 1")
+    await expect(nap.locator(".tool-task-line[data-over]")).to_contain_text("completed")
     await screen.shot("session-subagent")
     await screen.page.get_by_role("button", name="Panels").click()
     await screen.page.get_by_role("tab", name="Tasks").click()
@@ -234,14 +239,16 @@ async def test_searches_in_the_web_and_tasks_tell_what_they_found_and_how_far_th
     spec = {"directory": str(seat.work), "claude": program(seat.home / "walrus", script)}
     session = str((await seat.ada.post("sessions", spec=spec, prompt="look"))["session"])
     await screen.open(session)
-    search = screen.story.locator(".tool", has_text="Web search")
+    search = screen.story.locator(".tool-row", has_text="Web search")
     await expect(search).to_contain_text("walrus")
     await search.get_by_role("button").first.click()
     await expect(search.get_by_role("link")).to_have_count(1)
     await expect(search.get_by_role("link", name="The first page")).to_have_attribute(
         "rel", "noopener noreferrer nofollow"
     )
-    line = screen.story.locator(".tool", has_text="count the walruses").locator(".task-line")
+    line = screen.story.locator(".tool-row", has_text="count the walruses").locator(
+        ".tool-task-line"
+    )
     await expect(line).to_contain_text("running in the background")
     await expect(line).to_contain_text("3 calls · 1.2k tokens · reading page 2")
     await screen.shot("session-search-and-task")
@@ -261,11 +268,13 @@ async def test_hostile_text_does_nothing_and_asks_nobody(seat: ApiSeat, screen: 
     screen.page.on("request", lambda request: asked.append(request.url))
     session = await seat.create(reply(HOSTILE, bash(f"cat '{'<img src=x onerror=1>'}'")), HOSTILE)
     await screen.open(session)
-    await expect(screen.story.locator(".prose").last).to_contain_text("that was all")
-    await expect(screen.story.locator(".turn")).to_be_visible()
+    await expect(screen.story.locator(".markdown-prose").last).to_contain_text("that was all")
+    await expect(screen.story.locator(".entry-turn")).to_be_visible()
     await screen.shot("session-hostile")
     assert await screen.page.evaluate("window.hurt") is None
-    found = screen.story.locator(".prose").locator("script, iframe, style, svg, img, [onerror]")
+    found = screen.story.locator(".markdown-prose").locator(
+        "script, iframe, style, svg, img, [onerror]"
+    )
     assert await found.count() == 0
     link = screen.story.get_by_role("link", name="out").last
     await expect(link).to_have_attribute("target", "_blank")
@@ -286,14 +295,14 @@ async def test_a_long_session_opens_at_its_end_and_what_came_before_is_loaded_as
     story = screen.story
     await expect(story.get_by_text("Answer 599.")).to_be_visible()
     await screen.shot("session-long")
-    drawn = await story.locator(".rows > .row").count()
+    drawn = await story.locator(".timeline-rows > .timeline-row").count()
     assert drawn < 60
     small = await story.evaluate("log => log.scrollHeight")
     seen, before = await story.evaluate(SCROLL)
     await screen.page.wait_for_function(
         "small => document.querySelector('[role=log]').scrollHeight > small * 1.5", arg=small
     )
-    row = story.locator(".rows > .row").filter(has_text=seen)
+    row = story.locator(".timeline-rows > .timeline-row").filter(has_text=seen)
     after = await row.evaluate("row => row.getBoundingClientRect().top")
     assert abs(after - before) < 40
     first = story.get_by_text("Prompt 0 in /home/ann/long")
@@ -301,4 +310,4 @@ async def test_a_long_session_opens_at_its_end_and_what_came_before_is_loaded_as
         while not await first.is_visible():  # each look at the top loads what came before
             await story.evaluate("log => log.scrollTo(0, 0)")
             await screen.page.wait_for_timeout(20)
-    assert await story.locator(".rows > .row").count() < 60
+    assert await story.locator(".timeline-rows > .timeline-row").count() < 60

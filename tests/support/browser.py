@@ -145,7 +145,7 @@ class Screen:
 
     async def hears(self, text: str) -> None:
         """Wait until the agent has said something; what was asked of it does not count."""
-        await expect(self.story.locator(".prose", has_text=text).last).to_be_visible()
+        await expect(self.story.locator(".markdown-prose", has_text=text).last).to_be_visible()
 
     async def shot(self, name: str) -> None:
         """Keep a screenshot, to be looked at."""

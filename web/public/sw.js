@@ -1,5 +1,5 @@
-// The worker that shows what the hub pushes when no page of the deck is open. It keeps nothing and
-// stands between nothing: the deck is always loaded from the hub.
+// The service worker shows the hub's push messages when no page is open. It caches nothing and
+// intercepts no requests: the page is always loaded from the hub.
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
@@ -25,7 +25,7 @@ self.addEventListener("notificationclick", (event) => {
   event.waitUntil(show(event.notification.data?.url || "/"));
 });
 
-/** Have a window of the deck show this: one that is open, or else a new one. */
+/** Show this path in an open window of the app, or else in a new one. */
 async function show(path) {
   const url = new URL(path, self.location.origin);
   if (url.origin !== self.location.origin) return;

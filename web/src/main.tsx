@@ -1,11 +1,12 @@
-import { StrictMode } from "react";
-import { createRoot } from "react-dom/client";
-import { App } from "./App";
+// The shared styles come first: those of a feature are more particular, and win.
 import "./ui/tokens.css";
 import "./ui/base.css";
 import "./ui/parts.css";
 import "./ui/pages.css";
 import "./ui/safety.css";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { App } from "./App";
 import { copyOriginalText } from "./ui/Marked";
 import { watchPageErrors } from "./ui/pageErrors";
 import { applyTheme } from "./ui/preferences";

@@ -8,7 +8,7 @@ import { PlanForm } from "../src/asks/PlanForm";
 import { sessionRulesOf } from "../src/asks/request";
 import { renderHighlighted } from "../src/session/CodeBlock";
 import { linesOf, rowsOf } from "../src/session/Diff";
-import { coloured } from "../src/session/highlight";
+import { highlight } from "../src/session/highlight";
 import { editsOf, titleOf } from "../src/state/tools";
 import { copyOriginalText } from "../src/ui/Marked";
 import { cutAt, segmentsOf } from "../src/ui/marks";
@@ -84,7 +84,7 @@ describe("a card of a call", () => {
 
   it("leads to every line of a long file, and counts them right", async () => {
     const place = await card("Write", { file_path: "/f", content: `${lines(5000)}\nEVIL\n` });
-    expect(place.querySelector(".plus")?.textContent).toBe("+5001");
+    expect(place.querySelector(".code-plus")?.textContent).toBe("+5001");
     for (const wanted of ["Show 4961", "Show 3001", "Show 1001"]) {
       expect(mayAllow(place)).toBe(false);
       await act(async () => button(place, wanted)?.click());
@@ -235,17 +235,17 @@ describe("a plan", () => {
 describe("code with marks", () => {
   const code = `ls "a\u202eb" \\\n${" ".repeat(30)}x\n\n\n\n\n\nrm # c\u200b`;
   it("keeps them in its colours", async () => {
-    const found = await coloured(code, "bash", new AbortController().signal);
+    const found = await highlight(code, "bash", new AbortController().signal);
     expect(found.length).toBeGreaterThan(0);
     const place = await drawn(<pre>{renderHighlighted(segmentsOf(code), found)}</pre>);
-    expect(place.querySelectorAll(".hue").length).toBeGreaterThan(3);
+    expect(place.querySelectorAll(".code-hue").length).toBeGreaterThan(3);
     expect(place.textContent).toBe(
       `ls "a⟨U+202E⟩b" \\\n${" ".repeat(30)}x\n· 5 empty lines ·\nrm # c⟨U+200B⟩`,
     );
   });
 
   it("has no colours where the highlighter would lose a character", async () => {
-    expect(await coloured("ls\r\nrm\r\n", "bash", new AbortController().signal)).toEqual([]);
+    expect(await highlight("ls\r\nrm\r\n", "bash", new AbortController().signal)).toEqual([]);
   });
 
   it("is copied as it is", async () => {

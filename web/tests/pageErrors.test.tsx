@@ -84,7 +84,7 @@ describe("a name that every object inherits", () => {
     ]);
     expect(entries).toMatchObject([{ kind: "tool", name, ended: 2 }]);
     const row = await draw(<EntryRow entry={entries[0] as Entry} threads={threads} />);
-    await act(async () => row.querySelector<HTMLElement>(".head")?.click());
+    await act(async () => row.querySelector<HTMLElement>(".tool-head")?.click());
     expect(row.textContent).toContain(name);
     expect(row.textContent).toContain("gone");
     expect(row.querySelector(".render-error")).toBeNull();

@@ -1,4 +1,4 @@
-// Requests to the hub. Every failure is a `ApiError` with the hub's own words, or says that the hub
+// Requests to the hub. Every failure is an `ApiError` with the hub's own words, or says that the hub
 // cannot be reached.
 import { forgetPageKey, keyHeaders } from "./pageKey";
 import type { Problem } from "./types";
@@ -14,13 +14,13 @@ export class ApiError extends Error {
   }
 }
 
-/** A failure in words for a person. */
+/** An error in words for a person. */
 export const errorText = (failure: unknown): string =>
   failure instanceof Error ? failure.message : String(failure);
 
 export function toApiError(problem: Problem): ApiError {
-  const said = problem.detail ? `${problem.title}: ${problem.detail}` : problem.title;
-  return new ApiError(problem.code, said, problem.status);
+  const message = problem.detail ? `${problem.title}: ${problem.detail}` : problem.title;
+  return new ApiError(problem.code, message, problem.status);
 }
 
 async function request(method: string, path: string, body?: unknown): Promise<Response> {
@@ -67,7 +67,7 @@ export const patch = <T>(path: string, body: unknown): Promise<T> => send("PATCH
 export const remove = <T>(path: string, body?: unknown): Promise<T> => send("DELETE", path, body);
 export const put = <T>(path: string, body: unknown): Promise<T> => send("PUT", path, body);
 
-/** End this browser's login: its cookie, its page key, and what the hub knows of them. */
+/** End this browser's login: its cookie, its page key, and the hub's record of them. */
 export async function logout(): Promise<void> {
   try {
     await post("/api/logout");
@@ -76,6 +76,6 @@ export async function logout(): Promise<void> {
   }
 }
 
-/** The path of a session, with what is behind it. */
+/** The path of a session in the API, and of a part of it. */
 export const sessionPath = (id: string, rest = ""): string =>
   `/api/sessions/${encodeURIComponent(id)}${rest}`;

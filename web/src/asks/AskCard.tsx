@@ -29,7 +29,7 @@ import { askTitle } from "./request";
 export interface FormProps {
   opened: AskOpened;
   busy: boolean;
-  /** In a list there is little room: only what is needed to answer. */
+  /** In the sidebar, with only the parts that are needed to answer. */
   compact: boolean;
   answer: (answer: Answer) => void;
 }
@@ -103,11 +103,11 @@ function Card(props: { opened: AskOpened; state: string; compact: boolean; child
   const title = useRelativePath(askTitle(opened));
   const ready = useSyncExternalStore(guard.subscribe, () => guard.ready(place.current));
   const hint = useSyncExternalStore(guard.subscribe, () => guard.hint(place.current));
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is asked and how it stands
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the question and its state
   useLayoutEffect(() => {
     const card = place.current;
     if (!card) return;
-    // The button that was pressed goes away: whoever uses keys stays at the card.
+    // The pressed button disappears: a person who uses keys stays at the card.
     const inside = document.activeElement !== card && card.contains(document.activeElement);
     if (props.state !== "open" && inside) card.focus({ preventScroll: true });
     guard.changed(card);

@@ -140,5 +140,5 @@ function goToNextAsk(go: (to: string) => void): void {
 const pathOf = (session: string): string => `/s/${encodeURIComponent(session)}`;
 
 function focusComposer(): void {
-  document.querySelector<HTMLTextAreaElement>(".composer textarea")?.focus();
+  document.querySelector<HTMLTextAreaElement>("[data-composer] textarea")?.focus();
 }

@@ -36,11 +36,11 @@ export function partsOf(plan: string): string[] {
 
 /** The comments as one text for the agent, each with the place that it is about. */
 export function feedbackOf(comments: readonly Comment[], more: string): string {
-  const told = comments.map(({ about, says }) => {
+  const quoted = comments.map(({ about, says }) => {
     const place = about.split("\n")[0] ?? "";
     return `> ${place.slice(0, 200)}\n${says}`;
   });
-  return [...told, more.trim()].filter(Boolean).join("\n\n");
+  return [...quoted, more.trim()].filter(Boolean).join("\n\n");
 }
 
 /** A plan: approve, send back with comments on its parts, or reject. */

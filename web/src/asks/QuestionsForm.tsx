@@ -36,8 +36,8 @@ export function QuestionsForm({ opened, busy, answer }: FormProps) {
         ? labels.filter((given) => given !== label)
         : [...labels, label]
       : [label];
-    const kept = one.multiSelect ? other : "";
-    setPicked({ ...picked, [one.question]: { labels: next, other: kept } });
+    const own = one.multiSelect ? other : "";
+    setPicked({ ...picked, [one.question]: { labels: next, other: own } });
   };
   const write = (one: Question, other: string): void => {
     const labels = one.multiSelect ? (lookup(picked, one.question)?.labels ?? []) : [];

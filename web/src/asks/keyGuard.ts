@@ -7,7 +7,7 @@
 // than one call, and every answer to a plan, wants the same key a second time.
 //
 // The guard knows the DOM and the clock; it knows no hub, no React and no answers: a card marks its
-// buttons with `data-key`, and with `data-twice` (the end of «Press A again to …»).
+// buttons with `data-key`, and with `data-twice` (the end of "Press A again to …").
 
 /** In milliseconds: how long nothing was typed and nothing moved before a key answers. */
 export const PAUSE = 400;
@@ -85,7 +85,7 @@ export class KeyGuard {
     return card !== null && this.card === card && this.acts;
   }
 
-  /** What a person is told about a key that wants a second press on this card. */
+  /** The hint on this card for a key that must be pressed a second time. */
   hint(card: HTMLElement | null): string {
     if (!this.pending || card === null || this.card !== card) return "";
     return `Press ${this.pending.key.toUpperCase()} again to ${this.pending.words}`;
@@ -103,7 +103,7 @@ export class KeyGuard {
     this.forget();
     const card = cardOf(target);
     if (card) this.enter(card);
-    else this.tell();
+    else this.notify();
   }
 
   /** Something was clicked, or its key was pressed: the card may show something else now. */
@@ -116,7 +116,7 @@ export class KeyGuard {
   focused(target: EventTarget | null): void {
     const card = cardOf(target);
     if (card && this.tabbing) this.enter(card);
-    else this.tell(); // a field of the card takes the keys for itself
+    else this.notify(); // a field of the card takes the keys for itself
   }
 
   /** Something lost the focus to something else, or to nothing. */
@@ -128,7 +128,7 @@ export class KeyGuard {
   jumped(): void {
     this.jumpedAt = performance.now();
     this.forget();
-    this.tell();
+    this.notify();
   }
 
   /** The jump has reached its card, which gets the focus. */
@@ -151,7 +151,7 @@ export class KeyGuard {
     if (!card.matches(OPEN_CARD)) return this.leave(card);
     this.changedAt = performance.now();
     this.forget();
-    this.tell();
+    this.notify();
   }
 
   /** The card is gone, settled, or has lost the focus. */
@@ -159,7 +159,7 @@ export class KeyGuard {
     if (this.card !== card) return;
     this.card = undefined;
     this.forget();
-    this.tell();
+    this.notify();
   }
 
   private enter(card: HTMLElement): void {
@@ -168,7 +168,7 @@ export class KeyGuard {
       this.card = card;
       this.changedAt = NEVER;
     }
-    this.tell();
+    this.notify();
   }
 
   // --- keys ------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ export class KeyGuard {
     const pressed = acts && (second || button.dataset.twice === undefined);
     if (pressed) this.forget();
     else if (acts) this.wantAgain(press.key, button.dataset.twice ?? "");
-    this.tell();
+    this.notify();
     if (pressed) return button;
     return command ? "command" : undefined;
   }
@@ -203,7 +203,7 @@ export class KeyGuard {
   private wantAgain(key: string, words: string): void {
     const timer = setTimeout(() => {
       this.forget();
-      this.tell();
+      this.notify();
     }, SECOND_PRESS);
     this.pending = { key, words, timer };
   }
@@ -235,17 +235,17 @@ export class KeyGuard {
     this.pending = undefined;
   }
 
-  /** Tell now, and again when keys act. */
-  private tell(): void {
+  /** Notify now, and again when keys act. */
+  private notify(): void {
     clearTimeout(this.timer);
     const wait = this.card ? this.wait() : 0;
     this.acts = wait <= 0 && !isField(document.activeElement);
-    if (wait > 0) this.timer = setTimeout(() => this.tell(), Math.ceil(wait));
+    if (wait > 0) this.timer = setTimeout(() => this.notify(), Math.ceil(wait));
     for (const listener of this.listeners) listener();
   }
 }
 
-/** Whether it is one key alone, pressed once, where nobody writes. */
+/** Whether it is one key alone, pressed once, outside text fields. */
 function isAlone(press: Press): boolean {
   return isFree(press) && !press.shiftKey;
 }

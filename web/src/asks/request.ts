@@ -38,19 +38,19 @@ export function askTitle(opened: AskOpened): string {
 export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
   const path = relativeTo(text(request.blocked_path), folder);
-  // The CLI says again what the hub's hook has told it.
+  // The CLI repeats the reason that the hub's hook gave it.
   const said = [...(opened.reasons ?? []), request.decision_reason].map(text);
   if (path) said.push(`path: ${path}`);
   return [...new Set(said.filter(Boolean))];
 }
 
-/** What an allowance for the session adds to what the CLI asks nobody about, each in a line. */
+/** The rules that "Allow for session" adds in the CLI, each in a line. */
 export function sessionRulesOf(opened: AskOpened): string[] {
   const added = suggestionsOf(opened).map(([, words]) => words);
   return added.length ? added : [`allow every ${opened.tool} call`];
 }
 
-/** What an allowance for always adds: rules of the hub's own, or for edits another mode. */
+/** What "Always allow" adds: rules of the hub, or for edits another mode. */
 export function alwaysRulesOf(opened: AskOpened): string[] {
   const added = suggestionsOf(opened);
   const rules = added.filter(([kind]) => kind === "allow").map(([, words]) => words);

@@ -3,6 +3,7 @@ import { createContext, memo, type ReactNode, useContext, useMemo, useRef } from
 import { CodeBlock } from "../session/CodeBlock";
 import { Marked } from "../ui/Marked";
 import { type Block, finish, grow, NO_SESSIONS, type Parsed, parse } from "./blocks";
+import styles from "./markdown.module.css";
 
 // An agent's text is untrusted. HTML in it is left out, links open elsewhere and only where a person
 // can see where to, and a picture is a link: nothing is fetched because an agent said so.
@@ -11,7 +12,7 @@ const SAFE = /^(https?:|mailto:)/i;
 /** Deeper than anybody writes: what lies below is shown as plain text, and breaks no browser. */
 const DEEPEST = 20;
 
-/** Whether somebody decides by the text: then nothing in it may be hidden. */
+/** Whether a person decides by the text: then nothing in it may be hidden. */
 const Careful = createContext(false);
 
 /** Text as it comes, or as it came. With `careful`, also what Markdown itself would hide. */
@@ -29,7 +30,7 @@ export const Markdown = memo(function Markdown(props: {
   before.current = parsed;
   return (
     <Careful value={props.careful ?? false}>
-      <div className="prose" data-live={live || undefined}>
+      <div className={styles.prose} data-live={live || undefined}>
         {parsed.blocks.map((block) => (
           <Drawn key={block.start} node={block.node} />
         ))}
@@ -106,7 +107,7 @@ function drawn(node: Nodes, depth: number): ReactNode {
       return <sup>[{node.label ?? node.identifier}]</sup>;
     case "footnoteDefinition":
       return (
-        <section className="footnote">
+        <section className={styles.footnote}>
           <sup>[{node.label ?? node.identifier}]</sup> {all(node.children, below)}
         </section>
       );
@@ -129,7 +130,7 @@ function Hidden({ text }: { text: string }): ReactNode {
   return (
     <>
       {" "}
-      <code className="unshown">
+      <code className={styles.rawHtml}>
         <Marked text={text} code />
       </code>
     </>
@@ -172,7 +173,7 @@ function Away(props: { to: string; title?: string | null | undefined; children: 
 function Items({ list, depth }: { list: List; depth: number }) {
   const loose = list.spread || list.children.some((item) => item.spread);
   const items = list.children.map((item, index) => (
-    <li key={index} className={typeof item.checked === "boolean" ? "task" : undefined}>
+    <li key={index} className={typeof item.checked === "boolean" ? styles.task : undefined}>
       {typeof item.checked === "boolean" && <Check done={item.checked} />}
       {loose ? all(item.children, depth) : tight(item, depth)}
     </li>

@@ -1,7 +1,7 @@
 // Markdown in blocks, for text that grows while it is read: a pure fold over the text so far.
 //
 // A top-level block that another one follows never changes again. So only the last block is parsed
-// when more text comes, and whoever draws can tell by identity which blocks are as they were.
+// when more text comes, and the renderer sees by identity which blocks are unchanged.
 import type { Definition, Nodes, Root, RootContent } from "mdast";
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmFromMarkdown } from "mdast-util-gfm";

@@ -3,6 +3,7 @@ import { store } from "../state/store";
 import { ErrorText } from "../ui/ErrorText";
 import { tokens } from "../ui/format";
 import { useQuery } from "../ui/useQuery";
+import styles from "./context.module.css";
 import type { PanelProps } from "./Panel";
 
 interface Category {
@@ -44,7 +45,7 @@ export function Context({ session }: PanelProps) {
             {value.percentage !== undefined && ` · ${Math.round(value.percentage)} %`}
           </p>
           <div
-            className="stack"
+            className={styles.stack}
             role="img"
             aria-label="What fills the context; the table has the numbers"
           >
@@ -66,7 +67,7 @@ export function Context({ session }: PanelProps) {
                 <tr key={one.name}>
                   <td>
                     <span
-                      className="swatch"
+                      className={styles.swatch}
                       data-kind={one.kind}
                       data-hue={index % 6}
                       aria-hidden="true"

@@ -4,6 +4,7 @@ import type { OpenSession } from "../state/appState";
 import { Context } from "./Context";
 import { Files } from "./Files";
 import { Mcp } from "./Mcp";
+import styles from "./panel.module.css";
 import { Raw } from "./Raw";
 import { Tasks } from "./Tasks";
 
@@ -20,7 +21,7 @@ export default function Panel(props: PanelProps & { onClose: () => void }) {
   const [name, setName] = useState<Name>("Files");
   const Shown = PANELS[name];
   return (
-    <section className="panel" aria-label="Panels">
+    <section className={styles.panel} aria-label="Panels">
       <header>
         <div role="tablist" aria-label="Session panels">
           {(Object.keys(PANELS) as Name[]).map((one) => (

@@ -8,6 +8,7 @@ import { useQuery } from "../ui/useQuery";
 import { Audit } from "./policy/Audit";
 import { Explain } from "./policy/Explain";
 import { Grants, Suggestions } from "./policy/Grants";
+import styles from "./policy/policy.module.css";
 import { Replay } from "./policy/Replay";
 
 type View = components["schemas"]["PolicyView"];
@@ -23,7 +24,7 @@ export default function Policy() {
   return (
     <div className="page">
       <PageHead title="Policy" />
-      <div role="tablist" className="tabs" aria-label="Parts of the policy">
+      <div role="tablist" className={styles.tabs} aria-label="Parts of the policy">
         {PARTS.map((one) => (
           <button
             key={one}
@@ -41,7 +42,7 @@ export default function Policy() {
       <div
         role="tabpanel"
         id="policy-part"
-        className="policy-part"
+        className={styles.part}
         aria-labelledby={`policy-${part}`}
       >
         <ErrorText error={view.error} />

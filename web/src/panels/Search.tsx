@@ -7,6 +7,7 @@ import { ErrorText } from "../ui/ErrorText";
 import { moment } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
 import { useAction } from "../ui/useAction";
+import styles from "./search.module.css";
 
 interface Hit {
   session: string;
@@ -65,7 +66,7 @@ export default function Search() {
   return (
     <div className="page">
       <PageHead title="Search" />
-      <form className="search" onSubmit={submit}>
+      <form className={styles.form} onSubmit={submit}>
         <input
           name="q"
           type="search"
@@ -87,7 +88,7 @@ export default function Search() {
         </button>
       </form>
       <ErrorText error={action.error} />
-      <ol className="hits" aria-label="Results">
+      <ol className={styles.hits} aria-label="Results">
         {hits?.map((hit) => {
           const session = sessions.get(hit.session);
           return (

@@ -6,6 +6,7 @@ import { ErrorText } from "../ui/ErrorText";
 import { useAction } from "../ui/useAction";
 import { useNow } from "../ui/useNow";
 import type { PanelProps } from "./Panel";
+import styles from "./panel.module.css";
 
 type RunningTask = Session["holds"]["tasks"][number];
 
@@ -29,7 +30,7 @@ export function Tasks({ session, opened }: PanelProps) {
       <h2>Background tasks</h2>
       {!running.length && !finished.length && <p className="muted">No background tasks.</p>}
       <ErrorText error={action.error} />
-      <ul className="tasks">
+      <ul className={styles.tasks}>
         {running.map((task) => (
           <li key={task.task}>
             <strong>{task.title}</strong>

@@ -7,6 +7,7 @@ import { ErrorText } from "../ui/ErrorText";
 import { cost, duration, tokens } from "../ui/format";
 import { PageHead } from "../ui/PageHead";
 import { useQuery } from "../ui/useQuery";
+import styles from "./usage.module.css";
 
 type Report = components["schemas"]["UsageReport"];
 type Row = Report["rows"][number];
@@ -65,7 +66,7 @@ export default function Usage() {
         <Chart rows={rows} since={since} value={value} most={most} measure={measure} />
       )}
       <div className="table-wrap" tabIndex={0}>
-        <table className="usage">
+        <table className={styles.table}>
           <thead>
             <tr>
               <th>{by}</th>
@@ -82,7 +83,7 @@ export default function Usage() {
                 <td>
                   {named(row.key)}
                   <span
-                    className="bar"
+                    className={styles.bar}
                     style={{ width: `${(value(row) / most) * 100}%` }}
                     aria-hidden="true"
                   />
@@ -121,15 +122,15 @@ function Chart(props: {
   most: number;
   measure: "cost" | "tokens";
 }) {
-  const told = props.measure === "cost" ? cost : tokens;
+  const format = props.measure === "cost" ? cost : tokens;
   const byDay = new Map(props.rows.map((row) => [row.key, props.value(row)]));
   const last = [today(), ...byDay.keys()].sort().at(-1) ?? today();
   const days = eachDay([props.since, ...byDay.keys()].sort()[0] ?? props.since, last);
   const width = 100 / days.length;
   return (
-    <figure className="chart">
+    <figure className={styles.chart}>
       <figcaption>
-        <span>{told(props.most)}</span>
+        <span>{format(props.most)}</span>
         <span>highest day</span>
       </figcaption>
       <svg
@@ -149,12 +150,12 @@ function Chart(props: {
               width={width * 0.76}
               height={height}
             >
-              <title>{`${day}: ${told(value)}`}</title>
+              <title>{`${day}: ${format(value)}`}</title>
             </rect>
           );
         })}
       </svg>
-      <p className="axis">
+      <p className={styles.axis}>
         <span>{days[0]}</span>
         <span>{days.at(-1)}</span>
       </p>

@@ -1,7 +1,9 @@
+import styles from "./composer.module.css";
+
 /** The button that opens the browser's file picker for images. */
 export function AttachImage({ onFiles }: { onFiles: (files: Iterable<File>) => void }) {
   return (
-    <label className="button ghost small attach-image">
+    <label className={`button ghost small ${styles.attachImage}`}>
       Attach image
       <input
         type="file"

@@ -1,7 +1,8 @@
 import { memo, type ReactNode, useEffect, useMemo, useState } from "react";
 import { Mark, renderSegments } from "../ui/Marked";
 import { cutAt, type Segment, segmentsOf } from "../ui/marks";
-import { type Highlighted, known, type Piece, remember } from "./highlightCache";
+import styles from "./code.module.css";
+import { addToCache, cached, type Highlighted, type Piece } from "./highlightCache";
 
 /** A piece of code: plain at once, coloured as soon as its language is loaded. */
 export const CodeBlock = memo(function CodeBlock(props: {
@@ -13,14 +14,14 @@ export const CodeBlock = memo(function CodeBlock(props: {
   const { code, language } = props;
   const [found, setFound] = useState<Highlighted>();
   useEffect(() => {
-    if (!language || known(code, language)) return;
+    if (!language || cached(code, language)) return;
     const stop = new AbortController();
     // A block that is still being written would be coloured with every letter: wait for a pause.
     const timer = setTimeout(async () => {
-      const { coloured } = await import("./highlight");
-      const lines = await coloured(code, language, stop.signal);
+      const { highlight } = await import("./highlight");
+      const lines = await highlight(code, language, stop.signal);
       if (stop.signal.aborted || !lines.length) return;
-      setFound(remember({ code, language, lines }));
+      setFound(addToCache({ code, language, lines }));
     }, 80);
     return () => {
       stop.abort();
@@ -28,11 +29,11 @@ export const CodeBlock = memo(function CodeBlock(props: {
     };
   }, [code, language]);
   const fits = found?.code === code && found.language === language;
-  const lines = fits ? found.lines : language ? known(code, language)?.lines : undefined;
+  const lines = fits ? found.lines : language ? cached(code, language)?.lines : undefined;
   const segments = useMemo(() => segmentsOf(code), [code]);
   const [visible] = cutAt(segments, props.lines ?? Number.POSITIVE_INFINITY);
   return (
-    <figure className="code">
+    <figure className={styles.block} data-code-block>
       <figcaption>
         <span className="path">
           <bdi>{language ?? "text"}</bdi>
@@ -65,7 +66,7 @@ export function renderHighlighted(
       const end = left ? Math.min(segment.text.length, at + left) : segment.text.length;
       if (segment.mark === undefined) {
         drawn.push(
-          <span key={drawn.length} className="hue" style={style as React.CSSProperties}>
+          <span key={drawn.length} className={styles.hue} style={style as React.CSSProperties}>
             {segment.text.slice(at, end)}
           </span>,
         );

@@ -10,6 +10,7 @@ import { newId } from "../ui/format";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
 import { AttachImage } from "./AttachImage";
+import styles from "./composer.module.css";
 import { suggestFiles } from "./fileSuggestions";
 import { ImageList, useImages } from "./images";
 import { QueuedPrompts, UnsentPrompts } from "./PromptQueue";
@@ -127,17 +128,18 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
       showEarlier(-1);
     }
   };
-  if (!maySteer) return <footer className="composer">You have read-only access.</footer>;
+  if (!maySteer) return <footer className={styles.box}>You have read-only access.</footer>;
   return (
     <footer
-      className="composer"
+      className={styles.box}
+      data-composer
       onDrop={images.onDrop}
       onDragOver={(event) => event.preventDefault()}
     >
       <UnsentPrompts session={id} />
       {queued.length > 0 && <QueuedPrompts session={id} queued={queued} />}
       <ImageList images={images} />
-      <div className="write">
+      <div className={styles.write}>
         <SuggestionMenu
           items={items}
           selected={selected % Math.max(1, items.length)}
@@ -162,7 +164,7 @@ export function Composer({ session, opened }: { session: Session; opened: OpenSe
         <div className="buttons">
           <AttachImage onFiles={images.add} />
           <Switches session={session} />
-          <span className="ends">
+          <span className={styles.ends}>
             {busy && (
               <button type="button" className="danger" title="Key: Escape" onClick={interrupt}>
                 Interrupt

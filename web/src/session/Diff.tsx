@@ -4,6 +4,7 @@ import type { FileEdit, Hunk } from "../state/tools";
 import { plural } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { withMarks } from "../ui/marks";
+import styles from "./code.module.css";
 import { useRelativePath } from "./relativePath";
 
 const CONTEXT = 3;
@@ -22,7 +23,7 @@ export interface Row {
   lines?: number;
 }
 
-/** The lines of a change, with a little of what is around it. None of them is left out. */
+/** The changed lines with a little context. No changed line is left out. */
 export function rowsOf(before: string, after: string): Row[] {
   // Two texts that have next to nothing in common would take for ever: then one replaces the other.
   const parts = diffLines(before, after, { maxEditLength: HARDEST }) ?? [
@@ -90,25 +91,25 @@ export function linesOf(rows: readonly Row[], sign?: Sign): number {
 export const editRows = ({ before, after, hunks }: FileEdit): Row[] =>
   hunks ? patchRows(hunks) : rowsOf(before, after);
 
-/** A change to a file. Whoever gives the number of rows offers the rest, too. */
+/** A change to a file. With `rows`, the caller offers the rest. */
 export const Diff = memo(function Diff({ edit, rows: most }: { edit: FileEdit; rows?: number }) {
   const path = useRelativePath(edit.path);
   const [more, setMore] = useState(MOST);
   const rows = useMemo(() => editRows(edit), [edit]);
   const visible = rows.slice(0, most ?? more);
   return (
-    <figure className="diff">
+    <figure className={styles.diff}>
       <figcaption>
         <span className="path" title={withMarks(edit.path)}>
           <Marked text={path} code />
         </span>
-        <span className="plus">+{linesOf(rows, "+")}</span>
-        <span className="minus">−{linesOf(rows, "-")}</span>
+        <span className={styles.plus}>+{linesOf(rows, "+")}</span>
+        <span className={styles.minus}>−{linesOf(rows, "-")}</span>
       </figcaption>
       <pre tabIndex={0}>
         {visible.map((row, index) => (
-          <span key={index} className="row" data-sign={row.sign}>
-            <span className="sign" aria-hidden="true">
+          <span key={index} className={styles.row} data-sign={row.sign}>
+            <span className={styles.sign} aria-hidden="true" data-no-copy>
               {row.sign}
             </span>
             <RowText row={row} />

@@ -15,6 +15,7 @@ import { ErrorBoundary, RenderError } from "../ui/ErrorBoundary";
 import { clock, cost, duration, moment, tokens } from "../ui/format";
 import { Marked } from "../ui/Marked";
 import { useNow } from "../ui/useNow";
+import styles from "./entry.module.css";
 import { ToolRow } from "./ToolRow";
 
 interface RowProps {
@@ -46,7 +47,7 @@ function Row(props: RowProps) {
       return <Note entry={entry} />;
     case "mark":
       return (
-        <p className="mark" title={moment(entry.at)}>
+        <p className={styles.mark} title={moment(entry.at)}>
           <span>
             <Marked text={entry.text} />
           </span>
@@ -61,18 +62,18 @@ function Row(props: RowProps) {
   }
 }
 
-/** Words, as they come or as they came: only who shows them is drawn while they come. */
+/** Text, complete or still being generated: only this component is rendered again for each delta. */
 function Said({ entry }: { entry: TextEntry | ThinkingEntry }) {
   const live = useLiveText(store.liveText, entry.live, entry.key);
   return <Markdown text={live ?? entry.text} live={entry.live !== undefined} />;
 }
 
-/** Folded, also while it is made: a row that folds by itself would move what is read. */
+/** Folded, even while it is generated: a row that folds by itself would move the text below. */
 function Thinking({ entry }: { entry: ThinkingEntry }) {
   const [open, setOpen] = useState(false);
   return (
     <details
-      className="thinking"
+      className={styles.thinking}
       open={open}
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
@@ -84,7 +85,7 @@ function Thinking({ entry }: { entry: ThinkingEntry }) {
 
 function Prompt({ entry }: { entry: PromptEntry }) {
   return (
-    <article className="prompt" data-stage={entry.stage}>
+    <article className={styles.prompt} data-stage={entry.stage}>
       <header>
         <span>{entry.by || "you"}</span>
         <time dateTime={new Date(entry.at).toISOString()} title={moment(entry.at)}>
@@ -130,7 +131,7 @@ function Turn({ entry }: { entry: TurnEntry }) {
     entry.tokens > 0 && `${tokens(entry.tokens)} tokens`,
   ];
   return (
-    <footer className="turn" data-failed={entry.failed || undefined}>
+    <footer className={styles.turn} data-failed={entry.failed || undefined}>
       <span>{parts.filter(Boolean).join(" · ")}</span>
       {entry.failed && entry.text && <p>{entry.text}</p>}
     </footer>

@@ -5,6 +5,7 @@ import { ErrorText } from "../ui/ErrorText";
 import { takeFocus } from "../ui/focus";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
+import styles from "./composer.module.css";
 
 /** Prompts that wait for the current turn to end: each can be edited or cancelled. */
 export function QueuedPrompts({ session, queued }: { session: string; queued: PromptEntry[] }) {
@@ -19,7 +20,7 @@ export function QueuedPrompts({ session, queued }: { session: string; queued: Pr
     void action.run(() => store.command({ command: "prompt.cancel", session, prompt }));
   return (
     <>
-      <ul className="queue" aria-label="Queued prompts">
+      <ul className={styles.queue} aria-label="Queued prompts">
         {queued.map((prompt) => (
           <li key={prompt.id}>
             {editing?.id === prompt.id ? (
@@ -45,7 +46,7 @@ export function QueuedPrompts({ session, queued }: { session: string; queued: Pr
             ) : (
               <>
                 <span className="stage">queued</span>
-                <span className="title">{prompt.text}</span>
+                <span className={styles.title}>{prompt.text}</span>
                 <button
                   type="button"
                   className="ghost small"
@@ -72,11 +73,11 @@ export function UnsentPrompts({ session }: { session: string }) {
   const ours = Object.values(unsent).filter((one) => one.session === session);
   if (!ours.length) return null;
   return (
-    <ul className="queue" aria-label="Unsent prompts">
+    <ul className={styles.queue} aria-label="Unsent prompts">
       {ours.map((one) => (
         <li key={one.id}>
           <span className="stage">{one.error ? "not sent" : "sending"}</span>
-          <span className="title">
+          <span className={styles.title}>
             {typeof one.content === "string" ? one.content : "(with images)"}
           </span>
           {one.error && <span className="error">{one.error}</span>}

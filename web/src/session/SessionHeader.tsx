@@ -13,6 +13,7 @@ import { StateBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
 import { useMenu } from "../ui/useMenu";
+import styles from "./sessionHeader.module.css";
 
 /** A session's name, place and state, and what can be done with it. */
 export function SessionHeader(props: { session: Session; panel: boolean; onPanel: () => void }) {
@@ -62,11 +63,11 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
     });
   };
   return (
-    <header className="session-head">
-      <Link href="/" className="back" aria-label="Back to sessions">
+    <header className={styles.bar}>
+      <Link href="/" className={styles.back} aria-label="Back to sessions">
         ‹
       </Link>
-      <div className="titles">
+      <div className={styles.titles}>
         {renaming ? (
           <form onSubmit={rename}>
             <input
@@ -84,7 +85,7 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
             <Marked text={nameOf(props.session)} />
           </h1>
         )}
-        <p className="where">
+        <p className={styles.where}>
           <span className="path" title={withMarks(folderOf(props.session))}>
             <Marked text={folderOf(props.session)} code />
           </span>
@@ -92,7 +93,7 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
           {props.session.cost_usd > 0 && <span> · {cost(props.session.cost_usd)}</span>}
         </p>
       </div>
-      <div className="state">
+      <div className={styles.state}>
         <StateBadge state={props.session.state} />
         {detail && (
           <span className="muted">
@@ -111,7 +112,7 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
             Stop
           </button>
         )}
-        <details className="more" ref={more.place} onToggle={more.toggled}>
+        <details className={styles.more} ref={more.place} onToggle={more.toggled}>
           <summary className="button small" aria-label="More">
             ⋯
           </summary>

@@ -7,6 +7,7 @@ import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Composer } from "./Composer";
 import { WorkingDirectory } from "./relativePath";
 import { SessionHeader } from "./SessionHeader";
+import styles from "./sessionPage.module.css";
 import { Timeline } from "./Timeline";
 
 const Panel = lazy(() => import("../panels/Panel"));
@@ -32,8 +33,8 @@ export function SessionPage({ id }: { id: string }) {
   }
   return (
     <WorkingDirectory value={folderOf(session)}>
-      <div className="session-page" data-panel={panel || undefined}>
-        <div className="column">
+      <div className={styles.page} data-panel={panel || undefined}>
+        <div className={styles.column}>
           <SessionHeader session={session} panel={panel} onPanel={() => setPanel(!panel)} />
           {opened?.error && (
             <p className="note" data-tone="bad" role="alert">
@@ -52,7 +53,7 @@ export function SessionPage({ id }: { id: string }) {
           )}
         </div>
         {panel && opened && (
-          <Suspense fallback={<div className="panel" />}>
+          <Suspense fallback={<div />}>
             <ErrorBoundary what="panel" raw={session}>
               <Panel session={session} opened={opened} onClose={() => setPanel(false)} />
             </ErrorBoundary>

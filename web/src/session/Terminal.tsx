@@ -2,6 +2,7 @@ import Anser from "anser";
 import { memo, useMemo, useState } from "react";
 import { renderSegments } from "../ui/Marked";
 import { segmentsOf } from "../ui/marks";
+import styles from "./code.module.css";
 
 const SHORT = 12;
 const MOST = 200_000;
@@ -16,13 +17,13 @@ export const Terminal = memo(function Terminal({
 }) {
   const [whole, setWhole] = useState(false);
   // What a progress bar overwrites becomes lines: nothing is hidden that way.
-  const told = text.replace(/\r\n?/g, "\n");
-  const lines = told.replace(/\n$/, "").split("\n");
+  const output = text.replace(/\r\n?/g, "\n");
+  const lines = output.replace(/\n$/, "").split("\n");
   const long = lines.length > SHORT;
-  const shown = whole || !long ? told.slice(0, MOST) : lines.slice(0, SHORT).join("\n");
+  const shown = whole || !long ? output.slice(0, MOST) : lines.slice(0, SHORT).join("\n");
   const pieces = useMemo(() => Anser.ansiToJson(shown, { use_classes: true }), [shown]);
   return (
-    <div className="terminal" data-failed={failed || undefined}>
+    <div className={styles.terminal} data-failed={failed || undefined}>
       <pre tabIndex={0} className="marked" dir="ltr">
         {pieces.map((piece, index) => (
           <span

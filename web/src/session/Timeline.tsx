@@ -8,6 +8,7 @@ import { store } from "../state/store";
 import type { Entry } from "../state/story";
 import { EntryRow } from "./EntryRow";
 import { jumpReached, useJumpTarget } from "./jumpToAsk";
+import styles from "./timeline.module.css";
 
 const NEAR_TOP = 600;
 const NEAR_END = 80;
@@ -72,7 +73,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
     }
   }, [session, opened]);
 
-  // Whoever is at the end stays there when the room changes: a panel opens, a prompt is queued.
+  // A person at the end stays there when the size changes: a panel opens, a prompt is queued.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the place is there with the first entry
   useEffect(() => {
     const box = place.current;
@@ -96,7 +97,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
       const card = place.current?.querySelector<HTMLElement>(`[data-ask="${CSS.escape(wanted)}"]`);
       if (!card) return;
       jumpReached(wanted);
-      // Whoever writes by now is not taken out of the field.
+      // A person who writes by now keeps the focus.
       if (!isField(document.activeElement)) guard.arrived(card);
     }, 50);
     return () => clearTimeout(timer);
@@ -112,15 +113,15 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
 
   if (!count && !opened.older && !opened.error) {
     return (
-      <div className="timeline empty-state">
+      <div className={`${styles.log} empty-state`}>
         {!opened.loading && <p>No messages yet. Write a prompt below.</p>}
       </div>
     );
   }
   return (
-    <div className="timeline-frame">
+    <div className={styles.frame}>
       <div
-        className="timeline"
+        className={styles.log}
         ref={place}
         onScroll={scrolled}
         role="log"
@@ -128,9 +129,9 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
         tabIndex={0}
       >
         {opened.older && (
-          <p className="older">{opened.loading ? "Loading earlier messages …" : ""}</p>
+          <p className={styles.older}>{opened.loading ? "Loading earlier messages …" : ""}</p>
         )}
-        <div className="rows" style={{ height: rows.getTotalSize() }}>
+        <div className={styles.rows} style={{ height: rows.getTotalSize() }}>
           {items.map((item) => {
             const entry = entries[item.index];
             return (
@@ -138,7 +139,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
                 key={item.key}
                 ref={rows.measureElement}
                 data-index={item.index}
-                className="row"
+                className={styles.row}
                 style={{ transform: `translateY(${item.start}px)` }}
               >
                 {entry && <EntryRow entry={entry} threads={story.threads} />}
@@ -148,7 +149,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
         </div>
       </div>
       {!atEnd && (
-        <button type="button" className="to-end" onClick={() => rows.scrollToEnd()}>
+        <button type="button" className={styles.toEnd} onClick={() => rows.scrollToEnd()}>
           Jump to latest
         </button>
       )}

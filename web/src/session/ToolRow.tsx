@@ -21,6 +21,7 @@ import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
 import { useRelativePath } from "./relativePath";
 import { Terminal } from "./Terminal";
+import styles from "./tool.module.css";
 
 const OPEN_BY_ITSELF = new Set(["edit", "todo"]);
 
@@ -37,25 +38,30 @@ export const ToolRow = memo(function ToolRow(props: {
   const state = stateOf(entry);
   const refused = entry.verdict && entry.verdict.verdict !== "allow" ? entry.verdict : undefined;
   return (
-    <div className="tool" data-kind={kind} data-state={state}>
-      <button type="button" className="head" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span className="kind">
+    <div className={styles.row} data-kind={kind} data-state={state}>
+      <button
+        type="button"
+        className={styles.head}
+        aria-expanded={open}
+        onClick={() => setOpen(!open)}
+      >
+        <span className={styles.kind}>
           <Marked text={toolName(entry.name)} code />
         </span>
-        <span className="title">{title !== entry.name && <Marked text={title} code />}</span>
+        <span className={styles.title}>{title !== entry.name && <Marked text={title} code />}</span>
         {refused && (
-          <span className="verdict">
+          <span className={styles.verdict}>
             {lookup(WORDS, refused.verdict) ?? refused.verdict} by {refused.by}
           </span>
         )}
-        <span className="when">
-          {state === "failed" && <span className="failed">failed</span>} {whenOf(entry)}
+        <span className={styles.when}>
+          {state === "failed" && <span className={styles.failed}>failed</span>} {whenOf(entry)}
           {state !== "failed" && <span className="visually-hidden">, {state}</span>}
         </span>
       </button>
       {entry.task && <TaskLine task={entry.task} />}
       {open && (
-        <div className="body">
+        <div className={styles.body}>
           <Body entry={entry} />
           {entry.verdict && (
             <p className="muted">
@@ -100,20 +106,24 @@ export function TaskLine({ task }: { task: Task }) {
     task.detail,
   ];
   return (
-    <p className="task-line" data-over={over || undefined}>
+    <p className={styles.taskLine} data-over={over || undefined}>
       <Marked text={parts.filter(Boolean).join(" · ")} />
     </p>
   );
 }
 
-/** What a subagent does. Most of it is drawn only when somebody looks. */
+/** The steps of a subagent, rendered when they are opened. */
 function Thread(props: {
   entries: readonly Entry[];
   threads: ReadonlyMap<string, readonly Entry[]>;
 }) {
   const [open, setOpen] = useState(false);
   return (
-    <details className="thread" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      className={styles.thread}
+      open={open}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>Subagent: {plural(props.entries.length, "step")}</summary>
       {open &&
         props.entries.map((one) => <EntryRow key={one.key} entry={one} threads={props.threads} />)}
@@ -161,7 +171,7 @@ function Result({ entry, text: said }: { entry: ToolEntry; text: string }) {
 /** What a search in the web found. */
 function Links({ found }: { found: Found[] }) {
   return (
-    <ol className="links">
+    <ol className={styles.links}>
       {found.map((one) => (
         <li key={one.url}>
           <a href={one.url} target="_blank" rel="noopener noreferrer nofollow" title={one.url}>
@@ -209,7 +219,7 @@ function todosOf(raw: unknown): Todo[] {
 /** A to-do list. */
 export function Todos({ todos }: { todos: readonly Todo[] }) {
   return (
-    <ul className="todos">
+    <ul className={styles.todos}>
       {todos.map((todo, index) => (
         <li key={index} data-status={todo.status}>
           <span aria-hidden="true">{lookup(MARKS, todo.status) ?? "○"}</span>{" "}

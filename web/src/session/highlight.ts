@@ -57,7 +57,7 @@ const AT_ONCE = 40;
 
 let made: Promise<HighlighterCore> | undefined;
 
-function maker(): Promise<HighlighterCore> {
+function highlighter(): Promise<HighlighterCore> {
   made ??= createHighlighterCore({
     themes: [import("shiki/themes/github-light.mjs"), import("shiki/themes/github-dark.mjs")],
     engine: createJavaScriptRegexEngine({ forgiving: true }),
@@ -74,17 +74,17 @@ export function languageOf(name: string | undefined): Language | undefined {
 }
 
 /** The code in coloured pieces, a line at a time; nothing for a language that is shown plain. */
-export async function coloured(code: string, name: string, stop: AbortSignal): Promise<Piece[][]> {
+export async function highlight(code: string, name: string, stop: AbortSignal): Promise<Piece[][]> {
   const language = languageOf(name);
   if (!language || code.length > LONGEST) return [];
-  const highlighter = await maker();
-  await highlighter.loadLanguage(LANGUAGES[language]());
+  const core = await highlighter();
+  await core.loadLanguage(LANGUAGES[language]());
   const lines = code.split("\n");
   const found: Piece[][] = [];
   let grammarState: GrammarState | undefined;
   for (let at = 0; at < lines.length && !stop.aborted; at += AT_ONCE) {
     if (at) await pause();
-    const part = highlighter.codeToTokens(lines.slice(at, at + AT_ONCE).join("\n"), {
+    const part = core.codeToTokens(lines.slice(at, at + AT_ONCE).join("\n"), {
       lang: language,
       themes: { light: "github-light", dark: "github-dark" },
       defaultColor: false,
@@ -93,7 +93,7 @@ export async function coloured(code: string, name: string, stop: AbortSignal): P
     grammarState = part.grammarState;
     found.push(...part.tokens.map((line) => line.map(pieceOf)));
   }
-  // It drops some line ends. What is shown must be the code itself: then it has no colours.
+  // It drops some line ends. The text on screen must be the code itself: then it has no colours.
   const same = found.map((line) => line.map((one) => one.content).join("")).join("\n") === code;
   return same ? found : [];
 }

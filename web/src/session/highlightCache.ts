@@ -1,4 +1,4 @@
-// Code that was coloured lately: a row that comes into sight again is drawn in its colours at once.
+// Code that was highlighted recently: a row that scrolls into view again has its colours at once.
 
 export interface Piece {
   content: string;
@@ -12,16 +12,16 @@ export interface Highlighted {
 
 const MOST = 300;
 
-const kept = new Map<string, Highlighted>();
+const cache = new Map<string, Highlighted>();
 const nameOf = (code: string, language: string): string => `${language}\n${code}`;
 
-export function known(code: string, language: string): Highlighted | undefined {
-  return kept.get(nameOf(code, language));
+export function cached(code: string, language: string): Highlighted | undefined {
+  return cache.get(nameOf(code, language));
 }
 
-/** Keep it; what was kept first goes when there is too much. */
-export function remember(found: Highlighted): Highlighted {
-  kept.set(nameOf(found.code, found.language), found);
-  if (kept.size > MOST) kept.delete(kept.keys().next().value ?? "");
+/** Keep it; the oldest entry goes when there are too many. */
+export function addToCache(found: Highlighted): Highlighted {
+  cache.set(nameOf(found.code, found.language), found);
+  if (cache.size > MOST) cache.delete(cache.keys().next().value ?? "");
   return found;
 }

@@ -1,5 +1,6 @@
 import { type ClipboardEvent, type DragEvent, useCallback, useState } from "react";
 import { ErrorText } from "../ui/ErrorText";
+import styles from "./composer.module.css";
 
 const TYPES = /^image\/(png|jpeg|gif|webp)$/;
 const LARGEST = 8 * 1024 * 1024;
@@ -78,7 +79,7 @@ export function useImages(): AttachedImages {
 export function ImageList({ images }: { images: AttachedImages }) {
   if (!images.list.length && !images.error) return null;
   return (
-    <div className="images">
+    <div className={styles.images}>
       {images.list.map((one, index) => (
         <span key={index}>
           <img src={`data:${one.type};base64,${one.data}`} alt={one.name} />

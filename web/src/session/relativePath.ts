@@ -1,9 +1,9 @@
-// The folder that a session works in: what is below it is shown by its way from there.
+// Paths below a session's working directory are shown relative to it.
 import { createContext, useContext } from "react";
 
 export const WorkingDirectory = createContext("");
 
-/** A text with the session's folder left out before what is in it. */
+/** A path without the folder, if it is below it. */
 export function relativeTo(path: string, folder: string): string {
   if (folder.length < 2) return path;
   const inside = folder.endsWith("/") ? folder : `${folder}/`;

@@ -25,7 +25,10 @@ export function taskOf(line: JsonObject, before: Task | undefined, at: number): 
 }
 
 /** What is said of an attempt of the CLI to reach the model's API again. */
-export function retryOf(line: JsonObject, at: number): Omit<NoteEntry, "kind" | "key" | "at"> {
+export function retryOf(
+  line: JsonObject,
+  at: number,
+): Omit<NoteEntry, "kind" | "code" | "key" | "at"> {
   const why = [number(line.error_status), text(line.error).replaceAll("_", " ")].filter(Boolean);
   const count = `attempt ${number(line.attempt) ?? "?"} of ${number(line.max_retries) ?? "?"}`;
   return {

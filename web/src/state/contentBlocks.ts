@@ -1,5 +1,5 @@
-// The CLI's own lines, as far as the deck shows them. Everything here is untrusted and may be
-// anything: what does not fit is left out, and never makes the page fail.
+// The content of the CLI's messages, as far as the page shows it. It is untrusted and may have any
+// form: unknown parts are left out, and never make the page fail.
 
 export interface TextBlock {
   type: "text";

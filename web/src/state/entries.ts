@@ -1,5 +1,5 @@
 // The entries of a story: what a person reads, one after the other.
-import type { AskOpened } from "../api/types";
+import type { AskOpened, HubEvent } from "../api/types";
 import type { JsonObject } from "./contentBlocks";
 
 export interface Base {
@@ -42,9 +42,11 @@ export interface ToolEntry extends Base {
 }
 export interface NoteEntry extends Base {
   kind: "note";
+  /** The kind of its event. */
+  code: HubEvent["kind"];
   tone: "plain" | "good" | "warn" | "bad";
   text: string;
-  /** When it is over, and what is then. */
+  /** When it ends, and what happens then. */
   until?: number;
   next?: string;
 }
@@ -106,7 +108,7 @@ export interface Task {
   detail: string;
   at: number;
   began: number;
-  /** How many tool calls it has made, and how many tokens it has used, if the CLI tells. */
+  /** How many tool calls it has made, and how many tokens it has used, if the CLI reports it. */
   steps?: number;
   tokens?: number;
 }

@@ -1,4 +1,4 @@
-// One pass over events: what each of them does to a story. `story` says what a story is.
+// One pass over events: how each of them changes a story. `story.ts` defines what a story is.
 import type { EventOf, HubEvent, Stored } from "../api/types";
 import { compactionOf, retryOf, taskOf } from "./cliLines";
 import {
@@ -31,14 +31,15 @@ type Draft = { -readonly [K in keyof Story]: Story[K] } & {
   tasks: Map<string, Task>;
 };
 
-/** The run of what was said before the session was ours. */
+/** The run of messages that were imported. */
 const IMPORTED = "import";
 
-/** Works on copies of its own, and gives them away when it is done. */
+/** Works on its own copies, and hands them over when it is done. */
 export class StoryFold {
   private readonly to: Draft;
   private readonly open = new Map<string, Entry[]>();
   private seq = 0;
+  private code: HubEvent["kind"] = "noted";
   private at = 0;
   private part = 0;
 
@@ -59,6 +60,7 @@ export class StoryFold {
 
   take(stored: Stored): void {
     this.seq = stored.seq;
+    this.code = stored.event.kind;
     this.at = stored.at;
     this.part = 0;
     try {
@@ -126,11 +128,13 @@ export class StoryFold {
         return;
       case "budget.reached":
         return this.note(
-          "warn",
+          "bad",
           `Budget of the ${event.scope} reached: ${event.spent} of ${event.limit} ${event.unit}.`,
         );
       case "alarm":
-        return this.note("warn", event.action ? `${event.text} ${event.action}` : event.text);
+        return this.note("bad", event.action ? `${event.text} ${event.action}` : event.text);
+      case "alarm.ended":
+        return this.note("good", "The agent responds again.");
       case "run.started":
         this.close((ask) => ask.settled?.how === RUN_ENDED, "never answered");
         return this.mark(event.version ? `Claude Code ${event.version} started` : "agent started");
@@ -139,7 +143,7 @@ export class StoryFold {
           (ask, last) => ask.opened.run === event.run && isUnanswered(ask, last),
           RUN_ENDED,
         );
-        return this.note(event.clean ? "plain" : "bad", `The agent ended. ${event.reason}`);
+        return this.note(event.clean ? "plain" : "warn", `The agent ended. ${event.reason}`);
       case "run.link_lost":
         return this.note("warn", `${event.reason} The agent may still be working.`);
       case "run.link_found":
@@ -259,9 +263,14 @@ export class StoryFold {
     }
   }
 
-  /** One note for a row of attempts, which tells of the last. */
+  /** One note for consecutive retries, which shows the last. */
   private retries(line: JsonObject): void {
-    const entry: NoteEntry = { kind: "note", ...this.base(), ...retryOf(line, this.at) };
+    const entry: NoteEntry = {
+      kind: "note",
+      code: this.code,
+      ...this.base(),
+      ...retryOf(line, this.at),
+    };
     const before = this.to.entries.at(-1);
     if (before?.kind === "note" && before.next === entry.next) {
       this.to.entries[this.to.entries.length - 1] = { ...entry, key: before.key };
@@ -311,7 +320,7 @@ export class StoryFold {
   }
 
   private note(tone: NoteEntry["tone"], said: string, until?: number, next = ""): void {
-    const entry: NoteEntry = { kind: "note", ...this.base(), tone, text: said };
+    const entry: NoteEntry = { kind: "note", code: this.code, ...this.base(), tone, text: said };
     this.add(until === undefined ? entry : { ...entry, until, next });
   }
 
@@ -378,7 +387,7 @@ export class StoryFold {
     });
   }
 
-  /** Questions that nobody can answer any more, or that can be answered only late. */
+  /** Close questions that cannot be answered any more, or only by resuming the session. */
   private close(fits: (ask: AskEntry, last: boolean) => boolean, how: string): void {
     const prompt = this.to.entries.findLastIndex((entry) => entry.kind === "prompt");
     this.to.entries.forEach((entry, index) => {

@@ -1,10 +1,10 @@
-// The list of sessions as a person sees it: what fits a filter, by machine and project. Pure.
+// The list of sessions as a person sees it: filtered, and grouped by machine and project. Pure.
 import type { Session } from "../api/types";
 import { byUrgency, nameOf, projectOf } from "./sessions";
 
 export type Show = "active" | "waiting" | "all" | "archived";
 
-/** Places with their sessions, whoever waits first; what is pinned stands before all others. */
+/** Folders and projects with their sessions, waiting ones first; pinned sessions before all others. */
 export function groupSessions(
   sessions: Session[],
   show: Show,

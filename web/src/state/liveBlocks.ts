@@ -1,4 +1,4 @@
-// Text that is still being made: delivered as it comes, and dropped when the whole message is there.
+// Text that is still being generated: added as it arrives, and dropped when the message is complete.
 import type { Delta, Stored } from "../api/types";
 import { type Block, blocksOf, isObject, text } from "./contentBlocks";
 
@@ -38,7 +38,7 @@ export function addDeltas(live: Live, deltas: readonly Delta[], whole: boolean):
   return next;
 }
 
-/** What of the live text is left after these events. */
+/** The live text that is left after these events. */
 export function dropComplete(live: Live, events: readonly Stored[]): Live {
   if (!live.length) return live;
   let left = live;

@@ -35,29 +35,29 @@ export const EMPTY_STORY: Story = {
 export function foldEvents(story: Story, events: readonly Stored[]): Story {
   const fresh = events.filter((stored) => stored.seq > story.last);
   if (!fresh.length) return story;
-  const teller = new StoryFold(story);
-  for (const stored of fresh) teller.take(stored);
-  return teller.done();
+  const fold = new StoryFold(story);
+  for (const stored of fresh) fold.take(stored);
+  return fold.done();
 }
 
-/** The story of these events, of which the last are those of another story: what is alike stays. */
+/** The story of these events, which end with those of a known story: equal entries stay the same. */
 export function refoldStory(known: Story, events: readonly Stored[]): Story {
   const story = foldEvents(EMPTY_STORY, events);
   const before = new Map(known.entries.map((entry) => [entry.key, entry]));
   const entries = story.entries.map((entry) => {
     const old = before.get(entry.key);
-    return old && alike(old, entry) ? old : entry;
+    return old && isEqual(old, entry) ? old : entry;
   });
   return { ...story, entries };
 }
 
-/** Whether two values of the same form say the same. */
-function alike(one: unknown, other: unknown): boolean {
+/** Whether two JSON values are equal. */
+function isEqual(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || !one || !other) return false;
   const [mine, theirs] = [Object.entries(one), Object.entries(other)];
   return (
     mine.length === theirs.length &&
-    mine.every(([name, value]) => alike(value, lookup(other as Record<string, unknown>, name)))
+    mine.every(([name, value]) => isEqual(value, lookup(other as Record<string, unknown>, name)))
   );
 }

@@ -12,8 +12,8 @@ const TABS = "quarterdeck.tabs";
 
 export function loadTabs(): Tabs {
   try {
-    const kept: unknown = JSON.parse(localStorage.getItem(TABS) ?? "[]");
-    return Array.isArray(kept) ? kept.filter((one) => typeof one === "string") : [];
+    const stored: unknown = JSON.parse(localStorage.getItem(TABS) ?? "[]");
+    return Array.isArray(stored) ? stored.filter((one) => typeof one === "string") : [];
   } catch {
     return [];
   }
@@ -35,12 +35,12 @@ export function closeTab(tabs: Tabs, session: string): [Tabs, string | undefined
   return [left, left[Math.min(at, left.length - 1)]];
 }
 
-/** A tab that waits for its CLI: nobody has said anything in it, and it has not ended. */
+/** A tab that waits for its CLI: it has no conversation yet, and has not ended. */
 function isFresh(session: Session): boolean {
   return session.cli_session === null && session.turns === 0 && session.state !== "ended";
 }
 
-/** With what a session that was just heard of makes of the tabs; and the tab that it took. */
+/** The tabs with a new session, and the tab that it replaced. */
 export function addNewSession(
   tabs: Tabs,
   sessions: Sessions,

@@ -52,7 +52,7 @@ export function toolName(name: string): string {
   return lookup(NAMES, name) ?? name;
 }
 
-/** A call in a line: what is run, which file, what is looked for. */
+/** A call in one line: its command, its file, or its search text. */
 export function titleOf(name: string, input: JsonObject): string {
   const [, ...members] = lookup(KINDS, name) ?? ["tool"];
   for (const member of members) {
@@ -80,7 +80,7 @@ export interface Hunk {
   lines: string[];
 }
 
-/** What a call would change in files, as far as its input tells. */
+/** The changes to files in a call's input. */
 export function editsOf(name: string, input: JsonObject): FileEdit[] {
   const path = text(name === "NotebookEdit" ? input.notebook_path : input.file_path);
   switch (name) {
@@ -101,7 +101,7 @@ export function editsOf(name: string, input: JsonObject): FileEdit[] {
   }
 }
 
-/** The edits of a call that was made: with the lines where they were made, if the tool told. */
+/** The edits of a finished call: with their places in the file, if the tool reported them. */
 export function appliedEdits(name: string, input: JsonObject, structured: unknown): FileEdit[] {
   const edits = editsOf(name, input);
   const hunks = hunksOf(structured);

@@ -1,10 +1,10 @@
 import { memo, type ReactNode, useMemo } from "react";
 import { type Segment, segmentsOf } from "./marks";
 
-/** What the marks are for somebody who points at one. */
-const HINT = "Not visible in the text itself";
+/** The tooltip of a mark. */
+const HINT = "Invisible in the text itself";
 
-/** One mark. It says what is there in words: its colour only makes it easier to find. */
+/** One mark. It names the character in words; its colour only makes it easier to find. */
 export function Mark({ segment }: { segment: Segment }) {
   return (
     <span className="hidden-mark" data-true={segment.text} title={HINT}>
@@ -13,7 +13,7 @@ export function Mark({ segment }: { segment: Segment }) {
   );
 }
 
-/** A text from an agent in which nothing is hidden. Where code is shown, its order is kept too. */
+/** A text from an agent with its invisible characters marked. In code, the order of characters is fixed too. */
 export const Marked = memo(function Marked({ text, code }: { text: string; code?: boolean }) {
   const pieces = useMemo(() => segmentsOf(text), [text]);
   return (
@@ -29,7 +29,7 @@ export function renderSegments(pieces: readonly Segment[]): ReactNode[] {
   );
 }
 
-/** Who copies a part of a code gets what it is, and not the marks. */
+/** Copying a part of a text gives the original characters, and not the marks. */
 export function copyOriginalText(event: ClipboardEvent): void {
   const selection = document.getSelection();
   if (!selection?.rangeCount || selection.isCollapsed) return;
@@ -41,7 +41,7 @@ export function copyOriginalText(event: ClipboardEvent): void {
   const marks = copy.querySelectorAll<HTMLElement>(".hidden-mark");
   if (!marks.length) return;
   for (const mark of marks) mark.textContent = mark.dataset.true ?? "";
-  for (const sign of copy.querySelectorAll(".sign, .visually-hidden")) sign.remove();
+  for (const sign of copy.querySelectorAll("[data-no-copy], .visually-hidden")) sign.remove();
   event.clipboardData?.setData("text/plain", copy.textContent ?? "");
   event.preventDefault();
 }

@@ -1,5 +1,5 @@
-// Errors that nobody caught: in an event handler, in a promise. They are shown to the person who
-// looks at the page, who would otherwise see that nothing happens and not know why.
+// Uncaught errors: of event handlers and of promises. They are shown on the page, where a person
+// would otherwise see that nothing happens and not know why.
 import { ApiError, errorText } from "../api/http";
 
 export interface PageError {
@@ -8,20 +8,20 @@ export interface PageError {
   count: number;
 }
 
-/** More than these are not read by anybody. */
+/** More than these would fill the page. */
 const MOST = 3;
-/** What browsers report as an error though nothing has failed. */
+/** Browsers report these though nothing has failed. */
 const HARMLESS = /^(Uncaught )?(Error: )?ResizeObserver loop|^Script error\.?$/;
 
-let faults: readonly PageError[] = [];
+let errors: readonly PageError[] = [];
 const listeners = new Set<() => void>();
 
 function set(next: readonly PageError[]): void {
-  faults = next;
+  errors = next;
   for (const listener of listeners) listener();
 }
 
-export const getPageErrors = (): readonly PageError[] => faults;
+export const getPageErrors = (): readonly PageError[] => errors;
 
 export function subscribePageErrors(listener: () => void): () => void {
   listeners.add(listener);
@@ -32,18 +32,18 @@ export function subscribePageErrors(listener: () => void): () => void {
 export function report(error: unknown): void {
   const words = errorText(error) || "unknown error";
   if (HARMLESS.test(words)) return;
-  // What the hub refused is said in its own words; everything else is a fault of this page.
+  // The hub's refusals have their own words; everything else is a bug of this page.
   const text = error instanceof ApiError ? words : `Error in this page: ${words}`;
-  const before = faults.find((one) => one.text === text);
-  const others = faults.filter((one) => one !== before);
+  const before = errors.find((one) => one.text === text);
+  const others = errors.filter((one) => one !== before);
   set([...others, { text, count: (before?.count ?? 0) + 1 }].slice(-MOST));
 }
 
 export function dismiss(text: string): void {
-  set(faults.filter((one) => one.text !== text));
+  set(errors.filter((one) => one.text !== text));
 }
 
-/** From now on, show what nobody catches. Gives what ends that. */
+/** Show uncaught errors from now on. Gives a function that stops it. */
 export function watchPageErrors(): () => void {
   const failed = (event: ErrorEvent): void => report(event.error ?? event.message);
   const rejected = (event: PromiseRejectionEvent): void => report(event.reason);

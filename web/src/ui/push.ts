@@ -1,4 +1,4 @@
-// Web Push for this browser: the worker in `/sw.js` and its subscription, which the hub is told of.
+// Web Push for this browser: the worker in `/sw.js` and its subscription, which is registered with the hub.
 import { get, post, remove } from "../api/http";
 
 const WORKER = "/sw.js";

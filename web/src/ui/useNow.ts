@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The time, told anew every so many seconds. */
+/** The current time, updated every so many seconds. */
 export function useNow(seconds = 30): number {
   const [now, setNow] = useState(() => Date.now());
   useEffect(() => {

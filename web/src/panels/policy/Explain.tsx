@@ -6,6 +6,7 @@ import { useAppState } from "../../state/store";
 import { ErrorText } from "../../ui/ErrorText";
 import { Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
+import styles from "./policy.module.css";
 import { Verdict } from "./Verdict";
 
 type Explanation = components["schemas"]["Explanation"];
@@ -80,7 +81,7 @@ function Explained({ found }: { found: Explanation }) {
         )}
       </div>
       {found.message && <p>{found.message}</p>}
-      <ul className="reasons">
+      <ul className={styles.reasons}>
         {found.reasons.map((reason) => (
           <li key={reason}>{reason}</li>
         ))}

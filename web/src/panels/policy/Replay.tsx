@@ -5,6 +5,7 @@ import { ErrorText } from "../../ui/ErrorText";
 import { moment, plural } from "../../ui/format";
 import { Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
+import styles from "./policy.module.css";
 
 type Result = components["schemas"]["Replay"];
 type Check = components["schemas"]["PolicyChecked"];
@@ -68,7 +69,7 @@ function Shown({ result }: { result: Result }) {
         {plural(result.calls, "call")}, {result.same} unchanged
       </h2>
       {result.truncated && <p className="muted">There were more calls; the oldest are left out.</p>}
-      <ul className="reasons">
+      <ul className={styles.reasons}>
         {Object.entries(result.counts).map(([change, count]) => (
           <li key={change}>
             {count} × {change}

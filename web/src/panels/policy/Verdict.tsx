@@ -1,11 +1,12 @@
 import { lookup } from "../../state/lookup";
+import styles from "./policy.module.css";
 
 const TONES: Record<string, string> = { allow: "good", deny: "bad", ask: "wait" };
 
 /** What was or would be decided, in colour and in a word. */
 export function Verdict({ word }: { word: string }) {
   return (
-    <span className="badge verdict" data-tone={lookup(TONES, word) ?? "idle"}>
+    <span className={`badge ${styles.verdict}`} data-tone={lookup(TONES, word) ?? "idle"}>
       <span className="dot" aria-hidden="true" />
       {word === "cli" ? "left to the CLI" : word}
     </span>
