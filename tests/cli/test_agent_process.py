@@ -62,7 +62,7 @@ def test_a_command_for_people_refuses_an_agent_and_does_nothing(
         assert "Usage:" in said
     else:
         assert code == 4
-        assert f"quarterdeck {words[0]} is for people" in said
+        assert f"quarterdeck {words[0]} is reserved for people" in said
     assert not (tmp_path / "data").exists()
 
 
@@ -126,5 +126,5 @@ async def test_a_program_of_an_agent_has_the_mark_and_is_refused(
     assert (work / "marks").read_text() == "1\n"
     for name in ("asks", "answer"):
         said, code = (work / name).read_text().splitlines()
-        assert said.startswith(f"quarterdeck: quarterdeck {name} is for people")
+        assert said.startswith(f"quarterdeck: quarterdeck {name} is reserved for people")
         assert code == "4"

@@ -69,7 +69,7 @@ def test_light_commands_load_nothing_that_is_slow_to_load(tmp_path: Path) -> Non
     # Each of them did what it could without a hub.
     assert done.stdout.startswith(f"quarterdeck {__version__}\nUsage: quarterdeck")
     assert done.stderr.count("no hub runs on this machine") == 4
-    assert "Nothing runs" in done.stdout
+    assert "Nothing is running" in done.stdout
 
 
 def test_every_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:

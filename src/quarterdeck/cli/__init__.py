@@ -1,8 +1,8 @@
-"""The commands that people type: `quarterdeck run`, `doctor`, `record`, `replay`, `sessions`.
+"""The command line of Quarterdeck.
 
-Owns the way from a command line to an exit code. `app` declares the commands, and each loads its
-own module only when it runs, so that `--version` and `--help` come at once. Below is the library;
-nothing here is imported by it.
+Owns the way from arguments to an exit code. `commands` declares all commands; each loads its module
+only when it runs, so that `--version` and `--help` are fast. The library is below, and imports
+nothing from here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; gives the exit code. An error of ours is one line on stderr."""
+    """Run a command line; returns the exit code. Our own errors are one line on stderr."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--version"]:
         sys.stdout.write(f"quarterdeck {__version__}\n")
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"quarterdeck: {plain(str(error))}\n")
         return exit_code(error)
     except OutputClosed:
-        # Python would complain once more when it flushes stdout at the end.
+        # Otherwise Python would fail again when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.OUTPUT_CLOSED
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The exit codes of `quarterdeck`, and which error has which. Every command loads it first."""
+"""The exit codes of `quarterdeck`, and the code of each error. Every command loads it first."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from quarterdeck.runtime.agent_process import AgentRefused
 
 
 class Exit(IntEnum):
-    """What a script can go by."""
+    """The codes, for scripts."""
 
     SUCCESS = 0
     FAILED = 1
     """The turn failed, `doctor` found a problem, or a recording could not be read."""
     USAGE = 2
-    """The command line cannot be right; nothing was started."""
+    """Wrong usage; nothing was started."""
     NO_CLI = 3
-    """The CLI could not be found or started, or it died."""
+    """The CLI was not found, could not be started, or died."""
     AGENT = 4
     """An agent ran a command that is for people; nothing was done."""
     INTERRUPTED = 130
     """Ctrl-C."""
     OUTPUT_CLOSED = 141
-    """Whoever read the output went away, as with `| head`."""
+    """The reader of the output has gone, as with `| head`."""
     TERMINATED = 143
     """SIGTERM."""
 
 
 class OutputClosed(Exception):
-    """Whoever read our output has gone away: there is nobody left to write for."""
+    """The reader of our output has gone."""
 
 
 def exit_code(error: QuarterdeckError) -> Exit:

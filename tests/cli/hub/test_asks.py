@@ -99,12 +99,12 @@ def test_an_input_comes_from_a_file_or_as_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "asked", "error"),
     [
-        (AnswerArguments(), TOOL, "say one of"),
-        (AnswerArguments(verb="allow", plan="auto"), TOOL, "say one of"),
-        (AnswerArguments(verb="deny", input="{}"), TOOL, "--input goes with allow"),
+        (AnswerArguments(), TOOL, "give one of"),
+        (AnswerArguments(verb="allow", plan="auto"), TOOL, "give one of"),
+        (AnswerArguments(verb="deny", input="{}"), TOOL, "--input needs allow"),
         (AnswerArguments(verb="allow", input="[1]"), TOOL, "--input: Expected `object`"),
-        (AnswerArguments(verb="allow", input="/nowhere"), TOOL, "--input: /nowhere cannot be read"),
-        (AnswerArguments(verb="cancel"), TOOL, "'cancel' is no answer"),
+        (AnswerArguments(verb="allow", input="/nowhere"), TOOL, "--input: cannot read /nowhere"),
+        (AnswerArguments(verb="cancel"), TOOL, "'cancel' is not an answer"),
         (
             AnswerArguments(answers=("x",)),
             questions("Why?", "How?"),

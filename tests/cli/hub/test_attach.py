@@ -46,7 +46,7 @@ async def test_prompts_and_permissions_at_the_keyboard_and_what_others_do_meanwh
     await here.expect("so be it")
 
     here.press("\x04")
-    await here.expect("left; the agent is not touched")
+    await here.expect("left; the agent keeps running")
     assert await here.end() == 0
     (shape,) = deck.client.sessions()
     assert shape.pid is not None
@@ -98,11 +98,11 @@ async def test_a_plan_is_revised_and_then_carried_out_in_a_new_conversation(
     await deck.serve()
     session = await deck.new("--mode", "plan", "think first")
     here = deck.command.at_terminal("attach", session)
-    await here.expect("┌ Plan to be reviewed")
-    await here.expect("f  carry it out in a new conversation")
+    await here.expect("┌ Plan for review")
+    await here.expect("f  execute it in a new conversation")
     await here.expect("\n? ")
     here.press("k make it shorter\n")
-    await here.expect("┌ Plan to be reviewed")
+    await here.expect("┌ Plan for review")
     await here.expect("\n? ")
     here.press("f\n")
     await here.expect("done as planned")

@@ -32,7 +32,7 @@ async def demo_in(
 ) -> AsyncIterator[tuple[Terminal, Path]]:
     """A running demo and its data folder; ended by Ctrl-C, with nothing left of it."""
     terminal = quarterdeck.at_terminal("demo")
-    said = await terminal.expect("Ctrl-C ends all of it.")
+    said = await terminal.expect("Ctrl-C ends the demo.")
     found = re.search(r"export QUARTERDECK_HOME=(\S+)", said)
     assert found is not None
     home = Path(found[1])
@@ -41,7 +41,7 @@ async def demo_in(
     processes.started(runner.pid)
     yield terminal, home
     terminal.interrupt()
-    await terminal.expect("The demo has ended, and all that it made is gone.")
+    await terminal.expect("The demo has ended, and its data is deleted.")
     assert await terminal.end() == 0
     await until_true(lambda: not running(runner.pid))
     assert not await anyio.Path(home.parent).exists()

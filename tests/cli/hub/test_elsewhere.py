@@ -55,7 +55,7 @@ async def test_a_runner_brings_another_machine_and_its_agents_end_with_it(
     assert "machine  box, 0 agents" in (await deck("status")).out
 
     relative = await deck("new", "--machine", "box", "work", code=2)
-    assert "on another machine an absolute path is wanted" in relative.err
+    assert "on another machine the path must be absolute" in relative.err
     made = await deck("new", "--machine", "box", "--name", "far", str(deck.command.work), "hello")
     shape = await deck.until(made.out.strip(), lambda shape: shape.turns == 1)
     assert shape.machine == "box"

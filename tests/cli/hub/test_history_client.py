@@ -65,12 +65,12 @@ async def test_what_was_left_on_disk_is_imported_found_exported_and_let_go(
     page = deck.command.work / "page.html"
     await deck("export", first.session, str(page))
     assert "Prompt 10: fix the näme 10" in page.read_text()
-    assert "there already" in (await deck("export", first.session, str(page), code=2)).err
+    assert "exists already" in (await deck("export", first.session, str(page), code=2)).err
     markdown = (await deck("export", first.session)).out
     assert "> Prompt 10: fix the näme 10" in markdown
     lines = (await deck("export", first.session, "--format", "json")).out.splitlines()
     assert [json.loads(line)["seq"] for line in lines] == list(range(1, first.head + 1))
-    assert "as what?" in (await deck("export", first.session, "x.pdf", code=2)).err
+    assert "unknown suffix" in (await deck("export", first.session, "x.pdf", code=2)).err
 
     assert "0 of 2 sessions would go" in (await deck("retention")).err
     assert "a limit is wanted" in (await deck("retention", "--delete", code=1)).err
@@ -104,7 +104,7 @@ async def test_a_hub_is_backed_up_while_it_works_and_restored_when_it_is_stopped
     backup = deck.command.work / "hub.backup"
     done = await deck("backup", str(backup))
     assert done.err.startswith(f"{backup}: 2 sessions, 32 events, ")
-    assert "is good: 2 sessions" in (await deck("restore", "--check", str(backup))).err
+    assert "is valid: 2 sessions" in (await deck("restore", "--check", str(backup))).err
     assert "a hub already serves from" in (await deck("restore", str(backup), code=1)).err
     kept = deck.client.session((await deck("import", "--json")).out.split('"session":"')[1][:26])
     for shape in list(deck.client.sessions()):

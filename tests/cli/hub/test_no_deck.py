@@ -1,4 +1,4 @@
-"""A hub whose web deck was not built says so, and says what to do."""
+"""A hub whose web app was not built says so, and says what to do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_a_deck_that_is_missing_is_told_with_the_command_that_builds_it(
         (tmp_path / "index.html").touch()
     monkeypatch.setattr(pages, "_BUILT", tmp_path)
     monkeypatch.setenv("QUARTERDECK_HOME", str(tmp_path / "data"))
-    (found,) = [each for each in look_at_hub() if each.topic == "web deck"]
+    (found,) = [each for each in look_at_hub() if each.topic == "web app"]
     if built:
         assert web_hint() == ""
         assert found.level is Level.OK

@@ -117,4 +117,4 @@ async def test_an_endpoint_can_be_tried_by_its_name_or_address_without_a_hub(
         assert by_address.is_signed_by(secret)
         assert "there is no webhook" in (await deck("webhook", "test", "none", code=1)).err
         wrong = await deck("webhook", "test", "ops", "--event", "nothing", code=2)
-        assert "is none of ask.opened, turn.ended" in wrong.err
+        assert "is not one of ask.opened, turn.ended" in wrong.err

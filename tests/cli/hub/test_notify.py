@@ -91,7 +91,7 @@ def test_a_terminal_is_told_by_its_sequence_and_a_bell() -> None:
     assert desk.out.getvalue() == "\x1b]9;one: asks: touch made\a\a"
     desk = Desk(Channel(osc=777), name="a;b")
     desk.notifier.observe(TURN)
-    assert desk.out.getvalue() == "\x1b]777;notify;a,b;the turn is over\a\a"
+    assert desk.out.getvalue() == "\x1b]777;notify;a,b;the turn has ended\a\a"
 
 
 def test_a_program_gets_the_words_as_arguments_after_the_options() -> None:

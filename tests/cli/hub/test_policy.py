@@ -48,18 +48,18 @@ async def test_the_commands_of_the_page_that_need_a_hub_run(deck: ServedDeck) ->
             assert words[0] == "quarterdeck"
             said.append((await deck(*words[1:])).out)
     replayed, shown, grant, grants, suggested, audit, verified = said
-    assert replayed == "0 calls, 0 as before, 0 otherwise.\n"
+    assert replayed == "0 calls: 0 unchanged, 0 different.\n"
     assert "policy.toml: in force since" in shown
     assert "13 rules" in shown
     assert grants.startswith(f"{grant.strip()}  Bash(npm audit:*)  until ")
-    assert suggested.startswith("# Nothing was answered often enough")
+    assert suggested.startswith("# No question was answered often enough")
     assert audit == ""
-    assert verified.startswith("The audit log is as it was written: 0 decisions.\nhead 0:")
+    assert verified.startswith("The audit log is unchanged: 0 decisions.\nhead 0:")
 
     # A wrong edit is refused, and the text before it stays in force.
     (deck.data / "policy.toml").write_text(TEAM.code + "\n[[rule]]\nverdct = 'deny'\n")
     refused = (await deck("policy", "show", code=1)).out
-    assert "REFUSED; its last good text is in force" in refused
+    assert "REFUSED; its last valid version is in force" in refused
     assert "did you mean 'verdict'?" in refused
     explained = await deck("policy", "explain", "Bash", "git push", "--branch", "main", "--json")
     assert json.loads(explained.out)["rule"] == "main is for people"
@@ -80,7 +80,7 @@ async def test_what_cannot_be_right_is_said_before_anything_is_asked(
     save(deck, "default = 'sometimes'\n")
     wrong = (await deck("policy", "check", "team.toml", code=1)).out
     assert (
-        wrong == "team.toml:1: default: one of cli, ask, deny is wanted; there are ask, cli, deny\n"
+        wrong == "team.toml:1: default: expected one of cli, ask, deny; there are ask, cli, deny\n"
     )
     checked = json.loads((await deck("policy", "check", "team.toml", "--json", code=1)).out)
     assert checked["flaws"][0]["line"] == 1
@@ -93,9 +93,11 @@ async def test_what_cannot_be_right_is_said_before_anything_is_asked(
 async def test_presets_and_settings_are_printed_as_policies(deck: ServedDeck) -> None:
     assert "read-only" in (await deck("policy", "preset")).out
     save(deck, (await deck("policy", "preset", "careful")).out)
-    assert "is good" in (await deck("policy", "check", "team.toml")).out
+    assert "is valid" in (await deck("policy", "check", "team.toml")).out
     settings = deck.command.work / "settings.json"
     rules = {"allow": ["Bash(npm test:*)"], "deny": ["Read(./.env)"]}
     settings.write_text(json.dumps({"permissions": rules}))
     save(deck, (await deck("policy", "import", "settings.json")).out)
-    assert (await deck("policy", "check", "team.toml")).out.startswith("team.toml is good: 2 rules")
+    assert (await deck("policy", "check", "team.toml")).out.startswith(
+        "team.toml is valid: 2 rules"
+    )

@@ -54,7 +54,7 @@ async def test_ctrl_c_stops_the_hub_and_the_agent_goes_on_and_stop_ends_everythi
     assert runner is not None
     await until_true(lambda: not running(agent) and not running(runner))
     assert not (deck.data / "hub.json").exists()
-    assert (await deck("stop")).out == "Nothing runs here.\n"
+    assert (await deck("stop")).out == "Nothing is running here.\n"
 
 
 async def test_the_login_link_opens_the_hub_and_is_offered_until_somebody_has_used_it(
@@ -84,7 +84,7 @@ async def test_the_login_link_opens_the_hub_and_is_offered_until_somebody_has_us
 
 async def test_status_tells_what_runs_and_where_the_data_is(deck: ServedDeck) -> None:
     nothing = await deck("status", code=1)
-    assert nothing.out == f"hub      does not run\ndata     {deck.data}\n"
+    assert nothing.out == f"hub      not running\ndata     {deck.data}\n"
     await deck.serve()
     await until_true(lambda: bool(deck.client.machines()))
     status = await deck("status")

@@ -63,7 +63,7 @@ async def test_a_session_is_made_answered_prompted_forked_put_away_and_forgotten
     await deck.until_state(session, "ended")
     await deck("archive", "first")
     assert "first" not in (await deck("ps")).out
-    assert "ended (put away)  " in (await deck("ps", "--all")).out
+    assert "ended (archived)  " in (await deck("ps", "--all")).out
     await deck("resume", session)
     await deck.until_state(session, "idle")
     await deck("rm", "--stop", session, fork)
@@ -83,7 +83,7 @@ async def test_a_turn_is_interrupted_and_a_question_is_answered_by_its_header(
     await deck.until_state(session, "waiting for you")
     assert "Which one? [Red | Blue]" in (await deck("asks", "--session", session)).out
     wrong = await deck("answer", session, "allow", "--plan", "auto", code=2)
-    assert "say one of: allow, deny, skip, cancel, --plan, --answer" in wrong.err
+    assert "give one of: allow, deny, skip, cancel, --plan, --answer" in wrong.err
     await deck("answer", session, "--answer", "Colour=Blue")
     await until_true(lambda: any(card.opened.tool == "Bash" for card in deck.client.asks()))
     assert "Blue" in model.turns[1].last_text
@@ -99,7 +99,7 @@ async def test_what_cannot_be_right_is_one_clear_line(deck: ServedDeck) -> None:
     assert "no hub runs on this machine" in (await deck("new", work, "hello", code=3)).err
     await deck.serve("--no-runner")
     nowhere = await deck("new", "/nowhere/at/all", "hello", code=2)
-    assert nowhere.err == "quarterdeck: /nowhere/at/all is no folder\n"
+    assert nowhere.err == "quarterdeck: /nowhere/at/all is not a folder\n"
     unknown = await deck("send", "nobody", "hello", code=1)
     assert unknown.err == "quarterdeck: there is no session 'nobody'\n"
     machine = await deck("new", "--machine", "moon", "/tmp", "hello", code=1)

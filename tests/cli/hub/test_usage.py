@@ -31,11 +31,11 @@ async def test_what_was_used_is_shown_and_a_budget_that_is_reached_can_be_raised
     session = await deck.new("hello", "--budget-usd", "9", "--restart")
     await until_true(lambda: deck.client.session(session).turns == 1)
     shown = await deck("usage", "--by", "model")
-    for part in ("claude-fake", "$1.25", "1.0k", "in all", "█"):
+    for part in ("claude-fake", "$1.25", "1.0k", "total", "█"):
         assert part in shown.out
     report = json.loads((await deck("usage", "--json")).out)
     assert report["total"]["cost_usd"] == 1.25
-    assert "nothing was used since 2999" in (await deck("usage", "--since", "2999-01-01")).out
+    assert "no usage since 2999" in (await deck("usage", "--since", "2999-01-01")).out
 
     spec = (await anyio.to_thread.run_sync(deck.client.session, session)).spec
     assert (spec.restart, spec.budget) == (True, Budget(session_usd=9))
@@ -50,7 +50,7 @@ async def test_what_was_used_is_shown_and_a_budget_that_is_reached_can_be_raised
     assert shape.spec.budget == Budget(session_usd=5, run_tokens=5000)
     assert "no limit" in (await deck("budget", session, "--lift")).out
     wrong = await deck("budget", session, "--lift", "--run-usd", "3", code=2)
-    assert "name none with it" in wrong.err
+    assert "give no limit with it" in wrong.err
 
 
 def test_numbers_are_short_and_bars_are_never_nothing() -> None:

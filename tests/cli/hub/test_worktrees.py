@@ -92,18 +92,18 @@ async def test_the_doctor_looks_at_a_hub_that_runs_and_at_one_that_does_not(
     wrong = await findings(code=1)
     assert wrong["config"][0][0] == "problem"
     assert "server.prot" in wrong["config"][0][1]
-    assert wrong["hub"] == [("note", "does not run")]
+    assert wrong["hub"] == [("note", "not running")]
     configure(deck, f"[server]\nport = {deck.port}\n")
     right = await findings(code=0)
     assert right["port"] == [("ok", f"127.0.0.1 port {deck.port} is free")]
-    assert right["data"] == [("ok", f"{deck.data} is private and can be written")]
+    assert right["data"] == [("ok", f"{deck.data} is private and writable")]
     assert {"disk", "clock", "policy"} <= right.keys()
     deck.data.chmod(0o755)
     assert (await findings(code=0))["data"][0][0] == "warning"
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=deck.port)
     async with listener:
         taken = await findings(code=1)
-    assert "is taken by another program" in taken["port"][0][1]
+    assert "is used by another program" in taken["port"][0][1]
     configure(deck, "[policy]\nfile = 'none.toml'\n")
     assert (await findings(code=1))["policy"][0][0] == "problem"
 

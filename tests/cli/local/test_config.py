@@ -171,7 +171,7 @@ async def test_the_commands_show_check_and_find_the_file(deck: ServedDeck) -> No
     assert f"{file}:2: server.prot" in refused.err
     file.write_text("[log]\nlevel = 'debug'\n")
     right = await deck("config", "check")
-    assert right.out == f"{file} is right\n"
+    assert right.out == f"{file} is valid\n"
     shown = await deck.command("config", "show", QUARTERDECK_SERVER_PORT="99")
     assert 'level = "debug"  # line 2' in shown.out
     assert "port = 99  # QUARTERDECK_SERVER_PORT" in shown.out

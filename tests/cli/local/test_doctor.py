@@ -70,7 +70,7 @@ def test_a_key_that_would_not_be_used_is_told_of_by_name_only(environ: dict[str,
     _, off = look(None, api_billing=False, environ=environ)
     ((level, text),) = about("billing", off)
     assert level is Level.NOTE
-    assert text.startswith("ANTHROPIC_API_KEY is set and is not passed on")
+    assert text.startswith("ANTHROPIC_API_KEY is set but not passed on")
     _, on = look(None, api_billing=True, environ=environ)
     assert [level for level, _ in about("billing", on)] == [Level.WARNING]
     assert any("inside Claude Code" in text for _, text in about("environment", on))

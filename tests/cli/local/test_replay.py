@@ -54,13 +54,13 @@ def test_the_end_of_a_cli_that_died_is_told(
     end = '{"dir":"meta","t":9,"event":"closed","reason":"It was killed.","exit_code":9}'
     file = _recording(tmp_path / "r", '{"dir":"meta","t":0,"event":"start"}', end)
     assert main(["replay", str(file)]) == 0
-    assert "the CLI ended: It was killed." in capsys.readouterr().out
+    assert "the CLI exited: It was killed." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "nothing in it"),
+        ("", "is empty"),
         ("no json\n", "line 1"),
         ('{"dir":"out","t":1,"base64":"!"}\n', "line 1"),
     ],

@@ -37,7 +37,7 @@ async def test_a_prompt_is_run_and_its_answer_printed_without_any_escape(
 async def test_where_nobody_can_be_asked_a_tool_is_denied(quarterdeck: Quarterdeck) -> None:
     done = await quarterdeck("run", "--api-billing", play(TOUCH, "so be it"))
     assert done.code == 0
-    assert "denied, since nobody can be asked here: Bash (see --allow" in done.out
+    assert "denied, because no person can be asked here: Bash (see --allow" in done.out
     assert "1 call denied" in done.out
     assert not (quarterdeck.work / "made").exists()
 
@@ -101,7 +101,7 @@ async def test_it_stays_until_what_runs_in_the_background_has_ended(
     arguments = ("run", "--api-billing", "--allow", "Bash")
     done = await quarterdeck(*arguments, play(ToolUse("Bash", shell), "started"))
     assert done.code == 0, done.err
-    assert "waiting for what runs in the background: later" in done.out
+    assert "waiting for background tasks: later" in done.out
     assert (quarterdeck.work / "late").exists()
     assert done.out.count("done · ") == 2, done.out
 
@@ -156,7 +156,7 @@ async def test_lines_that_cannot_be_read_do_not_end_the_turn(quarterdeck: Quarte
     [
         (("--nonsense",), "No such option"),
         (("hello", "--quiet", "--json"), "exclude each other"),
-        (("hello", "--cwd", "/nowhere/at/all"), "is no folder"),
+        (("hello", "--cwd", "/nowhere/at/all"), "is not a folder"),
         (("hello", "--env", "NOEQUALS"), "NAME=VALUE"),
         (("hello", "--resume", "x", "--continue"), "cannot be combined"),
         (("hello", "--fork"), "nothing to fork"),

@@ -61,7 +61,7 @@ def test_a_unit_for_launchd_is_a_property_list(home: Path) -> None:
 
 
 def test_what_no_unit_can_say_is_refused(home: Path) -> None:
-    with pytest.raises(UsageError, match="cannot stand in a unit"):
+    with pytest.raises(UsageError, match="cannot be written into a unit"):
         _ = make_unit(SYSTEMD, Path("/a\nExecStartPre=/bin/evil")).text
     with pytest.raises(UsageError, match="systemd or launchd"):
         make_unit("cron", None)
@@ -82,7 +82,7 @@ async def test_a_unit_is_written_shown_and_removed(deck: ServedDeck) -> None:
     assert written.out == f"Written: {unit}\n"
     assert unit.read_text() == printed.out
     status = await deck("service", "status")
-    assert status.out.startswith(f"unit     {unit}\nsystemd  cannot be asked: ")
+    assert status.out.startswith(f"unit     {unit}\nsystemd  cannot be queried: ")
     removed = await deck("service", "uninstall")
     assert not unit.exists()
     assert "The data stays in" in removed.out

@@ -24,7 +24,7 @@ from quarterdeck.wire.permissions import suggestions
         ),
         (
             {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
-            "accept all edits of files for this session",
+            "accept all file edits for this session",
         ),
         (
             {"type": "setMode", "mode": "plan", "destination": "session"},
@@ -41,7 +41,7 @@ from quarterdeck.wire.permissions import suggestions
                 "behavior": "deny",
                 "destination": "session",
             },
-            "forget the rule Read for this session",
+            "remove the rule Read for this session",
         ),
         ({"type": "hum\x1b[2J"}, "a change of a kind unknown here: hum\ufffd[2J"),
         (

@@ -87,7 +87,7 @@ def test_a_retry_says_why_when_and_how_often() -> None:
     said = system(
         "api_retry", attempt=2, max_retries=10, retry_delay_ms=1500, error_status=529, error="x"
     )
-    assert said == "~ the API failed (529 x); trying again in 1.5 s (2 of 10)"
+    assert said == "~ the API failed (529 x); retrying in 1.5 s (2 of 10)"
 
 
 def test_a_limit_is_told_only_when_it_is_near() -> None:

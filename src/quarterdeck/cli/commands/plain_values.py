@@ -1,8 +1,8 @@
-"""What is typed on a command line, taken as it is where that is all there is to do.
+"""Plain values of a command line, taken without Typer's validation.
 
-Typer has every value checked by a library that takes longer to load than most commands take to
-run. Nothing given, a text, a number, a path: those need no library. Whatever is not plainly right
-is left to Typer, and so is what it says of it.
+Typer validates every value with a library that takes longer to load than most commands take to run.
+A missing value, a text, a number or a path needs no library. Anything else, and everything that may
+be invalid, is left to Typer, with its messages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBERS = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}
 
 
 def take_plain_values(command: Any) -> None:
-    """Have a command of Typer's, and all below it, take plain values without its checks."""
+    """Let a Typer command, and all commands below it, take plain values without validation."""
     command.get_params = partial(_parameters, command.get_params)
     if isinstance(command, TyperGroup):
         for inner in command.commands.values():
@@ -29,10 +29,10 @@ def take_plain_values(command: Any) -> None:
 
 
 def _parameters(get: Callable[..., list[Any]], context: Any) -> list[Any]:
-    """A command's parameters: it takes the place of `get_params`, which adds `--help`."""
+    """A command's parameters. It replaces `get_params`, which adds `--help`."""
     parameters = get(context)
     for parameter in parameters:
-        # A version of Typer that tells no type in this way checks without that library.
+        # Versions of Typer without this attribute validate without that library.
         if hasattr(parameter, "type_descriptor") and not isinstance(
             parameter.process_value, partial
         ):
@@ -41,7 +41,7 @@ def _parameters(get: Callable[..., list[Any]], context: Any) -> list[Any]:
 
 
 def _process(parameter: Any, check: Callable[..., object], context: Any, value: object) -> object:
-    """What a parameter makes of a value: it takes the place of `process_value`."""
+    """The value of a parameter. It replaces `process_value`."""
     found = _taken(parameter, value)
     if found is _UNCLEAR:
         return check(context, value)
@@ -62,7 +62,7 @@ def _taken(parameter: Any, value: object) -> object:
 
 
 def _plain(value: object, kind: object, info: Any) -> object:
-    """A value as its kind wants it, if that is plain."""
+    """The value in its type, if it is plain."""
     if info.parser is not None or type(value) not in {str, kind}:
         return _UNCLEAR
     if kind is bool:
@@ -87,7 +87,7 @@ def _number(value: Any, kind: type[int] | type[float], info: Any) -> object:
 
 
 def _path(value: str, info: Any) -> object:
-    """A path, of which nothing is wanted but that it can be read if it is there."""
+    """A path without further requirements; if it exists, it must be readable."""
     wanted = info.exists or info.resolve_path or info.writable or info.path_type or info.allow_dash
     if wanted or not info.file_okay or not info.dir_okay or "\0" in value:
         return _UNCLEAR
@@ -95,7 +95,7 @@ def _path(value: str, info: Any) -> object:
 
 
 def _is_text(value: str) -> bool:
-    """Whether it is text, and not bytes that the shell passed on."""
+    """Whether it is text, and not undecodable bytes from the shell."""
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -1,7 +1,6 @@
-"""`quarterdeck asks` and `answer`: open questions, listed, and answered without a dialogue.
+"""`quarterdeck asks` and `answer`: list open questions, and answer without a dialogue.
 
-Owns the step from the options of `answer` to an `Answer`. The dialogue at the keyboard is
-`answering`'s.
+Owns the step from the options of `answer` to an `Answer`. `keyboard_answers` has the dialogues.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ VERBS = ("allow", "deny", "skip", "cancel")
 
 
 class AnswerArguments(Value):
-    """What the command line of `answer` says."""
+    """The command line of `answer`."""
 
     verb: str | None = None
     message: str = ""
@@ -77,7 +76,7 @@ def run_asks(session: str | None, target: Target, *, json_output: bool) -> int:
 
 
 def _more(opened: AskOpened) -> list[str]:
-    """What a person must know to answer and the title does not say."""
+    """What a person needs to answer, besides the title."""
     if opened.plan:
         lines, rest = marked_lines(opened.plan, PLAN_LINES)
         return [*lines, f"… {rest} more lines"] if rest else lines
@@ -99,10 +98,10 @@ def run_answer(ask: str, arguments: AnswerArguments, target: Target) -> int:
 
 
 def to_answer(arguments: AnswerArguments, opened: AskOpened | None) -> Answer:
-    """The answer. `opened` is the question, where it is open. Raises `UsageError`."""
+    """The answer. `opened` is the question, if it is still open. Raises `UsageError`."""
     ways = [arguments.verb is not None, arguments.plan is not None, bool(arguments.answers)]
     if sum(ways) != 1:
-        raise UsageError(f"say one of: {', '.join(VERBS)}, --plan, --answer")
+        raise UsageError(f"give one of: {', '.join(VERBS)}, --plan, --answer")
     content = _input(arguments)
     if arguments.plan is not None:
         if arguments.plan not in PLAN_CHOICES:
@@ -126,14 +125,14 @@ def to_answer(arguments: AnswerArguments, opened: AskOpened | None) -> Answer:
         case "skip":
             return SkipAnswer(message=arguments.message)
         case verb:
-            raise UsageError(f"{verb!r} is no answer to this question")
+            raise UsageError(f"{verb!r} is not an answer to this question")
 
 
 def _input(arguments: AnswerArguments) -> Raw:
     if arguments.input is None:
         return ABSENT
     if arguments.verb != "allow":
-        raise UsageError("--input goes with allow")
+        raise UsageError("--input needs allow")
     data = file_or_json(arguments.input, "--input")
     try:
         members = msgspec.json.decode(data, type=dict[str, Raw])
@@ -143,7 +142,7 @@ def _input(arguments: AnswerArguments) -> Raw:
 
 
 def questions_of(opened: AskOpened | None) -> tuple[Question, ...]:
-    """The questions of a card, if it has any."""
+    """The questions of an ask, if it has any."""
     if opened is None or opened.ask_kind is not AskKind.QUESTIONS:
         return ()
     request = decode_request(opened.request)
@@ -154,7 +153,7 @@ def questions_of(opened: AskOpened | None) -> tuple[Question, ...]:
 def _answers(
     arguments: tuple[str, ...], opened: AskOpened | None
 ) -> dict[str, str | tuple[str, ...]]:
-    """`Question=Label`, by the question's text or its header; one question needs no name."""
+    """`Question=Label`, by the question's text or header; a single question needs no name."""
     known = questions_of(opened)
     found: dict[str, tuple[str, ...]] = {}
     for each in arguments:

@@ -1,7 +1,7 @@
-"""`quarterdeck attach`: follow a session in the terminal, and answer for it at the keyboard.
+"""`quarterdeck attach`: follow a session in the terminal, and answer its questions.
 
-Owns who has the keyboard: an open question first, else the line that a person types. What is shown
-is `story`'s business, the dialogues are `answering`'s. Leaving does nothing to the agent.
+Owns who has the keyboard: an open question first, otherwise the prompt. `story` shows the events,
+`keyboard_answers` has the dialogues. Leaving does not affect the agent.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from quarterdeck.protocol.views import AskView, EventShape, SessionShape
 
 MARK = "> "
 HISTORY = 300
-"""Events from before that are shown."""
+"""Earlier events that are shown."""
 LEAVE_WORDS = frozenset({"/exit", "/quit", "/detach"})
 _AT_REST = frozenset({SessionState.IDLE, SessionState.ENDED})
 _CLEAR_LINE = "\r\x1b[K"
 
 
 def run_attach(given: str, target: Target, *, notify: bool | None = False) -> int:
-    """Attach until the person leaves; gives the exit code.
+    """Attach until the person leaves; returns the exit code.
 
-    `notify`: tell them of what needs them always, or when they seem to be away, or (None) never.
+    `notify`: on the desktop, True always, False when the person seems to be away, None never.
     """
     if not keyboard_there() or not sys.stdout.isatty():
-        raise UsageError("attach needs a terminal; `quarterdeck log --follow` does not")
+        raise UsageError("attach needs a terminal; use `quarterdeck log --follow` without one")
     client = connect(target)
     shape = client.session(find_session(client, given))
     return anyio.run(_attach, target, shape, client.asks(shape.session), notify)
@@ -62,7 +62,7 @@ async def _attach(
 
 
 class _Attached:
-    """One person at one session."""
+    """One person attached to one session."""
 
     def __init__(
         self,
@@ -105,18 +105,18 @@ class _Attached:
             try:
                 await self._feed.run()
             except (QuarterdeckError, OutputClosed) as error:
-                self._error = error  # raised below, as it is and not in a group
+                self._error = error  # raised below, outside of the group
             tasks.cancel_scope.cancel()
         if self._error is not None:
             self._screen.end_line()
             raise self._error
-        self._screen.note(f"left; the agent is not touched: quarterdeck attach {self._session}")
+        self._screen.note(f"left; the agent keeps running: quarterdeck attach {self._session}")
         return self._code
 
     # --- what the feed tells -------------------------------------------------------------------
 
     def events(self, shapes: tuple[EventShape, ...]) -> None:
-        """Show them, and see to the questions among them."""
+        """Show events, and handle the questions among them."""
         for shape in shapes:
             self._story.show(shape)
             self._note_state(shape.event)
@@ -133,15 +133,15 @@ class _Attached:
         """Not asked for: the terminal shows events."""
 
     def lost(self, reason: str) -> None:
-        """The hub is away; the agent may well work on."""
+        """The connection to the hub is lost; the agent may keep working."""
         self._screen.note(f"waiting for the hub (Ctrl-C leaves): {reason}", "yellow")
 
     def found(self) -> None:
-        """The hub is there."""
+        """The hub is connected again."""
         self._settle_in()
 
     def _start(self, argv: Sequence[str]) -> None:
-        """Run a program for the notifier, which goes when we go."""
+        """Run a program for the notifier, until we leave."""
         if self._tasks is not None:
             self._tasks.start_soon(run_program, argv)
 
@@ -178,12 +178,12 @@ class _Attached:
             case ev.RunEnded(run=run):
                 for opened in list(self._open.values()):
                     if opened.run == run:
-                        self._settled(opened.ask, "the question went with its process")
+                        self._settled(opened.ask, "the question ended with its process")
             case _:
                 pass
 
     def _settled(self, ask: str, how: str) -> None:
-        """A question is not open any more; it is news unless we have answered it ourselves."""
+        """A question is no longer open; show that, unless it was answered here."""
         if self._open.pop(ask, None) is None:
             return
         if self._asking is not None and self._asking[0] == ask:
@@ -211,16 +211,16 @@ class _Attached:
             self._asking = (opened.ask, scope)
             answer = await answer_at(self._keyboard, opened)
             self._notifier.typed()
-            # From here on it is ours: what comes of it is told by its own outcome.
+            # From here on its outcome shows what became of it.
             self._asking = None
             self._open.pop(opened.ask, None)
             refusal = await self._try(AnswerAsk(ask=opened.ask, answer=answer))
             if refusal is not None and refusal.problem.code == "bad_request":
-                self._open[opened.ask] = opened  # the answer did not fit: it is asked once more
+                self._open[opened.ask] = opened  # the answer was invalid: ask once more
         self._asking = None
 
     async def _typed(self) -> str | None:
-        """What the person says; nothing if a question came between, None when they leave."""
+        """The typed prompt; empty if a question interrupted, None when they leave."""
         lines: list[str] = []
         while True:
             self._screen.prompt(MARK if not lines else "… ")
@@ -248,7 +248,7 @@ class _Attached:
         await self._try(SendPrompt(session=self._session, prompt=prompt, content=content))
 
     async def _try(self, command: SendPrompt | AnswerAsk | Interrupt) -> HubRefused | None:
-        """Have it done; what the hub has against it is shown, and given."""
+        """Send a command; a refusal of the hub is shown, and returned."""
         try:
             await self._feed.do(command)
         except HubRefused as error:
@@ -277,7 +277,7 @@ class _Attached:
 
     async def _interrupt(self) -> None:
         if self._state in _AT_REST:
-            self._screen.note("Ctrl-C again, Ctrl-D or /detach leaves; the agent stays")
+            self._screen.note("Ctrl-C again, Ctrl-D or /detach leaves; the agent keeps running")
             return
-        self._screen.note("interrupting … (Ctrl-C again leaves; the agent stays)")
+        self._screen.note("interrupting … (Ctrl-C again leaves; the agent keeps running)")
         await self._try(Interrupt(session=self._session))

@@ -1,12 +1,11 @@
-"""`quarterdeck backup` and `restore`: the hub's data folder as one file, and back.
+"""`quarterdeck backup` and `restore`: the hub's data folder as one file.
 
-They work on the data folder itself. A backup can be taken while the hub works; a restore needs it
-to be stopped, with all its agents: what they said since the backup would have no place.
+They work on the data folder itself. A backup can be made while the hub runs; for a restore the hub
+and all its agents must be stopped, because events since the backup would not fit.
 
-A backup holds the journal, who may come in (`access.json`, `cli.secret`), what may be done without
-a question (policies and grants), and what webhooks are signed with. It does not hold what is made
-anew when it is missing: the search index, the tokens of this machine's own commands and runner; nor
-the configuration, which is a file of the user's own.
+A backup contains the journal, access (`access.json`, `cli.secret`), policies and grants, and the
+secret of webhooks. It does not contain what is created again when it is missing (the search index,
+the tokens of this machine's commands and runner), nor the configuration, which is the user's file.
 """
 
 from __future__ import annotations
@@ -37,30 +36,30 @@ KEPT = re.compile(
     r"access\.json|cli\.secret|webhook\.secret|grants\.json|policy\.toml"
     r"|policies/[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\.toml"
 )
-"""The files besides the journal. Of a backup, no other name is put anywhere."""
+"""The files besides the journal. No other name in a backup is ever written."""
 
 
 def run_backup(file: Path) -> int:
-    """Write a backup, and say what is in it."""
+    """Write a backup, and print its content."""
     home = data_home(create=False)
     if not (home / JOURNAL).exists():
-        raise UsageError(f"there is nothing to back up: no hub has ever run from {home}")
+        raise UsageError(f"there is nothing to back up: no hub has run from {home} yet")
     target = file.expanduser().absolute()
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent} is no folder")
+        raise UsageError(f"{target.parent} is not a folder")
     info = back_up(home / JOURNAL, target, _kept_files(home))
     consoles.stderr().print(Text(f"{target}: {_summary(info)}"), soft_wrap=True)
     return Exit.SUCCESS
 
 
 def run_restore(file: Path, *, check_only: bool) -> int:
-    """Put a backup in the place of the data folder's journal."""
+    """Replace the journal in the data folder by a backup."""
     backup = file.expanduser().absolute()
     console = consoles.stderr()
     if check_only:
         info = check(backup)
         console.print(
-            Text(f"{backup} is good: {_summary(info)}, made {moment(info.made)}"), soft_wrap=True
+            Text(f"{backup} is valid: {_summary(info)}, made {moment(info.made)}"), soft_wrap=True
         )
         return Exit.SUCCESS
     home = data_home()
@@ -68,7 +67,7 @@ def run_restore(file: Path, *, check_only: bool) -> int:
         if agents := agents_in(home / RUNNER):
             raise Conflict(
                 "agents_run",
-                f"{count(len(agents), 'agent')} of this hub still run: end them first with:"
+                f"{count(len(agents), 'agent')} of this hub still running: end them first with:"
                 " quarterdeck stop",
             )
         done = restore(backup, home / JOURNAL)
@@ -79,9 +78,7 @@ def run_restore(file: Path, *, check_only: bool) -> int:
     text = f"restored {_summary(done.info)}, made {moment(done.info.made)}"
     console.print(Text(text), soft_wrap=True)
     if done.moved is not None:
-        console.print(
-            Text(f"the journal that was there is now {done.moved}", "dim"), soft_wrap=True
-        )
+        console.print(Text(f"the previous journal is now {done.moved}", "dim"), soft_wrap=True)
     return Exit.SUCCESS
 
 
@@ -92,7 +89,7 @@ def _kept_files(home: Path) -> dict[str, bytes]:
 
 
 def _put_back(path: Path, data: bytes, *, wanted: bool) -> None:
-    """What is there stays: whoever got access since the backup keeps it, and so for the rest."""
+    """Existing files stay: access that was granted since the backup is kept, for example."""
     if wanted and not path.exists():
         path.parent.mkdir(mode=0o700, exist_ok=True)
         replace_file(path, data)

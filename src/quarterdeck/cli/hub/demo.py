@@ -1,8 +1,8 @@
-"""`quarterdeck demo`: the deck without an account, and without a trace.
+"""`quarterdeck demo`: the hub without an account, leaving nothing behind.
 
-A data folder that goes when it ends, and a session that asks for a permission. Every agent of the
-demo is a scripted program: no real CLI is started, also when a visitor starts a session of their
-own or names a CLI, so no account is used and nothing is spent. All else is what `serve` runs.
+A temporary data folder, and a session that asks for a permission. Every agent of the demo is a
+scripted program: no real CLI is started, even if a visitor starts a session or names a CLI, so no
+account is used and nothing is spent. Everything else is what `serve` runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DAY = 86400.0
 
 
 def run_demo(port: int) -> int:
-    """Show the deck until a signal comes; gives the exit code."""
+    """Run the demo until a signal comes; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="quarterdeck-demo-") as folder:
         anyio.run(_demo, Path(folder), port)
     return 0
@@ -54,11 +54,11 @@ async def _demo(folder: Path, port: int) -> None:
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(end_runner, home / RUNNER)
-    print_line("The demo has ended, and all that it made is gone.")
+    print_line("The demo has ended, and its data is deleted.")
 
 
 def _scripted_cli(folder: Path) -> str:
-    """A program that speaks as the real CLI does, asks for a permission once, and then echoes."""
+    """A program that behaves like the real CLI, asks for a permission once, and then echoes."""
     call: fake.Line = {"command": COMMAND, "description": "Write the greeting"}
     script = (
         fake.Initialize(),
@@ -98,5 +98,5 @@ def _print_address(service: Service) -> None:
         "Its session asks for a permission. Answer it there, or in another terminal:\n"
         f"  export QUARTERDECK_HOME={shlex.quote(str(service.home))}\n"
         f"  {shlex.join(attach)}\n"
-        "Ctrl-C ends all of it."
+        "Ctrl-C ends the demo."
     )

@@ -1,4 +1,4 @@
-"""`quarterdeck export`, `import` and `retention`: sessions out, in, and away."""
+"""`quarterdeck export`, `import` and `retention`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run_export(
     to_stdout = file is None or str(file) == "-"
     chosen = form or ("markdown" if to_stdout else _by_ending(file))
     if file is not None and not to_stdout and file.exists() and not force:
-        raise UsageError(f"{file} is there already; --force overwrites it")
+        raise UsageError(f"{file} exists already; --force overwrites it")
     client = history_of(target)
     pieces = client.export(find_session(client, given), chosen)
     if file is None or to_stdout:
@@ -62,12 +62,12 @@ def run_export(
 def _by_ending(file: Path | None) -> str:
     form = _ENDINGS.get(file.suffix.lower()) if file is not None else None
     if form is None:
-        raise UsageError(f"{file}: as what? Say --format {'|'.join(FORMS)}")
+        raise UsageError(f"{file}: unknown suffix; add --format {'|'.join(FORMS)}")
     return form
 
 
 def _write(file: Path, pieces: Iterator[bytes]) -> None:
-    """All of it or nothing: half an export looks like a whole one."""
+    """Write all or nothing: half an export would look like a whole one."""
     part = file.with_name(f"{file.name}.part")
     try:
         with part.open("wb") as out:
@@ -75,7 +75,7 @@ def _write(file: Path, pieces: Iterator[bytes]) -> None:
                 out.write(piece)
         part.replace(file)
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from error
+        raise UsageError(f"cannot write {file}: {error.strerror}") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -88,7 +88,7 @@ def run_import(
     dry_run: bool,
     json_output: bool,
 ) -> int:
-    """Take in what the CLI left on the hub's disk; print what became of each session."""
+    """Import the CLI's sessions on the hub's disk; print the result for each."""
     client = history_of(target)
     if directory is not None and target.is_here:
         directory = str(Path(directory).expanduser().absolute())
@@ -99,7 +99,7 @@ def run_import(
         return Exit.SUCCESS
     console = consoles.stdout()
     for each in report.sessions:
-        # What is known is no news, unless it was asked for by its id.
+        # Known sessions are not listed, unless they were named.
         if each.outcome is not ImportOutcome.KNOWN or sessions:
             console.print(_imported(each), soft_wrap=True)
     counts = Counter(each.outcome.value for each in report.sessions)

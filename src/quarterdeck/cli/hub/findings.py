@@ -1,7 +1,7 @@
-"""What `quarterdeck doctor` looks at of the hub: its folder, its port, its runner, its clock.
+"""The checks of `quarterdeck doctor` for the hub: its folder, port, runner and clock.
 
-Owns the checks and the advice, as `findings` does for the CLI. Nothing is started, made or changed;
-a hub that runs is asked by the API, as any command would. No hub that runs is no problem.
+Owns the checks and the advice, as `local.findings` does for the CLI. Nothing is started, created or
+changed; a running hub is queried by its API. That no hub runs is not a problem.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from quarterdeck.service.local_hub import RUNNER, HubState, live_hub
 
 MIB = 1024 * 1024
 LITTLE_DISK, NO_DISK = 1024 * MIB, 100 * MIB
-"""A busy agent writes some MiB an hour; below the second the journal soon cannot be written."""
+"""A busy agent writes some MiB an hour; below the second, the journal will soon be unwritable."""
 
 CLOCK_MS = 5000
-"""Clocks that are further apart make times of events, and ages, misleading."""
+"""Clocks that differ by more make the times of events misleading."""
 
 RELEASED = 1767225600.0
-"""2026: a clock that says less is wrong, and certificates and tokens with it."""
+"""2026: an earlier clock is wrong, and breaks certificates and tokens."""
 
 
 def look_at_hub(config: Path | None = None) -> list[Finding]:
-    """Look at everything."""
+    """Run all checks."""
     findings: list[Finding] = []
     try:
         home = data_home(create=False)
@@ -51,7 +51,7 @@ def look_at_hub(config: Path | None = None) -> list[Finding]:
         return [Finding("data", Level.PROBLEM, str(error))]
     settings = _settings(config)
     findings += [*_data(home), *_disk(home), *_config(config), *_policy(home, settings), *_clock()]
-    findings += _deck()
+    findings += _web()
     hub = live_hub(home)
     findings += [*_hub(hub), *_port(settings, hub), *_runner(home, hub)]
     if hub is not None:
@@ -63,7 +63,7 @@ def _data(home: Path) -> Iterable[Finding]:
     try:
         found = home.stat()
     except FileNotFoundError:
-        yield Finding("data", Level.OK, f"{home} is not there yet; the hub makes it")
+        yield Finding("data", Level.OK, f"{home} does not exist yet; the hub creates it")
         return
     except OSError as error:
         yield Finding("data", Level.PROBLEM, f"{home}: {error.strerror}")
@@ -71,11 +71,11 @@ def _data(home: Path) -> Iterable[Finding]:
     if found.st_uid != os.geteuid():
         yield Finding("data", Level.PROBLEM, f"{home} belongs to another user")
     elif not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        yield Finding("data", Level.PROBLEM, f"{home} cannot be written", f"chmod 700 {home}")
+        yield Finding("data", Level.PROBLEM, f"{home} is not writable", f"chmod 700 {home}")
     elif stat.S_IMODE(found.st_mode) & 0o077:
-        yield Finding("data", Level.WARNING, f"others may look into {home}", f"chmod 700 {home}")
+        yield Finding("data", Level.WARNING, f"other users can read {home}", f"chmod 700 {home}")
     else:
-        yield Finding("data", Level.OK, f"{home} is private and can be written")
+        yield Finding("data", Level.OK, f"{home} is private and writable")
 
 
 def _disk(home: Path) -> Iterable[Finding]:
@@ -83,11 +83,11 @@ def _disk(home: Path) -> Iterable[Finding]:
     while not place.exists() and place != place.parent:
         place = place.parent
     free = shutil.disk_usage(place).free
-    text = f"{free // MIB:,} MiB free where the data is"
+    text = f"{free // MIB:,} MiB free on the disk of the data folder"
     if free < NO_DISK:
-        yield Finding("disk", Level.PROBLEM, text, "The journal needs room: see `retention`.")
+        yield Finding("disk", Level.PROBLEM, text, "The journal needs space: see `retention`.")
     elif free < LITTLE_DISK:
-        yield Finding("disk", Level.WARNING, text, "Make room soon, or see `retention`.")
+        yield Finding("disk", Level.WARNING, text, "Free some space soon, or see `retention`.")
     else:
         yield Finding("disk", Level.OK, text)
 
@@ -95,10 +95,10 @@ def _disk(home: Path) -> Iterable[Finding]:
 def _config(config: Path | None) -> Iterable[Finding]:
     problems = problems_of(config)
     for problem in problems:
-        yield Finding("config", Level.PROBLEM, problem, "Mend it: `quarterdeck config check`.")
+        yield Finding("config", Level.PROBLEM, problem, "Fix it: `quarterdeck config check`.")
     if not problems:
         path = Configuration(config).path
-        text = f"{path} is right" if path.exists() else f"{path} is not there; defaults hold"
+        text = f"{path} is valid" if path.exists() else f"{path} does not exist; defaults apply"
         yield Finding("config", Level.OK, text)
 
 
@@ -106,7 +106,7 @@ def _settings(config: Path | None) -> Settings:
     try:
         return Configuration(config).loaded.settings
     except QuarterdeckError:
-        return Settings()  # told above
+        return Settings()  # reported above
 
 
 def _policy(home: Path, settings: Settings) -> Iterable[Finding]:
@@ -116,47 +116,47 @@ def _policy(home: Path, settings: Settings) -> Iterable[Finding]:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         if chosen:
-            yield Finding("policy", Level.PROBLEM, f"{file} is not there: everything is asked")
+            yield Finding("policy", Level.PROBLEM, f"{file} does not exist: every call is asked")
         else:
-            yield Finding("policy", Level.OK, f"{file} is not there; the CLI's own rules hold")
+            yield Finding("policy", Level.OK, f"{file} does not exist; the CLI's own rules apply")
         return
     except (OSError, UnicodeDecodeError) as error:
-        yield Finding("policy", Level.PROBLEM, f"{file} cannot be read: {error}")
+        yield Finding("policy", Level.PROBLEM, f"cannot read {file}: {error}")
         return
     loaded = read_policy(text, str(file), preset=preset)
     for flaw in loaded.flaws:
         yield Finding(
-            "policy", Level.PROBLEM, f"{file}: {flaw}", "Mend it: `quarterdeck policy check`."
+            "policy", Level.PROBLEM, f"{file}: {flaw}", "Fix it: `quarterdeck policy check`."
         )
     if not loaded.flaws:
-        yield Finding("policy", Level.OK, f"{file} is right")
+        yield Finding("policy", Level.OK, f"{file} is valid")
 
 
 def _clock() -> Iterable[Finding]:
     if time.time() < RELEASED:
-        text = f"this machine's clock says {time.strftime('%Y-%m-%d')}, which is in the past"
+        text = f"this machine's clock shows {time.strftime('%Y-%m-%d')}, which is in the past"
         yield Finding("clock", Level.PROBLEM, text, "Set it: certificates and tokens depend on it.")
     else:
         yield Finding("clock", Level.OK, time.strftime("%Y-%m-%d %H:%M:%S %z"))
 
 
-def _deck() -> Iterable[Finding]:
+def _web() -> Iterable[Finding]:
     if built_web() is None:
-        advice = "In the checkout: `make deck`. The hub must be started again after it."
-        yield Finding("web deck", Level.WARNING, "is not built: browsers get a plain page", advice)
+        advice = "In the checkout run `make deck`, then restart the hub."
+        yield Finding("web app", Level.WARNING, "not built: browsers get a plain page", advice)
     else:
-        yield Finding("web deck", Level.OK, "is built")
+        yield Finding("web app", Level.OK, "built")
 
 
 def _hub(hub: HubState | None) -> Iterable[Finding]:
     if hub is None:
-        yield Finding("hub", Level.NOTE, "does not run", "Start it: `quarterdeck serve`.")
+        yield Finding("hub", Level.NOTE, "not running", "Start it: `quarterdeck serve`.")
     elif hub.version != __version__:
         yield Finding(
             "hub",
             Level.WARNING,
-            f"version {hub.version} runs at {hub.address}, and {__version__} is installed",
-            "Restart it; agents go on meanwhile.",
+            f"version {hub.version} runs at {hub.address}, but {__version__} is installed",
+            "Restart it; agents keep running.",
         )
     else:
         yield Finding("hub", Level.OK, f"{hub.address}, version {hub.version}, process {hub.pid}")
@@ -175,8 +175,8 @@ def _port(settings: Settings, hub: HubState | None) -> Iterable[Finding]:
             probe.bind(address)
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
-        text = "is taken by another program" if taken else f"cannot be had: {error.strerror}"
-        advice = "Set another: `server.port`, or `quarterdeck serve --port`." if taken else ""
+        text = "is used by another program" if taken else f"is not available: {error.strerror}"
+        advice = "Use another one: `server.port`, or `quarterdeck serve --port`." if taken else ""
         yield Finding("port", Level.PROBLEM, f"{host} port {port} {text}", advice)
     else:
         yield Finding("port", Level.OK, f"{host} port {port} is free")
@@ -186,15 +186,15 @@ def _runner(home: Path, hub: HubState | None) -> Iterable[Finding]:
     living = live_runner(home / RUNNER)
     if living is None:
         if hub is not None:
-            text = "none runs on this machine: agents run on others only"
+            text = "no runner on this machine: agents run only on others"
             yield Finding("runner", Level.NOTE, text)
         return
     if living.version != __version__:
         yield Finding(
             "runner",
             Level.WARNING,
-            f"version {living.version} runs, and {__version__} is installed",
-            "It is another one after `quarterdeck stop`, which ends its agents.",
+            f"version {living.version} runs, but {__version__} is installed",
+            "`quarterdeck stop` ends it with its agents; the next `serve` starts a new one.",
         )
     else:
         yield Finding("runner", Level.OK, f"version {living.version}, process {living.pid}")
@@ -217,8 +217,8 @@ def _machine(machine: MachineView, hub: HubState) -> Finding:
     if ahead is not None and abs(ahead) > CLOCK_MS:
         text = f"the clock of {machine.name} is {abs(ahead) / 1000:.0f} s"
         text += " ahead" if ahead > 0 else " behind"
-        return Finding("clock", Level.WARNING, text, "Have both machines set their clocks.")
+        return Finding("clock", Level.WARNING, text, "Synchronize the clocks of both machines.")
     if machine.version != hub.version:
-        text = f"{machine.name} has version {machine.version}, and the hub {hub.version}"
+        text = f"{machine.name} has version {machine.version}, but the hub {hub.version}"
         return Finding("machine", Level.WARNING, text, "Update the older one.")
     return Finding("machine", Level.OK, f"{machine.name}, version {machine.version}")

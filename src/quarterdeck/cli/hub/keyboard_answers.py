@@ -1,8 +1,8 @@
 """Questions of a hub's session, answered by a person at the keyboard.
 
-Owns the step from an open question, as the hub tells it, to an `Answer` for the hub. The dialogues
-are those of `quarterdeck run` (`cli.keyboard`), but for what only a hub can do: a plan can be
-carried out in a new conversation, and an MCP server's form can be filled in.
+Owns the step from an open question to an `Answer` for the hub. The dialogues are those of
+`quarterdeck run` (`terminal.keyboard`), except for what only a hub can do: execute a plan in a new
+conversation, and fill in an MCP server's form.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from quarterdeck.wire.tools import one_line
 
 SCHEMA_LINES = 30
 _PLAN_CHOICES = [
-    ("f", "carry it out in a new conversation, with edits of files accepted"),
-    ("a", "carry it out here, and accept all edits of files"),
-    ("y", "carry it out here, and ask about every call"),
-    ("k", "keep planning; what should be different may follow"),
+    ("f", "execute it in a new conversation, and accept all file edits"),
+    ("a", "execute it here, and accept all file edits"),
+    ("y", "execute it here, and ask about every call"),
+    ("k", "keep planning; you may say what to change"),
     ("r", "reject, and stop the turn"),
 ]
 _FORM_CHOICES = [
-    ("y", "accept; the form's values as JSON may follow"),
+    ("y", "accept; you may add the form's values as JSON"),
     ("n", "decline"),
     ("c", "cancel"),
 ]
@@ -57,7 +57,7 @@ _WORDS: dict[str, Literal["fresh", "auto", "manual"]] = {
 
 
 async def answer_at(keyboard: Keyboard, opened: AskOpened) -> Answer:
-    """Ask the person. Cancelled when somebody else was first, or nobody wants to know any more."""
+    """Ask the person. Cancelled when the question was answered elsewhere or withdrawn."""
     request = decode_request(opened.request)
     match request:
         case CanUseTool():
@@ -78,17 +78,17 @@ async def answer_at(keyboard: Keyboard, opened: AskOpened) -> Answer:
 def _of(decision: Decision) -> Answer:
     match decision:
         case Deny(message=message, interrupt=stop):
-            # The hub has the same words for a denial without any.
+            # The hub has the same default text for a denial.
             return DenyAnswer(message="" if message == Deny().message else message, stop=stop)
         case Allow(input=changed, updates=updates):
-            # «always» takes over what the CLI proposes, and that is what the hub does for it.
+            # «always» applies the CLI's suggestions, as the hub does for this scope.
             scope = Scope.ALWAYS if updates else Scope.ONCE
             return AllowAnswer(scope=scope, input=cast("Raw", changed) if changed else ABSENT)
 
 
 async def _plan(ask: PlanAsk, text: str | None, area: Area) -> Answer:
     plan = msgspec.structs.replace(ask.plan, plan=text or ask.plan.plan)
-    # A new conversation needs the words of the plan, and some versions do not tell them.
+    # A new conversation needs the text of the plan, which some versions do not send.
     choices = _PLAN_CHOICES if text else _PLAN_CHOICES[1:]
     area.print(Text(), *plan_card(plan), *menu(choices))
     while True:
@@ -125,7 +125,7 @@ async def _form(request: Elicitation, area: Area) -> Answer:
     area.print(Text(), title("Form", f"of the MCP server {one_line(request.mcp_server_name, 80)}"))
     area.print(*(inside(Text(line)) for line in marked_lines(request.message)[0]))
     if request.url:
-        area.print(inside(Text(f"to be visited: {one_line(request.url, 2000)}")))
+        area.print(inside(Text(f"to visit: {one_line(request.url, 2000)}")))
     if request.requested_schema:
         schema = msgspec.json.format(bytes(request.requested_schema), indent=2).decode()
         area.print(*(inside(Text(line, "dim")) for line in marked_lines(schema, SCHEMA_LINES)[0]))

@@ -1,4 +1,4 @@
-"""`quarterdeck log` and `quarterdeck audit`: what was said and done, shown or as JSON."""
+"""`quarterdeck log` and `quarterdeck audit`: a session's history, and the audit log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VERDICTS = {"allow": "green", "deny": "red", "ask": "yellow"}
 
 
 def run_log(given: str, target: Target, *, follow: bool, json_output: bool) -> int:
-    """Print a session's history, and what follows if that is wanted."""
+    """Print a session's history, and follow it on request."""
     client = connect(target)
     session = find_session(client, given)
     printer = _Printer(json_output)
@@ -44,7 +44,7 @@ async def _follow(target: Target, session: str, seen: int, printer: _Printer) ->
 
 
 class _Printer:
-    """Prints events as they are told."""
+    """Prints events as they come."""
 
     def __init__(self, json_output: bool) -> None:
         self._json = json_output
@@ -52,7 +52,7 @@ class _Printer:
         self._story = Story(self.screen)
 
     def events(self, shapes: tuple[EventShape, ...]) -> None:
-        """Show or write them."""
+        """Print events."""
         if self._json:
             print_json(shapes)
             return
@@ -60,7 +60,7 @@ class _Printer:
             self._story.show(shape)
 
     def live(self, frame: Live) -> None:
-        """Show it; it is no event, so not for machines."""
+        """Show it; it is no event, so it is not in the JSON."""
         if not self._json:
             self._story.live(frame)
 
@@ -68,15 +68,15 @@ class _Printer:
         """Not asked for: a log shows events."""
 
     def lost(self, reason: str) -> None:
-        """Say so where it does no harm."""
+        """Report it on stderr."""
         consoles.stderr().print(Text(f"quarterdeck: {reason}; waiting for the hub", "yellow"))
 
     def found(self) -> None:
-        """Nothing to be said."""
+        """Print nothing."""
 
 
 def run_audit(given: str | None, target: Target, *, limit: int, json_output: bool) -> int:
-    """Print who or what let each call pass, or did not: the last ones, oldest first."""
+    """Print who or what allowed or denied each call: the last ones, oldest first."""
     client = connect(target)
     session = find_session(client, given) if given else None
     entries = deque(client.audit(session), maxlen=limit)
@@ -99,6 +99,6 @@ def _audit_line(entry: EventShape) -> Text | None:
             line.append(f"  ({one_line('; '.join(reasons), 300)})" if reasons else "", "dim")
             return line
         case AskAnswered():
-            return None  # the decision that it led to says all of it
+            return None  # the decision that follows has all of it
         case _:
             return None

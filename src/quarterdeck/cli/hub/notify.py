@@ -1,11 +1,11 @@
-"""A word to the person who is not looking: a notification of the desktop, or of the terminal.
+"""Notifications of the desktop or the terminal, for a person who is not looking.
 
-Owns which way a terminal or a desktop takes such a word, and that the word can do no harm. What is
-told comes from an agent: it is cut, stripped of all that a terminal obeys, and given to a program
-only as an argument, never as a part of a script.
+Owns which channel a terminal or desktop supports, and that the text is harmless. The text comes
+from an agent: it is cut, stripped of everything that a terminal interprets, and passed to a program
+only as an argument, never as part of a script.
 
-Whether somebody looks cannot be asked: a terminal tells of its focus only by what it types, and
-`attach` leaves the line to the person. So it goes by when they last typed something.
+A terminal reports its focus only through its input, which `attach` leaves to the person. So the
+time of the last typed line decides whether they seem to be away.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quarterdeck.cli.terminal.text import plain
 from quarterdeck.protocol.events import AskKind, AskOpened, Event, RunEnded, TurnEnded
 
 AWAY_SECONDS = 30.0
-"""Whoever has typed nothing for so long may be looking elsewhere."""
+"""A person who has typed nothing for so long may be away."""
 PROGRAM_SECONDS = 2.0
 LONGEST = 200
 BELL = "\a"
@@ -34,17 +34,17 @@ BELL = "\a"
 _OSC_9 = frozenset({"iterm.app", "wezterm", "ghostty"})
 """`TERM_PROGRAM` of terminals that show the text of an OSC 9."""
 _OSC_777 = ("foot", "rxvt", "contour")
-"""What `TERM` of those begins with that show title and text of an OSC 777."""
+"""Prefixes of `TERM` of terminals that show title and text of an OSC 777."""
 _SCRIPT = (
     "on run argv",
     "display notification (item 2 of argv) with title (item 1 of argv)",
     "end run",
 )
-"""For osascript. The words are its arguments, and so are text whatever is in them."""
+"""For osascript. The texts are its arguments, and are never parsed."""
 
 
 class Channel(Struct, frozen=True):
-    """How somebody is told: escape sequences, and a program, where there is one."""
+    """How a person is notified: by an escape sequence, by a program, or both."""
 
     osc: int | None = None
     program: str | None = None
@@ -56,7 +56,7 @@ def channel_for(
     platform: str = sys.platform,
     which: Callable[[str], str | None] = shutil.which,
 ) -> Channel:
-    """The way that fits this terminal and this desktop."""
+    """The channel for this terminal and desktop."""
     if env.get("TMUX") or env.get("TERM", "").startswith(("screen", "tmux")):
         return Channel(program=_program(env, platform, which))  # they swallow the sequences
     if env.get("TERM_PROGRAM", "").lower() in _OSC_9 or env.get("TERM") == "xterm-kitty":
@@ -70,7 +70,7 @@ def _program(
     env: Mapping[str, str], platform: str, which: Callable[[str], str | None]
 ) -> str | None:
     if env.get("SSH_CONNECTION"):
-        return None  # the desktop here is not the person's
+        return None  # this desktop is not the person's
     if platform == "darwin":
         return which("osascript")
     if env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"):
@@ -79,10 +79,10 @@ def _program(
 
 
 def argv_of(program: str, title: str, text: str) -> list[str]:
-    """The command line for a program. The words come last, and cannot be taken for options."""
+    """The command line of a program. The texts come last, and cannot be taken for options."""
     if os.path.basename(program) == "osascript":  # noqa: PTH119 - it is a name and no file here
         script = [part for line in _SCRIPT for part in ("-e", line)]
-        # A word that begins with a dash would be an option of osascript.
+        # A text with a leading dash would be an option of osascript.
         return [program, *script, "--", title, text]
     return [program, "--app-name=quarterdeck", "--", title, text]
 
@@ -90,22 +90,22 @@ def argv_of(program: str, title: str, text: str) -> list[str]:
 def sequence(osc: int, title: str, text: str) -> str:
     """The escape sequence for a terminal."""
     if osc == 777:
-        # The parts are divided by semicolons.
+        # Semicolons separate the parts.
         return f"\x1b]777;notify;{title.replace(';', ',')};{text}{BELL}"
-    # A terminal takes a number in front for another command.
+    # A leading number would be another command.
     return f"\x1b]9;{title}: {text}{BELL}"
 
 
 def one_line_of(text: str) -> str:
-    """A text from outside, fit for one line of a notification."""
+    """A text from outside as one line of a notification."""
     line = " ".join(plain(text).split())
-    # Escapes are pictures by now; the rest of what is not to be seen goes.
+    # Escapes are symbols by now; remove other invisible characters.
     line = "".join(letter for letter in line if letter.isprintable())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def message_for(event: Event) -> str | None:
-    """What somebody who is not looking should know; None: nothing."""
+    """The text for a person who is not looking; None if the event needs no notification."""
     match event:
         case AskOpened(title=title, ask_kind=kind):
             what = "has a plan" if kind is AskKind.PLAN else "asks"
@@ -113,7 +113,7 @@ def message_for(event: Event) -> str | None:
         case TurnEnded(failed=True, outcome=outcome):
             return f"the turn failed: {outcome}"
         case TurnEnded():
-            return "the turn is over"
+            return "the turn has ended"
         case RunEnded(clean=False, reason=reason):
             return f"the agent ended: {reason}"
         case _:
@@ -121,9 +121,9 @@ def message_for(event: Event) -> str | None:
 
 
 class Notifier:
-    """Tells the person. `always`: also when they have just typed; None: never.
+    """Notifies the person. `always`: also when they have just typed; None: never.
 
-    `start` has a program run, as `run_program` does, without waiting for its end.
+    `start` runs a program, as `run_program` does, without waiting for its end.
     """
 
     def __init__(
@@ -145,11 +145,11 @@ class Notifier:
         self._typed = clock()
 
     def typed(self) -> None:
-        """The person is there: they have typed a line."""
+        """The person has typed a line."""
         self._typed = self._clock()
 
     def observe(self, event: Event) -> None:
-        """Tell of this event, if it is worth it and nobody seems to be looking."""
+        """Notify of this event, if it matters and the person seems to be away."""
         if self._always is None or (text := message_for(event)) is None:
             return
         if not self._always and self._clock() - self._typed < AWAY_SECONDS:
@@ -166,7 +166,7 @@ class Notifier:
 
 
 async def run_program(argv: Sequence[str]) -> None:
-    """Run a program that is over at once. One that cannot be run, or hangs, is no loss."""
+    """Run a program that ends at once. Failures and timeouts are ignored."""
     with anyio.move_on_after(PROGRAM_SECONDS), contextlib.suppress(OSError):
         await anyio.run_process(
             argv,

@@ -1,4 +1,4 @@
-"""`quarterdeck policy …` and `quarterdeck audit verify`: rules tried, explained, and shown."""
+"""`quarterdeck policy …` and `quarterdeck audit verify`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST_SHOWN = 20
 
 
 def _print(text: str) -> None:
-    """A line on stdout. Commands and paths are somebody else's words."""
+    """Print a line on stdout. It may contain text from outside."""
     print_line(plain(text))
 
 
@@ -51,7 +51,7 @@ def read_file(file: Path) -> str:
         with file.open("rb") as stream:
             return stream.read(4 * LIMIT).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file} cannot be read: {error}") from error
+        raise UsageError(f"cannot read {file}: {error}") from error
 
 
 def _load(file: Path) -> Loaded:
@@ -59,13 +59,13 @@ def _load(file: Path) -> Loaded:
 
 
 def run_check(file: Path, *, json_output: bool) -> int:
-    """Say whether a policy is good."""
+    """Print whether a policy is valid."""
     loaded = _load(file)
     if json_output:
         print_json([checked(loaded)])
     elif loaded.policy is not None:
         rules, examples = count(loaded.rules, "rule"), count(loaded.examples, "example")
-        _print(f"{file} is good: {rules}, {examples}.")
+        _print(f"{file} is valid: {rules}, {examples}.")
     else:
         for flaw in loaded.flaws:
             _print(f"{file}:{flaw.line}: {flaw.text}")
@@ -78,7 +78,7 @@ def run_check(file: Path, *, json_output: bool) -> int:
 def run_explain(
     question: CallQuestion, file: Path | None, target: Target, *, json_output: bool
 ) -> int:
-    """Say what becomes of a call, and why."""
+    """Print the decision about a call, and its reasons."""
     if question.session is None and question.cwd is None:
         question = replace(question, cwd=str(Path.cwd()))
     if file is not None:
@@ -156,14 +156,14 @@ def _show_part(part: PartExplained, console: Console) -> None:
 def _since(duration: str) -> int:
     seconds = seconds_of(duration)
     if seconds is None:
-        raise UsageError("--since: a duration is wanted, as in 12h or 30d")
+        raise UsageError("--since: a duration is required, as in 12h or 30d")
     return max(0, int((time.time() - seconds) * 1000))
 
 
 def run_replay(
     file: Path, since: str, session: str | None, target: Target, *, json_output: bool
 ) -> int:
-    """Show what a policy would have done otherwise."""
+    """Print the decisions that a policy would change."""
     client = policy_of(target)
     id_ = find_session(client, session) if session else None
     result = client.replay(PolicyTrial(text=read_file(file), since=_since(since), session=id_))
@@ -172,7 +172,7 @@ def run_replay(
         return Exit.SUCCESS
     console = consoles.stdout()
     calls = count(result.calls, "call")
-    _print(f"{calls}, {result.same} as before, {result.calls - result.same} otherwise.")
+    _print(f"{calls}: {result.same} unchanged, {result.calls - result.same} different.")
     for name, number in result.counts.items():
         console.print(Text(f"  {number:>6}  {name}"), soft_wrap=True)
     for change in result.changes[:MOST_SHOWN]:
@@ -186,12 +186,12 @@ def run_replay(
     if len(result.changes) > MOST_SHOWN:
         _print(f"… and {len(result.changes) - MOST_SHOWN} more; --json has them.")
     if result.truncated:
-        _print("There are more calls than were looked at; the oldest are left out.")
+        _print("There are more calls than were checked; the oldest are left out.")
     return Exit.SUCCESS
 
 
 def run_suggest(since: str, least: int, target: Target, *, json_output: bool) -> int:
-    """Show what people's answers suggest."""
+    """Print rules that people's answers suggest."""
     found = policy_of(target).suggestions(_since(since), least)
     if json_output:
         print_json(found)
@@ -209,7 +209,7 @@ def run_suggest(since: str, least: int, target: Target, *, json_output: bool) ->
                 _print(f"#   {other}")
         _print(f"{each.toml}\n")
     if not found:
-        _print("# Nothing was answered often enough, and always alike.")
+        _print("# No question was answered often enough in the same way.")
     return Exit.SUCCESS
 
 
@@ -217,25 +217,25 @@ def run_suggest(since: str, least: int, target: Target, *, json_output: bool) ->
 
 
 def run_show(target: Target, *, json_output: bool) -> int:
-    """Show what is in force."""
+    """Print the policies in force."""
     view = policy_of(target).policy()
     wrong = any(state.flaws for state in view.files) or view.grants_flaw is not None
     if json_output:
         print_json([view])
         return Exit.FAILED if wrong else Exit.SUCCESS
     if not any(state.name == "policy.toml" for state in view.files):
-        _print("There is no policy for all sessions: what the CLI asks is asked.")
+        _print("There is no global policy: everything that the CLI asks is asked.")
     words = {
         "file": "in force",
-        "kept": "REFUSED; its last good text is in force",
-        "asking": "REFUSED, and there is no good text: everything is asked",
+        "kept": "REFUSED; its last valid version is in force",
+        "asking": "REFUSED, and there is no valid version: every call is asked about",
     }
     for state in view.files:
         rules = count(state.rules, "rule")
         _print(f"{state.name}: {words[state.in_force]} since {moment(state.since)}, {rules}")
         for flaw in state.flaws:
             _print(f"  {state.path}:{flaw.line}: {flaw.text}")
-    _print(f"A session may name: {', '.join(view.names)}")
+    _print(f"Policies that a session can use: {', '.join(view.names)}")
     _print(f"{count(len(view.grants), 'grant')}; `quarterdeck policy grants` lists them")
     if view.grants_flaw is not None:
         _print(f"  {view.grants_flaw}")
@@ -250,7 +250,7 @@ def run_preset(name: str | None) -> int:
         return Exit.SUCCESS
     text = PRESETS.get(name, "")
     if not text:
-        raise UsageError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}")
+        raise UsageError(f"there is no preset {name!r}; known presets: {', '.join(PRESETS)}")
     print_line(text.rstrip())
     return Exit.SUCCESS
 
@@ -299,10 +299,10 @@ def run_grant(
     project: str | None,
     target: Target,
 ) -> int:
-    """Make a grant, and print its id."""
+    """Create a grant, and print its id."""
     seconds = seconds_of(duration) if duration is not None else None
     if duration is not None and seconds is None:
-        raise UsageError("--for: a duration is wanted, as in 30m or 8h")
+        raise UsageError("--for: a duration is required, as in 30m or 8h")
     new = NewPolicyGrant(
         rules=tuple(rules),
         seconds=seconds,
@@ -314,11 +314,11 @@ def run_grant(
 
 
 def run_revoke(grant: str, target: Target) -> int:
-    """Take a grant back. Its id may be cut short."""
+    """Revoke a grant, by its id or a unique prefix."""
     client = policy_of(target)
     ids = [known.id for known in client.policy_grants() if known.id.startswith(grant)]
     if grant and len(ids) > 1:
-        raise UsageError(f"{grant!r} may be {len(ids)} different grants")
+        raise UsageError(f"{grant!r} is a prefix of {len(ids)} grants")
     client.revoke(ids[0] if ids and grant else grant)
     return Exit.SUCCESS
 
@@ -337,7 +337,7 @@ def run_verify(head: str | None, target: Target, *, json_output: bool) -> int:
             _print(f"position {flaw.position}, session {flaw.session or '?'}: {flaw.text}")
         forgotten = f", {result.forgotten} of deleted sessions" if result.forgotten else ""
         decisions = count(result.entries, "decision")
-        word = "The audit log is as it was written" if result.good else "THE AUDIT LOG WAS CHANGED"
+        word = "The audit log is unchanged" if result.good else "THE AUDIT LOG WAS CHANGED"
         _print(f"{word}: {decisions}{forgotten}.")
         _print(f"head {result.head}")
     return Exit.SUCCESS if result.good else Exit.FAILED

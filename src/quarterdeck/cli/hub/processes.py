@@ -38,7 +38,7 @@ MIB = 1024 * 1024
 
 
 class Here(Value, omit_defaults=False):
-    """A process of ours on this machine."""
+    """A process on this machine."""
 
     what: str
     pid: int
@@ -48,7 +48,7 @@ class Here(Value, omit_defaults=False):
 
 
 class Report(Value, omit_defaults=False):
-    """All that `status` tells."""
+    """The output of `status`."""
 
     data: str | None
     here: tuple[Here, ...]
@@ -60,7 +60,7 @@ class Report(Value, omit_defaults=False):
 
 
 def run_status(target: Target, *, json_output: bool) -> int:
-    """Print it; the exit code is 1 when no hub runs."""
+    """Print the status; the exit code is 1 if no hub runs."""
     from rich.text import Text  # `stop` does not need it
 
     from quarterdeck.cli.terminal import console as consoles
@@ -114,7 +114,7 @@ def _runner(home: Path, folder: str) -> Here | None:
 def _lines(report: Report) -> list[tuple[str, str]]:
     pid = next((here.pid for here in report.here if here.what == "hub"), None)
     process = f", process {pid}" if pid else ""
-    hub = f"{report.hub}, version {report.version}{process}" if report.hub else "does not run"
+    hub = f"{report.hub}, version {report.version}{process}" if report.hub else "not running"
     lines = [("hub", hub)]
     for here in report.here:
         if here.agents is not None:
@@ -148,14 +148,14 @@ def _machine(machine: MachineView) -> str:
 
 
 def run_stop(sessions: list[str], target: Target, *, hub_only: bool) -> int:
-    """End these sessions' agents; or everything."""
+    """Stop these sessions' agents; or everything."""
     if sessions:
         client = connect(target)
         for session in [find_session(client, given) for given in sessions]:
             client.submit(StopSession(session=session))
         return Exit.SUCCESS
     if not target.is_here:
-        raise UsageError("all that runs elsewhere is ended there; name the sessions to end")
+        raise UsageError("stop a hub elsewhere on its own machine; here, name the sessions to stop")
     home = data_home(create=False)
     done: list[str] = []
     failed = False
@@ -166,14 +166,14 @@ def run_stop(sessions: list[str], target: Target, *, hub_only: bool) -> int:
         ended = end_runner(folder)
         failed |= not ended
         what = f"{count(agents, 'agent')} and the runner" if agents else "The runner"
-        done.append(f"{what} {'ended' if ended else 'would not end'}.")
+        done.append(f"{what} {'ended' if ended else 'did not end'}.")
     if (hub := live_hub(home)) is not None:
         ended = end_process(hub.pid, lambda: live_hub(home) is None)
         failed |= not ended
-        done.append(f"The hub at {hub.address} {'ended' if ended else 'would not end'}.")
+        done.append(f"The hub at {hub.address} {'ended' if ended else 'did not end'}.")
     elif hub_only:
-        done.append("No hub runs here.")
-    print_line("\n".join(done or ["Nothing runs here."]))
+        done.append("No hub is running here.")
+    print_line("\n".join(done or ["Nothing is running here."]))
     return Exit.FAILED if failed else Exit.SUCCESS
 
 
@@ -187,14 +187,14 @@ def run_runner(
     home: Path | None,
     options: Mapping[str, object],
 ) -> int:
-    """Run until a signal comes; its agents end with it. Gives the exit code.
+    """Run until a signal comes; its agents end with it. Returns the exit code.
 
-    `options` are more of its command line, by their names; None is left out.
+    `options` are added to its command line; None is left out.
     """
     if not token_file.is_file():
-        raise UsageError(f"--token-file: {token_file} is no file; see `quarterdeck token`")
+        raise UsageError(f"--token-file: {token_file} is not a file; see `quarterdeck token`")
     folder = home or data_home() / FAR_RUNNER
-    # It stays while the hub is away, however long: somebody has started it by hand.
+    # A person started it: it keeps running while the hub is away.
     arguments = ["--home", str(folder), "--hub", hub, "--token-file", str(token_file)]
     arguments += ["--idle", "inf"]
     arguments += ["--closed", str(data_home(create=False)), "--closed", str(token_file.absolute())]

@@ -1,4 +1,4 @@
-"""`quarterdeck search`: what was said, in all sessions."""
+"""`quarterdeck search`: search all sessions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MILLISECONDS = {"min": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_00
 
 
 def run_search(wanted: Search, limit: int, target: Target, *, json_output: bool) -> int:
-    """Print what is found, newest first. The exit code is 1 when nothing is."""
+    """Print the results, newest first. The exit code is 1 if there are none."""
     client = history_of(target)
     if wanted.session is not None:
         wanted = replace(wanted, session=find_session(client, wanted.session))
@@ -43,7 +43,7 @@ def run_search(wanted: Search, limit: int, target: Target, *, json_output: bool)
 
 
 def when(given: str | None, option: str, *, now: float | None = None) -> int | None:
-    """A day, a time, or how long ago (`7d`, `12h`), in ms since 1970. Raises `UsageError`."""
+    """A day, a time, or an age (`7d`, `12h`), in ms since 1970. Raises `UsageError`."""
     if given is None:
         return None
     if age := _AGE.fullmatch(given):
@@ -53,12 +53,12 @@ def when(given: str | None, option: str, *, now: float | None = None) -> int | N
         return max(0, int(datetime.fromisoformat(given).astimezone().timestamp() * 1000))
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"{option}: a day as 2026-11-01, a time as 2026-11-01T08:30, or an age as 7d is wanted"
+            f"{option}: use a day (2026-11-01), a time (2026-11-01T08:30) or an age (7d)"
         ) from error
 
 
 def project(given: str | None) -> str | None:
-    """A project's name; or a folder, which a path with a dot, a slash or a tilde is."""
+    """A project's name; or a folder, if it begins with a dot, a slash or a tilde."""
     if given is None or not given.startswith((".", "/", "~")):
         return given
     return str(Path(given).expanduser().absolute().resolve())
@@ -73,7 +73,7 @@ def _head(hit: Hit) -> Text:
 
 
 def _snippet(snippet: Snippet) -> Text:
-    """The piece of text on one line, its matches marked."""
+    """The snippet on one line, its matches marked."""
     line = Text("    ")
     last = 0
     for first, end in snippet.ranges:

@@ -23,7 +23,7 @@ STATE_STYLES = {
 
 
 def print_sessions(shapes: list[SessionShape]) -> None:
-    """A line for each, on stdout; or that there is none, on stderr."""
+    """Print a line for each on stdout; or that there are none, on stderr."""
     if not shapes:
         consoles.stderr().print(Text("no sessions"))
     console = consoles.stdout()
@@ -31,7 +31,7 @@ def print_sessions(shapes: list[SessionShape]) -> None:
     width = max(map(len, ids.values()), default=0)
     now = time.time() * 1000
     for shape in shapes:
-        state = shape.state.value + (" (put away)" if shape.archived else "")
+        state = shape.state.value + (" (archived)" if shape.archived else "")
         line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
         line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
         line.append(f"  {cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")

@@ -34,7 +34,7 @@ STOP_SECONDS = 20.0
 def run_new(
     spec: SessionSpec, prompt: str | None, cli_session: str | None, target: Target, *, attach: bool
 ) -> int:
-    """Make a session; print its id, or attach to it."""
+    """Create a session; print its id, or attach to it."""
     text = None if prompt is None else read_prompt(prompt)
     client = connect(target)
     new = CreateSession(
@@ -100,7 +100,7 @@ def run_resume(session: str, target: Target) -> int:
 
 
 def run_fork(session: str, at: str | None, name: str | None, target: Target) -> int:
-    """Make a copy; print its id."""
+    """Create a copy; print its id."""
     client = connect(target)
     fork = ForkSession(session=find_session(client, session), at=at, name=name)
     outcome = client.submit(fork)
@@ -109,7 +109,7 @@ def run_fork(session: str, at: str | None, name: str | None, target: Target) -> 
 
 
 def run_rename(session: str, name: str, target: Target) -> int:
-    """Give it another name."""
+    """Rename it."""
     if not name.strip():
         raise UsageError("the name is empty")
     client = connect(target)
@@ -118,14 +118,14 @@ def run_rename(session: str, name: str, target: Target) -> int:
 
 
 def run_archive(session: str, target: Target, *, archived: bool) -> int:
-    """Put it away, or take it out again."""
+    """Archive it, or take it out of the archive."""
     client = connect(target)
     client.submit(ArchiveSession(session=find_session(client, session), archived=archived))
     return Exit.SUCCESS
 
 
 def run_rm(sessions: list[str], target: Target, *, stop: bool) -> int:
-    """Forget sessions, and all that was said in them."""
+    """Delete sessions with their history."""
     client = connect(target)
     for session in [find_session(client, given) for given in sessions]:
         if stop:
@@ -136,7 +136,7 @@ def run_rm(sessions: list[str], target: Target, *, stop: bool) -> int:
 
 
 def _wait_for_end(client: BlockingClient, session: str) -> None:
-    """A stop is done when the machine says so; what comes too late is the hub's to refuse."""
+    """Wait until the machine reports the end; after the timeout the hub may refuse the deletion."""
     deadline = time.monotonic() + STOP_SECONDS
     while client.session(session).run is not None and time.monotonic() < deadline:
         time.sleep(0.1)

@@ -1,6 +1,6 @@
 """From the command line of `new` to the spec of a session.
 
-Owns that step, with an error for each value that cannot be right, before anything is sent.
+Owns that step, with an error for each invalid value, before anything is sent.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class _McpConfig(msgspec.Struct):
 
 
 def absolute(directory: str, *, here: bool) -> str:
-    """The folder as the hub takes it. A relative one means something on this machine only."""
+    """The absolute folder. A relative one makes sense only on this machine."""
     path = Path(directory).expanduser()
     if path.is_absolute():
         return os.path.normpath(path)
     if not here:
-        raise UsageError(f"{directory!r}: on another machine an absolute path is wanted")
+        raise UsageError(f"{directory!r}: on another machine the path must be absolute")
     return os.path.normpath(path.absolute())
 
 
@@ -37,7 +37,7 @@ def read_prompt(text: str) -> str:
     if text == "-":
         data = sys.stdin.buffer.read(LARGEST_STDIN + 1)
         if len(data) > LARGEST_STDIN:
-            raise UsageError(f"stdin has more than {LARGEST_STDIN >> 20} MB; that is no prompt")
+            raise UsageError(f"stdin has more than {LARGEST_STDIN >> 20} MB: too long for a prompt")
         text = data.decode("utf-8", "replace")
     if not text.strip():
         raise UsageError("the prompt is empty")
@@ -56,14 +56,14 @@ def variables(given: list[str]) -> dict[str, str]:
 
 
 def budget(usd: float | None, tokens: int | None) -> Budget | None:
-    """What the session may spend."""
+    """The session's budget."""
     if usd is None and tokens is None:
         return None
     return Budget(session_usd=usd, session_tokens=tokens)
 
 
 def mcp_servers(given: list[str]) -> dict[str, Raw]:
-    """`--mcp-config FILE|JSON`, all of them; a later one wins."""
+    """`--mcp-config FILE|JSON`, all of them; later ones override."""
     found: dict[str, Raw] = {}
     for each in given:
         text = file_or_json(each, "--mcp-config")
@@ -75,25 +75,25 @@ def mcp_servers(given: list[str]) -> dict[str, Raw]:
 
 
 def settings(given: str | None, *, here: bool) -> str | None:
-    """`--settings FILE|JSON`. A file of this machine is sent whole: the agent's may be another."""
+    """`--settings FILE|JSON`. A local file is sent as text: the agent may run elsewhere."""
     if given is None or (not here and given.startswith("/")):
         return given
     return file_or_json(given, "--settings").decode()
 
 
 def file_or_json(given: str, option: str) -> bytes:
-    """JSON that was given as it is, or in a file."""
+    """JSON that was given directly, or in a file."""
     if given.lstrip().startswith(("{", "[")):
         return given.encode()
     try:
         return Path(given).expanduser().read_bytes()
     except OSError as error:
-        raise UsageError(f"{option}: {given} cannot be read: {error.strerror}") from error
+        raise UsageError(f"{option}: cannot read {given}: {error.strerror}") from error
 
 
 def checked(spec: SessionSpec) -> SessionSpec:
-    """Refuse a folder that is not there, where one can look."""
+    """Refuse a folder that does not exist, if it is on this machine."""
     # A project may be on another machine.
     if spec.machine is None and spec.project is None and not Path(spec.directory).is_dir():
-        raise UsageError(f"{spec.directory} is no folder")
+        raise UsageError(f"{spec.directory} is not a folder")
     return spec

@@ -1,4 +1,4 @@
-"""`quarterdeck token`: who may come in. Works on the data folder: with or without a hub."""
+"""`quarterdeck token`: access to the hub. Works on the data folder, with or without a hub."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from quarterdeck.wire.tools import one_line
 
 
 def run_token(role: str, name: str | None, *, login: bool, days: float | None) -> int:
-    """Make a token, or a login link, and print it. It is not shown again."""
+    """Create a token or a login link, and print it. It is not shown again."""
     wanted = _role(role)
     access = Access(data_home())
     if login:
         if wanted is Role.RUNNER:
-            raise UsageError("a runner does not log in; leave out --login")
+            raise UsageError("a runner does not log in; omit --login")
         hub = live_hub(data_home())
         if hub is None:
             raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
@@ -40,7 +40,7 @@ def run_token(role: str, name: str | None, *, login: bool, days: float | None) -
 
 def run_token_cli(session: str | None) -> int:
     """Print the command line with which a CLI up to 2.1.120 dials the hub."""
-    from quarterdeck.service.service import cli_secret  # with all that serving needs
+    from quarterdeck.service.service import cli_secret  # it loads everything that serving needs
 
     home = data_home()
     client = connect(Target())
@@ -67,7 +67,7 @@ def run_token_list() -> int:
 
 
 def run_token_revoke(grant: str) -> int:
-    """Take access back, from open connections too."""
+    """Revoke access, for open connections too."""
     Access(data_home()).revoke(grant)
     return Exit.SUCCESS
 

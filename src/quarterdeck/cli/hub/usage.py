@@ -23,7 +23,7 @@ from quarterdeck.protocol.usage import LimitState, UsageBy, UsageReport, Used
 from quarterdeck.protocol.views import SessionShape
 
 DAYS = 30
-"""How far back it looks when nobody says otherwise."""
+"""How far back it looks by default."""
 _BAR = 24
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -31,7 +31,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 def run_usage(
     target: Target, by: str, since: str | None, until: str | None, *, json_output: bool
 ) -> int:
-    """Print it."""
+    """Print the usage."""
     first = since or (date.today() - timedelta(days=DAYS - 1)).isoformat()
     client = connect(target)
     report = client.call(calls.usage(UsageBy(by), first, until))
@@ -41,7 +41,7 @@ def run_usage(
     names = {shape.session: shape.name for shape in client.sessions()} if by == "session" else {}
     console = consoles.stdout()
     if not report.rows:
-        console.print(Text(f"nothing was used since {plain(first)}"))
+        console.print(Text(f"no usage since {plain(first)}"))
     else:
         console.print(_table(report, names))
     for limit in report.limits:
@@ -62,7 +62,7 @@ def _table(report: UsageReport, names: dict[str, str]) -> Table:
         share = _measure(row.used, by_cost) / most if most else 0.0
         table.add_row(Text(plain(name)), Text(bar(share), style="cyan"), *_cells(row.used))
     table.add_section()
-    table.add_row(Text("in all", style="bold"), "", *_cells(report.total))
+    table.add_row(Text("total", style="bold"), "", *_cells(report.total))
     return table
 
 
@@ -71,7 +71,7 @@ def _measure(used: Used, by_cost: bool) -> float:
 
 
 def bar(share: float, width: int = _BAR) -> str:
-    """A bar of up to so many letters; what is not nothing can be seen."""
+    """A bar of up to so many characters; a share above 0 is always visible."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     if share > 0:
         eighths = max(eighths, 1)
@@ -91,7 +91,7 @@ def _cells(used: Used) -> tuple[str, ...]:
 
 
 def short(number: int) -> str:
-    """A large number in few letters: 950, 12.3k, 4.5M."""
+    """A large number in few characters: 950, 12.3k, 4.5M."""
     for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
         if number >= size:
             return f"{number / size:.1f}{letter}"
@@ -99,7 +99,7 @@ def short(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """A duration in its two largest units."""
     if seconds < 1:
         return "-"
     for size, unit, part, smaller in (
@@ -113,7 +113,7 @@ def duration(seconds: float) -> str:
 
 
 def limit_text(limit: LimitState, now: float) -> Text:
-    """Where an account stands, in one line."""
+    """The state of a limit of the account, in one line."""
     name = plain(limit.limit.replace("_", " ") or "the account's limit")
     where = f" on {plain(limit.machine)}" if limit.machine else ""
     used = f", {limit.used:.0%} used" if limit.used is not None else ""
@@ -131,9 +131,9 @@ def limit_text(limit: LimitState, now: float) -> Text:
 
 
 def run_budget(given: str, target: Target, changes: Mapping[str, float], *, lift: bool) -> int:
-    """Change what is to be changed, and print what holds."""
+    """Change the budget, and print it."""
     if lift and changes:
-        raise UsageError("--lift takes all limits away: name none with it")
+        raise UsageError("--lift removes all limits: give no limit with it")
     client = connect(target)
     session = find_session(client, given)
     shape = client.session(session)
@@ -158,7 +158,7 @@ def _lines(shape: SessionShape) -> list[Text]:
     lines.append(Text(f"budget   {', '.join(limits) or 'no limit'}"))
     for one in shape.budgets:
         amount = f"${one.limit:,.2f}" if one.unit == "usd" else f"{one.limit:,.0f} tokens"
-        words = f"reached  {amount} for the {one.scope}: no prompt is begun"
+        words = f"reached  {amount} for the {one.scope}: no new prompt is started"
         lines.append(Text(words, style="red"))
     return lines
 

@@ -1,6 +1,6 @@
-"""`quarterdeck webhook`: try an endpoint from here, without a hub.
+"""`quarterdeck webhook`: test an endpoint, without a hub.
 
-What is sent and signed is what a hub would send: the same code does it.
+The sample is sent and signed by the same code as in the hub.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from quarterdeck.service.notifications import (
 )
 
 ANYWHERE = "http://127.0.0.1:8765"
-"""What the link of a sample leads to when no hub runs."""
+"""The address in links of a sample when no hub runs."""
 
 
 def run_webhook_test(name: str, event: str, secret_file: Path | None, config: Path | None) -> int:
-    """Send a sample to a webhook of the configuration, or to an address; gives the exit code."""
+    """Send a sample to a configured webhook, or to a URL; returns the exit code."""
     try:
         wanted = WebhookEvent(event)
     except ValueError:
         known = ", ".join(WebhookEvent)
-        raise UsageError(f"--event: {event!r} is none of {known}") from None
+        raise UsageError(f"--event: {event!r} is not one of {known}") from None
     home = data_home()
     ensure_webhook_secret(home)
     settings = notification_settings(Configuration(config).loaded.settings, home)

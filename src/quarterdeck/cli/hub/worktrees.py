@@ -1,4 +1,4 @@
-"""`quarterdeck worktree …` and `projects`: what was changed, what becomes of it, and where."""
+"""`quarterdeck worktree …` and `projects`: changes of a session, and the projects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def run_diff(session: str, target: Target, *, stat: bool, json_output: bool) -> int:
-    """Print what a session has changed."""
+    """Print the changes of a session."""
     client = connect(target)
     changes = client.call(calls.diff(find_session(client, session)))
     if json_output:
@@ -37,7 +37,7 @@ def run_settle(
     into: str | None = None,
     message: str | None = None,
 ) -> int:
-    """Merge, keep or discard its worktree; print what became of it."""
+    """Merge, keep or discard its worktree; print the result."""
     client = connect(target)
     wanted = WorktreeAction(action=TreeAction(action), into=into, message=message)
     print_line(client.call(calls.settle(find_session(client, session), wanted)).text)
@@ -52,7 +52,7 @@ def run_projects(target: Target, *, json_output: bool) -> int:
         return Exit.SUCCESS
     console = consoles.stdout()
     if not projects:
-        consoles.stderr().print(Text("no projects; they are made in the configuration"))
+        consoles.stderr().print(Text("no projects; they are defined in the configuration"))
     width = max((len(each.name) for each in projects), default=0)
     for each in projects:
         line = Text.assemble((f"{each.name:<{width}}", "cyan"), "  ")
@@ -69,7 +69,7 @@ def _print_text(changes: Changes) -> None:
     for line in changes.text.splitlines():
         console.print(Text(plain(line), _STYLES.get(line[:1], "")), soft_wrap=True)
     if changes.text_cut:
-        console.print(Text("… the rest is too long to be shown here", "dim"))
+        console.print(Text("… the rest is too long to show here", "dim"))
 
 
 def _print_files(changes: Changes) -> None:

@@ -1,6 +1,6 @@
-"""What still runs when a turn has ended: background shells, subagents, and turns of their own.
+"""What still runs after a turn: background shells, subagents, and turns that they start.
 
-Owns the account of it, from the messages of the CLI alone. `run` leaves only when it is empty.
+Tracks it from the messages of the CLI alone. `run` exits only when nothing is left.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quarterdeck.wire.tools import one_line
 
 
 class Background:
-    """The tasks of one CLI that have begun and not ended."""
+    """The running tasks of one CLI."""
 
     def __init__(self) -> None:
         self.running: dict[str, str] = {}
@@ -34,11 +34,11 @@ class Background:
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing runs, as far as the CLI tells; old ones never say that they are idle."""
+        """Whether nothing runs, as far as is known: old versions do not say so."""
         return not self.running and not self._owed and self._idle is not False
 
     def observe(self, message: Message) -> None:
-        """Take note of a message."""
+        """Track a message."""
         before = len(self.running)
         match message:
             case Init():
@@ -70,22 +70,22 @@ class Background:
             case _:
                 return
         if before and not self.running and not self._in_turn:
-            # From 2.1.62 on the CLI begins a turn to report on what has ended.
+            # From 2.1.62 on the CLI starts a turn to report on finished tasks.
             self._owed = True
         self._changed.set()
         self._changed = anyio.Event()
 
     def _end_foreground(self, message: User) -> None:
-        """A call that spoke before its result ran in the foreground, and has ended with it.
+        """A call with messages before its result ran in the foreground, and has ended with it.
 
-        2.1.62 says so of a subagent in no other way. One in the background gives its result first.
+        2.1.62 reports the end of a subagent in no other way. A background task has it first.
         """
         for block in message.blocks:
             if isinstance(block, ToolResultBlock) and block.tool_use_id in self._spoken:
                 self.running.pop(self._calls.pop(block.tool_use_id, ""), None)
 
     async def change(self, seconds: float | None) -> bool:
-        """Wait until something has changed, or so long; False if nothing has."""
+        """Wait until something has changed, or for so long; False if nothing has."""
         changed = self._changed
         with anyio.move_on_after(seconds):
             await changed.wait()

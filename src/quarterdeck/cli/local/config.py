@@ -1,4 +1,4 @@
-"""`quarterdeck config show|check|path`: what is configured, what is wrong with it, where it is."""
+"""`quarterdeck config show|check|path`: the configuration, its problems, and its path."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from quarterdeck.service.config_file import Configuration, config_path
 
 
 def run_show(config: Path | None, *, json_output: bool) -> int:
-    """Print every setting as the hub would have it now."""
+    """Print every setting with its current value."""
     configuration = Configuration(config)
     if json_output:
         print_json([as_values(configuration.loaded)])
     else:
-        there = "" if configuration.path.exists() else ", which is not there"
+        there = "" if configuration.path.exists() else ", which does not exist"
         print_line(f"# {configuration.path}{there}\n")
         print_line(as_toml(configuration.loaded).rstrip("\n"))
     return Exit.SUCCESS
 
 
 def run_check(config: Path | None) -> int:
-    """Print all that is wrong; the exit code is 1 when something is."""
+    """Print all problems; the exit code is 1 if there are any."""
     problems = problems_of(config)
     for problem in problems:
         sys.stderr.write(f"{plain(problem)}\n")
     if problems:
         return Exit.FAILED
     path, _ = config_path(config, os.environ)
-    print_line(f"{path} is right" if path.exists() else f"{path} is not there; defaults hold")
+    print_line(f"{path} is valid" if path.exists() else f"{path} does not exist; defaults apply")
     return Exit.SUCCESS
 
 
 def problems_of(config: Path | None) -> tuple[str, ...]:
-    """All that would keep the hub from going by this configuration."""
+    """All problems that keep the hub from using this configuration."""
     try:
         Configuration(config)
     except ConfigError as error:
@@ -48,14 +48,14 @@ def problems_of(config: Path | None) -> tuple[str, ...]:
 
 
 def run_path(config: Path | None) -> int:
-    """Print where the file is; the exit code is 1 when there is none."""
+    """Print the path of the file; the exit code is 1 if it does not exist."""
     path, _ = config_path(config, os.environ)
     print_line(str(path))
     return Exit.SUCCESS if path.exists() else Exit.FAILED
 
 
 def check_chosen(config: Path | None) -> Path | None:
-    """A file that was named must be there. Raises `UsageError`."""
+    """Refuse a file that was named and does not exist. Raises `UsageError`."""
     if config is not None and not config.is_file():
-        raise UsageError(f"--config: {config} is no file")
+        raise UsageError(f"--config: {config} is not a file")
     return None if config is None else config.absolute()

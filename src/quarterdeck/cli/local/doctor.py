@@ -1,8 +1,7 @@
-"""`quarterdeck doctor`: what is in the way of Claude Code and of the hub, and what to do about it.
+"""`quarterdeck doctor`: problems of Claude Code and of the hub, and what to do about them.
 
-Owns how findings are shown, for people and for machines, and the exit code: 1 if there is a
-problem. `findings` looks at the machine and `hub_findings` at the hub; `probe` runs the CLI,
-offline, if that is asked for.
+Owns how findings are printed, as text and as JSON, and the exit code: 1 if there is a problem.
+`findings` checks the machine and `hub.findings` the hub; `probe` runs the CLI, offline, on request.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _STYLES = {
 
 
 class Report(Struct, frozen=True):
-    """All that was found, as `--json` prints it."""
+    """The findings, as `--json` prints them."""
 
     command: tuple[str, ...] | None
     version: str | None
@@ -50,7 +49,7 @@ def doctor(
     json_output: bool,
     config: Path | None = None,
 ) -> int:
-    """Look, and print what was found; gives the exit code."""
+    """Check, and print the findings; returns the exit code."""
     cli, findings = look(claude, api_billing=api_billing)
     findings += look_at_hub(config)
     console = consoles.stdout()
@@ -74,7 +73,7 @@ def _probe(cli: Cli | None, console: Console, *, quiet: bool) -> Probe:
         raise UsageError("there is no CLI to probe")
     if not quiet:
         console.print()
-        console.print(Text("running it, offline, in a folder of its own …", "dim"))
+        console.print(Text("running it offline, in a folder of its own …", "dim"))
 
     def report(scene: Scene) -> None:
         if not quiet:
@@ -116,17 +115,17 @@ def _show_probe(probe: Probe, console: Console) -> None:
     if probe.not_tried:
         console.print(
             Text(
-                f"not tried, since they change or end something: {', '.join(probe.not_tried)}",
+                f"not tried, because they change or end something: {', '.join(probe.not_tried)}",
                 "dim",
             ),
             soft_wrap=not console.is_terminal,
         )
     console.print()
     received = count(sum(probe.received.values()), "message")
-    console.print(Text(f"heard {received} of {count(len(probe.received), 'type')}"))
+    console.print(Text(f"received {received} of {count(len(probe.received), 'type')}"))
     if not probe.unknown:
-        console.print(Text("nothing in them that we do not know", "green"))
+        console.print(Text("nothing in them is new to us", "green"))
         return
-    console.print(Text(f"{count(len(probe.unknown), 'thing')} that we do not know yet:", "yellow"))
+    console.print(Text(f"{count(len(probe.unknown), 'thing')} new to us:", "yellow"))
     for finding in probe.unknown:
         console.print(Text(f"  {plain(finding)}"), soft_wrap=True)

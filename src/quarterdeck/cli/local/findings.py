@@ -1,8 +1,8 @@
-"""What `quarterdeck doctor` looks at, one function for each thing, and what it finds.
+"""The checks of `quarterdeck doctor` for this machine, one function each.
 
-Owns the checks and the advice. Each takes what it looks at (the environment, a folder, a version)
-and gives findings; none of them prints, starts a session, or reads what is in a file that may hold
-a secret. Of a variable only the name is ever shown.
+Owns the checks and the advice. Each takes its subject (the environment, a folder, a version) and
+returns findings; none prints, starts a session, or reads a file that may contain a secret. Only the
+names of variables are ever shown.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SECONDS = 10.0
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     NOTE = "note"
@@ -45,7 +45,7 @@ class Level(StrEnum):
 
 
 class Finding(Struct, frozen=True):
-    """Something that was looked at. `advice` says what to do, where there is something to do."""
+    """The result of a check. `advice` says what to do, if there is something to do."""
 
     topic: str
     level: Level
@@ -63,7 +63,7 @@ class Cli(Struct, frozen=True):
 def look(
     claude: str | None, *, api_billing: bool, environ: Mapping[str, str] | None = None
 ) -> tuple[Cli | None, list[Finding]]:
-    """Look at everything. The CLI comes first, since much depends on its version."""
+    """Run all checks. The CLI comes first, since much depends on its version."""
     environ = os.environ if environ is None else environ
     cli, findings = _cli(claude, environ)
     version = Version.parse(cli.version) if cli and cli.version else None
@@ -81,7 +81,7 @@ def look(
 
 
 def config_folder(environ: Mapping[str, str]) -> Path:
-    """Where Claude Code keeps its settings, sessions and login."""
+    """Claude Code's own folder, with its settings, sessions and login."""
     if chosen := environ.get("CLAUDE_CONFIG_DIR"):
         return Path(chosen)
     return Path(environ.get("HOME") or Path.home()) / ".claude"
@@ -104,8 +104,8 @@ def _version(text: str | None, version: Version | None) -> Iterable[Finding]:
         yield Finding(
             "version",
             Level.WARNING,
-            f"it does not say which version it is{f' ({text})' if text else ''}",
-            "Run it with --version yourself, and install it again if that does not work.",
+            f"it does not report its version{f' ({text})' if text else ''}",
+            "Run it with --version yourself, and reinstall it if that fails.",
         )
         return
     oldest, newest = Version.parse(OLDEST), Version.parse(NEWEST)
@@ -115,15 +115,15 @@ def _version(text: str | None, version: Version | None) -> Iterable[Finding]:
         yield Finding(
             "version",
             Level.PROBLEM,
-            f"{version} is older than anything that was tried ({OLDEST})",
+            f"{version} is older than the oldest tested version ({OLDEST})",
             "Update it: `claude update`.",
         )
     elif version > newest:
         yield Finding(
             "version",
             Level.NOTE,
-            f"{version} is newer than the newest that was tried ({NEWEST})",
-            "`quarterdeck doctor --probe` tells what is new in it.",
+            f"{version} is newer than the newest tested version ({NEWEST})",
+            "`quarterdeck doctor --probe` shows what is new in it.",
         )
     else:
         yield Finding("version", Level.OK, str(version))
@@ -135,14 +135,14 @@ def _version_notes(version: Version) -> Iterable[Finding]:
         yield Finding(
             "version",
             Level.WARNING,
-            f"{version} lets any answer switch permissions off, without a flag at its launch",
+            f"{version} lets any answer disable permissions, without a launch flag",
             "Update it: `claude update`.",
         )
     if not answers_unknown_subtypes(version):
         yield Finding(
             "version",
             Level.WARNING,
-            f"{version} leaves requests that it does not know without an answer, and ends on some",
+            f"{version} does not answer unknown requests, and exits on some of them",
             "Update it: `claude update`.",
         )
     if not kills_children_on_term(version):
@@ -170,7 +170,7 @@ def _node(command: tuple[str, ...]) -> Iterable[Finding]:
         return
     version = Version.parse(done.stdout.decode("utf-8", "replace"))
     if version is None or done.returncode:
-        yield Finding("node", Level.WARNING, f"{command[0]} does not say which version it is")
+        yield Finding("node", Level.WARNING, f"{command[0]} does not report its version")
     elif version.major < OLDEST_NODE:
         yield Finding(
             "node",
@@ -185,18 +185,18 @@ def _node(command: tuple[str, ...]) -> Iterable[Finding]:
 def _transports(version: Version | None) -> Iterable[Finding]:
     yield Finding("transport", Level.OK, "stdio")
     if version is not None and can_dial(version):
-        yield Finding("transport", Level.OK, "WebSocket (--sdk-url): it can dial a server of ours")
+        yield Finding("transport", Level.OK, "WebSocket (--sdk-url): it can dial the hub")
     elif version is not None:
         yield Finding(
             "transport",
             Level.NOTE,
-            f"no WebSocket: {version} refuses a --sdk-url that is not its maker's (2.1.120 was the"
-            " last that dialled others)",
+            f"no WebSocket: {version} accepts only its vendor's --sdk-url (2.1.120 was the last"
+            " version that could dial other servers)",
         )
 
 
 def _login(environ: Mapping[str, str], config: Path, api_billing: bool) -> Iterable[Finding]:
-    """Whether there is something to log in with. That it works, only the API could say."""
+    """Whether there are credentials. Only the API could say whether they work."""
     credentials = config / ".credentials.json"
     if api_billing and any(environ.get(name) for name in API_BILLING[:2]):
         names = " and ".join(name for name in API_BILLING[:2] if environ.get(name))
@@ -208,21 +208,21 @@ def _login(environ: Mapping[str, str], config: Path, api_billing: bool) -> Itera
     try:
         mode = credentials.stat().st_mode
     except OSError:
-        where = " or in the keychain, where it cannot be seen" if sys.platform == "darwin" else ""
+        where = " or in the keychain, which cannot be checked" if sys.platform == "darwin" else ""
         yield Finding(
             "login",
             Level.NOTE if sys.platform == "darwin" else Level.WARNING,
-            f"no login was found: none in {credentials}{where}",
+            f"no login found in {credentials}{where}",
             "Run `claude` and /login; or set CLAUDE_CODE_OAUTH_TOKEN (`claude setup-token`); or"
             " use --api-billing with ANTHROPIC_API_KEY.",
         )
         return
-    yield Finding("login", Level.OK, f"{credentials} is there (it was not read)")
+    yield Finding("login", Level.OK, f"{credentials} exists (it was not read)")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         yield Finding(
             "login",
             Level.WARNING,
-            f"others on this machine may read {credentials}",
+            f"other users of this machine can read {credentials}",
             f"chmod 600 {credentials}",
         )
 
@@ -242,22 +242,22 @@ def _conflicts(environ: Mapping[str, str], api_billing: bool) -> Iterable[Findin
         yield Finding(
             "billing",
             Level.NOTE,
-            f"{', '.join(named)} is set and is not passed on: API billing is off",
-            "Add --api-billing if the API key is to pay for it.",
+            f"{', '.join(named)} is set but not passed on: API billing is off",
+            "Add --api-billing to pay with the API key.",
         )
     if api_billing and not any(environ.get(name) for name in API_BILLING[:2]):
         yield Finding(
             "billing",
             Level.PROBLEM,
-            "API billing is on, and there is no API key to pass on",
-            "Set ANTHROPIC_API_KEY, or leave --api-billing out.",
+            "API billing is on, but there is no API key to pass on",
+            "Set ANTHROPIC_API_KEY, or omit --api-billing.",
         )
     if api_billing and named and environ.get("CLAUDE_CODE_OAUTH_TOKEN"):
         yield Finding(
             "billing",
             Level.WARNING,
             f"{named[0]} and CLAUDE_CODE_OAUTH_TOKEN are both passed on: the API key wins",
-            "Leave --api-billing out if the subscription is to be used.",
+            "Omit --api-billing to use the subscription.",
         )
     if environ.get("CLAUDECODE"):
         yield Finding(
@@ -272,18 +272,18 @@ def _folder(config: Path) -> Iterable[Finding]:
     while not place.exists() and place != place.parent:
         place = place.parent
     if not place.is_dir():
-        yield Finding("folder", Level.PROBLEM, f"{place} is in the way of the folder {config}")
+        yield Finding("folder", Level.PROBLEM, f"cannot create {config}: {place} is not a folder")
     elif not os.access(place, os.W_OK | os.X_OK):
         yield Finding(
             "folder",
             Level.PROBLEM,
-            f"{config} cannot be written: sessions and settings would be lost",
-            f"See who owns {place}; or set CLAUDE_CONFIG_DIR to a folder of your own.",
+            f"{config} is not writable: sessions and settings would be lost",
+            f"Check who owns {place}; or set CLAUDE_CONFIG_DIR to a folder of your own.",
         )
     elif place != config:
-        yield Finding("folder", Level.OK, f"{config} is not there yet, and can be made")
+        yield Finding("folder", Level.OK, f"{config} does not exist yet, and can be created")
     else:
-        yield Finding("folder", Level.OK, f"{config} can be written")
+        yield Finding("folder", Level.OK, f"{config} is writable")
 
 
 def _git(environ: Mapping[str, str]) -> Iterable[Finding]:
@@ -294,6 +294,6 @@ def _git(environ: Mapping[str, str]) -> Iterable[Finding]:
         yield Finding(
             "git",
             Level.WARNING,
-            "git was not found: Claude Code works, and knows nothing of branches and changes",
+            "git was not found: Claude Code works, but without branches and diffs",
             "Install git.",
         )

@@ -1,11 +1,11 @@
-"""`doctor --probe`: run a CLI through everything, offline, and tell what we do not know of it.
+"""`doctor --probe`: run a CLI through everything, offline, and report what is new in it.
 
-Owns the scenes that it is led through and the account of what it said. The model is scripted and
-on loopback, the home folder is a new one, and the environment is built from nothing: no login, no
-settings and no file of the person's is touched, and nothing leaves the machine.
+Owns the scenes, and the record of what the CLI sent. The model is scripted and on loopback, the
+home folder is a new one, and the environment is built from nothing: no login, no settings and no
+file of the user is touched, and nothing leaves the machine.
 
-Which control requests are sent, and which never, is in `probe_commands`; what a version cannot bear
-is refused by the library itself.
+`probe_commands` lists the control requests that are sent, and those that never are; requests that a
+version cannot handle are refused by the library itself.
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ COMMAND_SECONDS = 8.0
 
 
 class Answer(StrEnum):
-    """What became of a control request."""
+    """The result of a control request."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
     IGNORED = "not answered"
-    UNFIT = "answered in a shape that we do not know"
-    UNSUPPORTED = "not sent, since this version does not know it"
+    UNFIT = "answered in a shape that is new to us"
+    UNSUPPORTED = "not sent, because this version does not support it"
 
 
 class Scene(Struct, frozen=True):
-    """One thing that was tried. `problem` is empty if it went as it should."""
+    """One tested behaviour. `problem` is empty if it worked."""
 
     name: str
     problem: str = ""
 
 
 class Probe(Struct):
-    """What came of it all."""
+    """The result of a probe."""
 
     scenes: list[Scene] = field(default_factory=list)
     commands: dict[str, Answer] = field(default_factory=dict)
@@ -81,12 +81,12 @@ class Probe(Struct):
 
     @property
     def failed(self) -> bool:
-        """Whether the CLI did not do what every CLI must: begin, take a turn, and last."""
+        """Whether the CLI failed to do what every CLI must: start, take a turn, keep running."""
         return any(scene.problem for scene in (*self.scenes[:2], *self.scenes[-1:]))
 
 
 async def probe_cli(command: tuple[str, ...], report: Callable[[Scene], None]) -> Probe:
-    """Lead the CLI that `command` starts through all scenes, and tell of each as it ends.
+    """Run the CLI through all scenes, and report each as it ends.
 
     Raises what starting it raises.
     """
@@ -132,7 +132,7 @@ async def probe_cli(command: tuple[str, ...], report: Callable[[Scene], None]) -
 
 
 class _ProbeRun:
-    """One probe: the scenes, and the ear that hears everything."""
+    """One probe: its scenes, and the record of all messages."""
 
     def __init__(self, model: ScriptedModel, work: Path, report: Callable[[Scene], None]) -> None:
         self._model = model
@@ -145,7 +145,7 @@ class _ProbeRun:
         self._hooks: set[str] = set()
         self._asks: set[type] = set()
         self._echoed = False
-        # Whose answer the next control_response is: one is sent at a time.
+        # The request that the next control_response answers: one is sent at a time.
         self._waits_for: type[Command[Any]] | None = Initialize
 
     async def run(self, agent: Agent) -> Probe:
@@ -172,7 +172,7 @@ class _ProbeRun:
             async for message in agent.messages():
                 self._observe(message)
         except QuarterdeckError:
-            pass  # the scene that was on says so
+            pass  # the current scene reports it
 
     def _observe(self, message: Message) -> None:
         tag = message.__struct_config__.tag
@@ -192,17 +192,17 @@ class _ProbeRun:
                     self._unknown[f"control_response({subtype}).{member}"] = None
 
     async def echo(self, text: str) -> str:
-        """Give the text back."""
+        """Return the text."""
         self._echoed = True
         return text
 
     def hook(self, given: HookInput | UnknownHook) -> SyncOutput:
-        """Have no opinion, and remember that it was called."""
+        """Decide nothing, and record the call."""
         self._hooks.add(type(given).__name__)
         return SyncOutput()
 
     async def decide(self, ask: AnyAsk) -> Decision:
-        """Allow everything: there is nothing here but what the script asks for."""
+        """Allow everything: only the script makes requests here."""
         self._asks.add(type(ask))
         match ask:
             case ToolAsk():
@@ -223,7 +223,7 @@ class _ProbeRun:
         bash = ToolUse("Bash", {"command": "touch probed", "description": "probe"})
         await scene("a tool, with permission", say(agent, bash, expect=ToolAsk))
         await scene("hooks", self._hooks_called)
-        await scene("a tool of ours (MCP)", self._own_tool(agent))
+        await scene("our own tool (MCP)", self._own_tool(agent))
         await scene("a question", say(agent, _QUESTION, expect=QuestionsAsk))
         plan = reply(ToolUse("ExitPlanMode", {"plan": "probe"}))
         await scene("plan mode", say(agent, ToolUse("EnterPlanMode"), plan, expect=PlanAsk))
@@ -237,7 +237,7 @@ class _ProbeRun:
             await scene(command, self._prompt(agent, command))
         shell = {"command": "sleep 0.2", "run_in_background": True, "description": "probe"}
         await scene("a background command", say(agent, ToolUse("Bash", shell)))
-        await scene("an API error, and another try", say(agent, reply(ApiError(529), Text("back"))))
+        await scene("an API error, and a retry", say(agent, reply(ApiError(529), Text("back"))))
         await scene("interrupt", self._interrupted(agent))
         await scene("control requests", self._commands(agent))
         await scene("a last turn", say(agent, "bye"))
@@ -262,13 +262,13 @@ class _ProbeRun:
     def _say(
         self, agent: Agent, *replies: Said, expect: type | None = None
     ) -> Callable[[], Awaitable[None]]:
-        """A prompt that has the model say this, then come to an end."""
+        """A prompt that makes the model send this, and then end the turn."""
 
         async def act() -> None:
             self._asks.clear()
             await self._prompt(agent, play(*replies, "end"))()
             if expect is not None and expect not in self._asks:
-                raise _SceneFailed("it did not ask for it")
+                raise _SceneFailed("it did not ask for permission")
 
         return act
 
@@ -299,7 +299,7 @@ class _ProbeRun:
             await agent.interrupt()
             turn = await query.finish()
             if not turn.failed:
-                raise _SceneFailed("the turn went on to its end")
+                raise _SceneFailed("the turn ran to its end")
 
         return act
 
@@ -328,13 +328,13 @@ class _ProbeRun:
         return Answer.ANSWERED
 
     async def _settle(self) -> None:
-        """Let the ear hear what has come."""
+        """Let the listener handle what has come."""
         for _ in range(3):
             await anyio.lowlevel.checkpoint()
 
 
 class _SceneFailed(Exception):
-    """A scene did not go as it should."""
+    """A scene did not work."""
 
 
 _QUESTION = ToolUse(

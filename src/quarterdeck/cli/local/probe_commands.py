@@ -1,6 +1,6 @@
 """The control requests that a probe sends, with harmless members, and those that it never sends.
 
-Owns one table of each. Every command that has a type is in one of them; a test sees to that.
+Every command with a type is in one of the two tables; a test checks that.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ from quarterdeck.wire.permissions import PermissionMode
 
 NOT_TRIED = frozenset(
     {
-        # Sent elsewhere in every session: at its beginning, in its middle, at its end.
+        # Sent elsewhere in every session.
         "initialize",
         "interrupt",
         "end_session",
         "mcp_message",
-        # They need something at the other end that a probe has not.
+        # They need something at the other end that a probe does not have.
         "mcp_authenticate",
         "mcp_oauth_callback_url",
         "mcp_clear_auth",
@@ -73,24 +73,24 @@ NOT_TRIED = frozenset(
         "channel_enable",
         "set_mcp_permission_mode_override",
         "remote_control",
-        # They change the session under the scenes that follow, or leave something behind.
+        # They change the session for later scenes, or leave something behind.
         "rewind_conversation",
         "fork_conversation",
         "set_cwd",
         "register_repo_root",
         "update_settings",
         "message_rated",
-        # No version was seen to answer these over a pipe.
+        # No version is known to answer these over a pipe.
         "set_color",
         "list_directory",
         "start_shell_task",
     }
 )
-"""Subtypes that a probe does not send by itself."""
+"""Subtypes that a probe does not send."""
 
 
 def samples(folder: Path) -> list[Command[Any]]:
-    """One harmless example of each request that is sent. `folder` is the session's own."""
+    """A harmless example of each request that is sent. `folder` is the session's own."""
     nobody = str(uuid4())
     file = folder / "probed.txt"
     file.write_text("probe\n", encoding="utf-8")

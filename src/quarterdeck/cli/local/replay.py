@@ -1,7 +1,7 @@
 """`quarterdeck replay`: show a recording as `run` would have shown it.
 
-Owns the pace of it, and what of the other direction is shown: prompts, and answers to permission
-requests. `links.recording` owns the format. No CLI is started.
+Owns the pace, and what is shown of the other direction: prompts and answers to permission requests.
+`links.recorder` owns the format. No CLI is started.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _record = msgspec.json.Decoder(Record).decode
 
 
 def replay(file: Path, *, speed: float, longest_pause: float, json_lines: bool) -> int:
-    """Show the recording; gives the exit code. Raises `RecordingError` for what is none."""
+    """Show the recording; returns the exit code. Raises `RecordingError` for an invalid one."""
     screen = Screen(consoles.stdout())
     shown = 0
     for number, record in enumerate(_records(file), 1):
@@ -55,7 +55,7 @@ def _records(file: Path) -> Iterator[Record]:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RecordingError(f"{file}, line {number}: {error}") from error
     if number == 0:
-        raise RecordingError(f"{file}: there is nothing in it")
+        raise RecordingError(f"{file}: the recording is empty")
 
 
 def _data(record: Record, number: int) -> bytes:
@@ -85,6 +85,6 @@ def _show(record: Record, number: int, screen: Screen) -> None:
                 screen.said(text_of(decode_content(message.message.content)))
         case "meta":
             if record.event == "resumed":
-                screen.note("the link was lost, and found again")
+                screen.note("the connection was lost and restored")
             elif record.event == "closed" and (record.exit_code or record.signal):
-                screen.note(f"the CLI ended: {record.reason or ''}", "red")
+                screen.note(f"the CLI exited: {record.reason or ''}", "red")

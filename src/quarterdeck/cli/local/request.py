@@ -1,7 +1,7 @@
-"""What `quarterdeck run` was asked for, and the options and prompt made of it.
+"""The request of `quarterdeck run`, and the options and the prompt made from it.
 
-Owns the step from plain values of the command line to `Options` and `Prompt`, with an error for
-each that cannot be right, before anything is started.
+Owns the step from values of the command line to `Options` and `Prompt`, with an error for each
+invalid value, before anything is started.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SIGNATURES = {
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """The command line of `run`. What is not an option of the agent yet is to become one here."""
+    """The command line of `run`. `options` has what needs no conversion."""
 
     prompt: str | None
     images: tuple[Path, ...] = ()
@@ -42,29 +42,29 @@ class RunRequest(Struct, frozen=True, kw_only=True):
 
 
 def to_options(request: RunRequest) -> Options:
-    """The options of the agent. Raises `UsageError` for what cannot be right."""
+    """The options of the agent. Raises `UsageError` for invalid values."""
     if request.quiet and request.json:
         raise UsageError("--quiet and --json exclude each other")
     options = request.options
     if options.cwd is not None and not Path(options.cwd).is_dir():
-        raise UsageError(f"--cwd: {options.cwd} is no folder")
+        raise UsageError(f"--cwd: {options.cwd} is not a folder")
     schema = request.output_schema
     return structs.replace(
         options,
         env=_environment(request.env),
         json_schema=None if schema is None else _text(schema, "--output-schema"),
-        # Nobody sees the pieces where only the end is shown.
+        # Only the end is shown, so no deltas are needed.
         include_partial_messages=options.include_partial_messages and not request.quiet,
     )
 
 
 def to_prompt(request: RunRequest, *, at_terminal: bool) -> Prompt | None:
-    """The prompt, or None for a conversation. Raises `UsageError` where there is neither."""
+    """The prompt, or None for a conversation. Raises `UsageError` if neither is possible."""
     text = request.prompt
     if text == "-" or (text is None and not at_terminal):
         text = _stdin()
         if not text.strip():
-            raise UsageError("there is no prompt: none was given, and stdin is empty")
+            raise UsageError("there is no prompt: no argument, and stdin is empty")
     if text is None:
         if request.images or request.quiet or request.json:
             raise UsageError("--image, --quiet and --json need a PROMPT")
@@ -81,7 +81,7 @@ def _stdin() -> str:
     data = sys.stdin.buffer.read(LARGEST_STDIN + 1)
     if len(data) > LARGEST_STDIN:
         raise UsageError(
-            f"stdin has more than {LARGEST_STDIN // 1024 // 1024} MB; that is no prompt"
+            f"stdin has more than {LARGEST_STDIN // 1024 // 1024} MB: too long for a prompt"
         )
     return data.decode("utf-8", "replace")
 
@@ -97,7 +97,7 @@ def _image(path: Path) -> Part:
     kind = next((kind for head, kind in _SIGNATURES.items() if data.startswith(head)), None)
     kind = kind or mimetypes.guess_type(path.name)[0] or ""
     if not kind.startswith("image/"):
-        raise UsageError(f"--image: {path} is no image")
+        raise UsageError(f"--image: {path} is not an image")
     return image_block(data, kind)
 
 
@@ -105,7 +105,7 @@ def _text(path: Path, option: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{option}: {path} cannot be read: {error}") from error
+        raise UsageError(f"{option}: cannot read {path}: {error}") from error
 
 
 def _environment(given: tuple[str, ...]) -> dict[str, str]:

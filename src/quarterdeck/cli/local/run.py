@@ -1,11 +1,11 @@
 """`quarterdeck run`: one prompt or a whole conversation, at a terminal or in a script.
 
-Owns the life of the one agent that it starts: what is shown of it, who answers its questions, what
-Ctrl-C means, when it is done, and the exit code. `request` made its options; `screen` and
-`keyboard` are its face.
+Owns the life of the one agent that it starts: what is shown, who answers its questions, what Ctrl-C
+means, when it is done, and the exit code. `request` makes its options; `screen` and `keyboard` are
+its user interface.
 
-It is done when the turn of the prompt has ended and nothing that it began still runs in the
-background. Ctrl-C interrupts the turn, a second one ends the agent.
+It is done when the prompt's turn has ended and none of its background tasks is running. Ctrl-C
+interrupts the turn; a second Ctrl-C ends the agent.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from quarterdeck.wire.tools import one_line
 
 MARK = "> "
 INTERRUPT_SECONDS = 10.0
-"""How long an interrupt may take to be answered before one is told so."""
+"""How long an interrupt may take before the person is told that it is unanswered."""
 IDLE_SECONDS = 3.0
-"""How long a CLI that has nothing left to do may take to say so."""
+"""How long an idle CLI may take to report that it is idle."""
 _BUSY = frozenset({State.WORKING, State.WAITING, State.COMPACTING, State.RETRYING})
 LEAVE_WORDS = frozenset({"/exit", "/quit"})
 
 
 def run(request: RunRequest) -> int:
-    """Do what was asked for; gives the exit code. Raises the library's errors."""
+    """Run it; returns the exit code. Raises the library's errors."""
     options = to_options(request)
     prompt = to_prompt(request, at_terminal=keyboard_there())
     if prompt is None and not sys.stdout.isatty():
-        raise UsageError("a conversation needs a terminal to talk on; give a PROMPT instead")
+        raise UsageError("a conversation needs a terminal; give a PROMPT instead")
     return anyio.run(_Run(request, options, prompt).main)
 
 
@@ -133,7 +133,7 @@ class _Run:
     # --- what is said ---------------------------------------------------------------------
 
     async def _show(self, agent: Agent, everything: anyio.CancelScope) -> None:
-        """Show what the CLI says, as long as it says something."""
+        """Show the CLI's messages until they end."""
         try:
             async for message in agent.messages():
                 self._shown += 1
@@ -146,10 +146,10 @@ class _Run:
             self._error = error
             everything.cancel()
         except QuarterdeckError:
-            pass  # whoever waits for the turn hears of it too, and says so
+            pass  # the task that waits for the turn gets the error too, and reports it
 
     async def _settle(self) -> None:
-        """Wait until all that has come is shown."""
+        """Wait until all received messages are shown."""
         before = -1
         while before != self._shown:
             before = self._shown
@@ -180,7 +180,7 @@ class _Run:
             self._print_result(turn.result)
 
     def _print_result(self, result: Result | None) -> None:
-        """`--quiet`: the answer on stdout, or why there is none on stderr."""
+        """`--quiet`: the answer on stdout, or the error on stderr."""
         if result is None or result.failed:
             text = result.error_text if result else "the turn ended without a result"
             self._err.print(Text(f"quarterdeck: {plain(text)}"), soft_wrap=True)
@@ -190,16 +190,14 @@ class _Run:
             self._out.print(Text(plain(result.result or "")), soft_wrap=True)
 
     async def _wait_for_rest(self, agent: Agent) -> None:
-        """Stay until what the turn left in the background has ended, and was reported on."""
+        """Wait until the background tasks of the turn have ended and were reported."""
         announced = False
         while not self._background.quiet or agent.state in _BUSY:
             waiting = self._background.running
             if waiting and not announced and not self._silent:
                 announced = True
                 what = ", ".join(title or "a task" for title in waiting.values())
-                self._screen.note(
-                    f"waiting for what runs in the background: {what} (Ctrl-C leaves)"
-                )
+                self._screen.note(f"waiting for background tasks: {what} (Ctrl-C leaves)")
             busy = bool(waiting) or agent.state in _BUSY
             if not await self._background.change(1.0 if busy else IDLE_SECONDS) and not busy:
                 return
@@ -213,14 +211,14 @@ class _Run:
         if not self._silent:
             await self._settle()
             self._screen.note(
-                f"denied, since nobody can be asked here: {one_line(ask.tool_name, 80)}"
+                f"denied, because no person can be asked here: {one_line(ask.tool_name, 80)}"
                 " (see --allow and --permission-mode)",
                 "yellow",
             )
         return deny_unattended(ask)
 
     async def _read_prompt(self) -> str | None:
-        """What the person says next; None when they leave."""
+        """The person's next prompt; None when they leave."""
         assert self._keys is not None
         lines: list[str] = []
         while True:
@@ -250,13 +248,13 @@ class _Run:
                         continue
                     self._code = Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED
                     if self._link is not None:
-                        # No farewell: whoever presses Ctrl-C twice has waited long enough.
+                        # No orderly end: after two Ctrl-C it must be fast.
                         await self._link.close()
                     everything.cancel()
                     return
 
     def _first_interrupt(self) -> bool:
-        """Whether this one only interrupts; the next one ends everything."""
+        """Whether this signal only interrupts; the next one ends everything."""
         self._interrupts += 1
         if self._interrupts > 1 or self._agent is None:
             return False
@@ -272,7 +270,7 @@ class _Run:
             with anyio.fail_after(INTERRUPT_SECONDS):
                 await self._agent.interrupt()
         except (QuarterdeckError, TimeoutError):
-            self._print("the CLI does not obey; Ctrl-C again ends it")
+            self._print("the CLI does not respond; Ctrl-C again ends it")
 
     def _print(self, text: str) -> None:
         if self._silent:
@@ -282,7 +280,7 @@ class _Run:
 
 
 class TeeLink:
-    """The link inside, and a copy of what it receives on a file descriptor."""
+    """A link that copies everything it receives to a file descriptor, unchanged, for `--json`."""
 
     def __init__(self, inner: Link, descriptor: int) -> None:
         self._inner = inner
@@ -291,28 +289,28 @@ class TeeLink:
 
     @property
     def resumable(self) -> bool:
-        """As the link inside."""
+        """As the inner link."""
         return self._inner.resumable
 
     async def receive(self) -> bytes | Dropped | Resumed:
-        """As the link inside; the bytes are copied first."""
+        """As the inner link; the bytes are copied first."""
         item = await self._inner.receive()
         if isinstance(item, bytes) and not self.gone:
             try:
                 write_all(self._descriptor, item)
             except OutputClosed:
-                # The agent must go on reading, if only to end well; `run` looks at `gone`.
+                # The agent must keep reading in order to end well; `run` checks `gone`.
                 self.gone = True
         return item
 
     async def send(self, data: bytes) -> None:
-        """As the link inside."""
+        """As the inner link."""
         await self._inner.send(data)
 
     async def end_input(self) -> None:
-        """As the link inside."""
+        """As the inner link."""
         await self._inner.end_input()
 
     async def close(self) -> None:
-        """As the link inside."""
+        """As the inner link."""
         await self._inner.close()

@@ -1,7 +1,7 @@
 """`quarterdeck service`: the hub as a service of this user, by systemd or launchd.
 
-Owns the unit's text, where it is put, and what the manager is told. The unit stops the hub only:
-the runner that the hub has started, and its agents, are left alone, as with Ctrl-C.
+Owns the unit's text, its path, and the commands for the manager. The unit stops only the hub: the
+runner and its agents keep running, as with Ctrl-C.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ UNIT, LABEL = "quarterdeck.service", "dev.quarterdeck.hub"
 SECONDS = 60.0
 
 _PASSED = ("PATH", "LANG", "QUARTERDECK_CLAUDE", "CLAUDE_CONFIG_DIR", "SSL_CERT_FILE")
-"""What a hub started by hand has from its shell, and a service would lack: above all the PATH, on
-which `claude` and git are. No variable that may hold a secret: a unit is readable."""
+"""Variables that a hub started by hand gets from its shell and a service would lack: above all
+PATH, with `claude` and git. No variable that may contain a secret: a unit is readable."""
 
 
 class Unit(Value):
-    """What the manager is to start."""
+    """The unit, for either manager."""
 
     manager: str
     command: tuple[str, ...]
@@ -40,12 +40,12 @@ class Unit(Value):
 
     @property
     def text(self) -> str:
-        """The file, whole."""
+        """The whole file."""
         return self._systemd() if self.manager == SYSTEMD else self._launchd()
 
     @property
     def path(self) -> Path:
-        """Where the manager looks for it."""
+        """Its path."""
         return unit_path(self.manager)
 
     def _systemd(self) -> str:
@@ -53,13 +53,13 @@ class Unit(Value):
             f"Environment={_quoted(f'{name}={value}')}" for name, value in self.environment.items()
         )
         return f"""[Unit]
-Description=Quarterdeck, the control deck for Claude Code
+Description=Quarterdeck, a controller for Claude Code
 
 [Service]
 ExecStart={" ".join(_quoted(word).replace("$", "$$") for word in self.command)}
 ExecReload=/bin/kill -HUP $MAINPID
 {environment}
-# The hub only: the runner and its agents go on, and the next hub finds them again.
+# The hub only: the runner and its agents keep running, and the next hub reconnects.
 KillMode=process
 Restart=on-failure
 RestartSec=2
@@ -75,7 +75,7 @@ WantedBy=default.target
             "EnvironmentVariables": self.environment,
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
-            # The hub only: the runner and its agents go on, and the next hub finds them again.
+            # The hub only: the runner and its agents keep running, and the next hub reconnects.
             "AbandonProcessGroup": True,
             "StandardOutPath": str(self.log),
             "StandardErrorPath": str(self.log),
@@ -97,11 +97,11 @@ def run_install(config: Path | None, manager: str | None, *, only_print: bool, s
     if unit.manager == SYSTEMD:
         _run_checked("systemctl", "--user", "daemon-reload")
         _run_checked("systemctl", "--user", "enable", "--now", UNIT)
-        print_line("The hub runs, now and whenever you are logged in.")
-        print_line("To have it run before you log in, too: loginctl enable-linger")
+        print_line("The hub is running, and starts whenever you log in.")
+        print_line("To start it at boot, before you log in: loginctl enable-linger")
     else:
         _run_checked("launchctl", "bootstrap", f"gui/{os.getuid()}", str(unit.path))
-        print_line("The hub runs, now and whenever you are logged in.")
+        print_line("The hub is running, and starts whenever you log in.")
     return Exit.SUCCESS
 
 
@@ -122,10 +122,10 @@ def run_uninstall() -> int:
 
 
 def run_status() -> int:
-    """Say whether there is a unit, and what its manager says; the code is 1 without a unit."""
+    """Print whether there is a unit, and its state; the exit code is 1 without a unit."""
     manager = usual_manager()
     path = unit_path(manager)
-    print_line(f"unit     {path}{'' if path.exists() else ', which is not there'}")
+    print_line(f"unit     {path}{'' if path.exists() else ', which does not exist'}")
     if not path.exists():
         return Exit.FAILED
     asked = ["launchctl", "print", f"gui/{os.getuid()}/{LABEL}"]
@@ -136,7 +136,7 @@ def run_status() -> int:
 
 
 def make_unit(manager: str, config: Path | None) -> Unit:
-    """The unit for this user, with the data folder and the program as they are now."""
+    """The unit for this user, with the current data folder and program."""
     if manager not in {SYSTEMD, LAUNCHD}:
         raise UsageError(f"--manager: {SYSTEMD} or {LAUNCHD}")
     home = data_home()
@@ -158,7 +158,7 @@ def usual_manager() -> str:
 
 
 def unit_path(manager: str) -> Path:
-    """Where a unit of this user is."""
+    """The path of a unit of this user."""
     if manager == LAUNCHD:
         return Path.home() / "Library" / "LaunchAgents" / f"{LABEL}.plist"
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
@@ -166,9 +166,9 @@ def unit_path(manager: str) -> Path:
 
 
 def _quoted(text: str) -> str:
-    """One word of a unit: quotes and specifiers mean themselves."""
+    """One word of a unit, with quotes and specifiers escaped."""
     if any(letter in text for letter in "\n\r\0"):
-        raise UsageError(f"{text!r} cannot stand in a unit")
+        raise UsageError(f"{text!r} cannot be written into a unit")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
@@ -184,7 +184,7 @@ def _run_checked(*command: str) -> None:
 def _first_line(command: list[str]) -> str:
     done = _call(command)
     if isinstance(done, Exception):
-        return f"cannot be asked: {done}"
+        return f"cannot be queried: {done}"
     words = (done.stdout or done.stderr).strip().splitlines()
     return words[0] if words else f"code {done.returncode}"
 

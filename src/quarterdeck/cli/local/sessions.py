@@ -1,6 +1,6 @@
-"""`quarterdeck sessions`: the sessions on disk, listed, shown, and changed.
+"""`quarterdeck sessions`: list, show and change the sessions on disk.
 
-Owns how they are printed; `transcripts` does the rest. No CLI runs for any of this.
+Owns how they are printed; `transcripts` does the rest. No CLI is started.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from quarterdeck.wire.tools import one_line
 
 
 def list_all(folder: Path | None, *, limit: int, json_output: bool) -> int:
-    """Print one line for each session, or one JSON object."""
+    """Print one line, or one JSON object, for each session."""
     found = list_sessions(folder, limit=limit)
     if json_output:
         _json_lines(found)
@@ -83,27 +83,27 @@ def _show(message: SessionMessage, screen: Screen) -> None:
 
 
 def rename(session_id: str, title: str, folder: Path | None) -> int:
-    """Give a title."""
+    """Set a title."""
     rename_session(session_id, title, directory=folder)
     return Exit.SUCCESS
 
 
 def set_tag(session_id: str, tag: str | None, folder: Path | None) -> int:
-    """Give a tag, or take it away."""
+    """Set a tag, or remove it."""
     tag_session(session_id, tag, directory=folder)
     return Exit.SUCCESS
 
 
 def delete(session_id: str, folder: Path | None, *, sure: bool) -> int:
-    """Delete, after a question. Where nobody can be asked, only with `--yes`."""
+    """Delete, after a confirmation. Without a terminal, `--yes` is required."""
     info = session_info(session_id, directory=folder)
     if info is None:
         raise UsageError(f"there is no session {session_id}")
     if not sure:
         if not sys.stdin.isatty():
-            raise UsageError("deleting is for good: add --yes where nobody can be asked")
+            raise UsageError("this cannot be undone: add --yes where no person can be asked")
         consoles.stderr().print(
-            Text(f"Delete «{one_line(info.summary, 100)}» for good? [y/N] "), end=""
+            Text(f"Delete «{one_line(info.summary, 100)}»? This cannot be undone. [y/N] "), end=""
         )
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             return Exit.FAILED

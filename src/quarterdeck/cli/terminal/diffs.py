@@ -1,8 +1,8 @@
-"""What a tool call changes in a file, as a unified diff.
+"""The change that a tool call makes to a file, as a unified diff.
 
-Owns two sources for the same thing: the input of a call that has yet to run (`of_call`), and the
-patch that the CLI reports when it has (`of_result`), which knows the line numbers. Both give None
-for what is no change of a file. It reads no file: what is shown is what was said.
+Two sources: the input of a call that has not run yet (`of_call`), and the patch that the CLI
+reports afterwards (`of_result`), which has the line numbers. Both return None if no file is
+changed. It reads no file.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from quarterdeck.domain.marks import mark_invisible
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 LARGEST = 400_000
-"""Characters of two texts together that are still compared: the comparison is quadratic."""
+"""The most characters of two texts that are compared: the comparison is quadratic."""
 LONGEST = 4000
-"""… and lines."""
+"""The most lines that are compared."""
 
 
 class Diff(Struct, frozen=True):
-    """A change of one file. Its lines begin with a blank, `+`, `-` or `@`, and are safe."""
+    """A change of one file. Lines begin with a blank, `+`, `-` or `@`, and are safe to print."""
 
     path: str
     lines: tuple[str, ...]
@@ -40,7 +40,7 @@ class _Edit(Struct):
 
 
 class _Call(Struct):
-    """What Edit, MultiEdit and Write are called with; what a tool has not stays empty."""
+    """The input of Edit, MultiEdit and Write; missing members are empty."""
 
     file_path: str = ""
     old_string: str | None = None
@@ -58,7 +58,7 @@ class _Hunk(Struct, rename="camel"):
 
 
 class _Outcome(Struct, rename="camel"):
-    """What the CLI reports of an edit."""
+    """The result of an edit, as the CLI reports it."""
 
     file_path: str = ""
     type: str = ""
@@ -73,9 +73,9 @@ EDITORS = frozenset({"Edit", "MultiEdit", "Write"})
 
 
 def of_call(tool_name: str, tool_input: Raw, *, careful: bool = False) -> Diff | None:
-    """What the call would change, as its input tells; None if it is no edit. Never raises.
+    """The change that a call would make, from its input; None if it is no edit. Never raises.
 
-    `careful` is for who decides by it: all that would not be seen is marked.
+    `careful` is for people who decide: invisible characters are marked.
     """
     show = _careful if careful else _plain
     if tool_name not in EDITORS:
@@ -97,7 +97,7 @@ def of_call(tool_name: str, tool_input: Raw, *, careful: bool = False) -> Diff |
 
 
 def of_result(tool_use_result: Raw) -> Diff | None:
-    """What the CLI says was changed; None if it says nothing of the kind. Never raises."""
+    """The change that the CLI reports; None if it reports none. Never raises."""
     if not tool_use_result or b'"structuredPatch"' not in bytes(tool_use_result):
         return None
     try:
@@ -127,7 +127,7 @@ def _careful(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text, which end with newlines only: all else is a character in a line."""
+    """The lines of a text, separated by newlines only: other separators are characters."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
@@ -143,7 +143,7 @@ def _compared(path: str, pairs: tuple[tuple[str, str], ...], show: Callable[[str
     lines: list[str] = []
     for old, new in pairs:
         compared = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=2)
-        # Without the two lines of file names; and the line numbers are those of the snippet.
+        # Without the two lines of file names; line numbers of a snippet mean nothing.
         hunks = [line for number, line in enumerate(compared) if number > 1]
         lines += ["@@" if line.startswith("@@") else line for line in hunks]
     if lines and lines[0] == "@@":

@@ -1,11 +1,11 @@
 """Permission requests, plans and questions, answered by a person at the keyboard.
 
-Owns the dialogues, from an `Ask` of the library to the `Decision` that answers it. One is on the
-screen at a time; the others wait for their turn. A question that the CLI takes back is taken off
-the screen. An end of input (Ctrl-D) in the midst of a question denies: fail closed.
+Owns the dialogues, from an `Ask` of the library to the `Decision` that answers it. One dialogue is
+shown at a time; the others wait. A question that the CLI withdraws is removed from the screen. When
+the input ends (Ctrl-D) during a question, the answer is a denial: it fails closed.
 
-Above it are `run` and, for the hub's sessions, `deck.answering`. Below it are `terminal` for the
-keys, `render` and `diffs` for the looks.
+Used by `run`, and by `hub.keyboard_answers` for the hub's sessions; uses `keys`, `render` and
+`diffs`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from quarterdeck.wire.rawjson import members
 from quarterdeck.wire.tools import Plan, Question, Questions, one_line
 
 SHOWN_LINES = 60
-"""Lines of an input that a question shows at most; the editor shows all of it."""
+"""The most lines of an input that a question shows; the editor shows all of it."""
 
 T = TypeVar("T")
 
-NO_ANSWER = "Nobody answered: the input of the terminal ended."
+NO_ANSWER = "There was no answer: the input of the terminal ended."
 
 
 class Keyboard:
@@ -64,15 +64,15 @@ class Keyboard:
         self.editing = False
 
     async def decide(self, ask: AnyAsk) -> Decision:
-        """Ask the person. Cancelled when the CLI takes its question back."""
+        """Ask the person. Cancelled when the CLI withdraws its question."""
         return await self.converse(partial(self._answer, ask))
 
     async def converse(self, dialogue: Callable[[Area], Awaitable[T]]) -> T:
-        """Hold a dialogue below all that was said: one at a time. What is shown meanwhile waits."""
+        """Hold a dialogue below the text so far, one at a time. Other output waits meanwhile."""
         self.waiting += 1
         try:
             async with self._one_at_a_time:
-                # What was said before the question is to be read before it.
+                # Show everything that came before the question first.
                 await self._settle()
                 self._screen.hold()
                 try:
@@ -126,7 +126,7 @@ class Keyboard:
                     if changed is not None:
                         return ask.allow(changed)
                 case "n" | "no":
-                    reason = rest.strip() or await area.ask("  tell the model why (or Enter): ")
+                    reason = rest.strip() or await area.ask("  why (for the model; or Enter): ")
                     return ask.deny(reason) if reason else ask.deny()
                 case "s" | "stop":
                     return ask.deny(interrupt=True)
@@ -134,7 +134,7 @@ class Keyboard:
                     area.print(Text("  one of the letters above, then Enter", "dim"))
 
     async def _edit(self, tool_input: Raw, area: Area) -> Raw | None:
-        """Let the person change the input in their editor; None if they did not, or not well."""
+        """Let the person edit the input; None if it was not changed, or is invalid."""
         given = json.dumps(json.loads(bytes(tool_input)), indent=2, ensure_ascii=False)
         self.editing = True
         try:
@@ -146,20 +146,20 @@ class Keyboard:
                     [*command, str(path)], stdin=None, stdout=None, stderr=None, check=False
                 )
                 if done.returncode:
-                    area.print(Text(f"  the editor ended with {done.returncode}", "red"))
+                    area.print(Text(f"  the editor exited with code {done.returncode}", "red"))
                     return None
                 text = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            area.print(Text(f"  the editor did not work: {plain(str(error))}", "red"))
+            area.print(Text(f"  the editor failed: {plain(str(error))}", "red"))
             return None
         finally:
             self.editing = False
         try:
             changed = Raw(msgspec.json.encode(json.loads(text)))
             if not bytes(changed).startswith(b"{"):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
         except ValueError as error:
-            area.print(Text(f"  that is no JSON that a tool could take: {error}", "red"))
+            area.print(Text(f"  not valid JSON for a tool's input: {error}", "red"))
             return None
         return changed
 
@@ -193,7 +193,7 @@ class Keyboard:
         return ask.answer(answers) if answers else ask.skip()
 
     async def answers_to(self, questions: Questions, area: Area) -> dict[str, str | Sequence[str]]:
-        """The answers by the text of their question; none if the person leaves all out."""
+        """The answers by the text of their question; empty if the person skips all."""
         answers: dict[str, str | Sequence[str]] = {}
         for question in questions.questions:
             given = await self._question(question, area)
@@ -204,7 +204,7 @@ class Keyboard:
         return answers
 
     async def _question(self, question: Question, area: Area) -> str | list[str] | None:
-        """The answer; empty if the person leaves this one out, None if they leave all out."""
+        """The answer; empty if the person skips this one, None if they skip all."""
         area.print(Text(), title(one_line(question.header, 60) or "Question", ""))
         area.print(*(inside(Text(line, "bold")) for line in _lines(question.question)))
         for number, option in enumerate(question.options, 1):
@@ -217,7 +217,7 @@ class Keyboard:
         many = "numbers, as in 1,3" if question.multi_select else "a number"
         area.print(
             inside(
-                Text(f"{many}; or a text of your own; Enter: no answer; /skip: none at all", "dim")
+                Text(f"{many}, or your own text; Enter skips this question, /skip skips all", "dim")
             )
         )
         while True:
@@ -231,7 +231,7 @@ class Keyboard:
 
 
 def _chosen(question: Question, said: str) -> str | list[str] | ValueError:
-    """What the person means: labels by their numbers, else a text of their own."""
+    """The person's choice: labels by their numbers, or their own text."""
     parts = [part for part in said.replace(",", " ").split() if part]
     if not parts or not all(part.isdecimal() for part in parts) or not question.options:
         return said
@@ -239,7 +239,7 @@ def _chosen(question: Question, said: str) -> str | list[str] | ValueError:
     if not all(1 <= number <= len(question.options) for number in numbers):
         return ValueError(f"there are {len(question.options)} answers to choose from")
     if len(numbers) > 1 and not question.multi_select:
-        return ValueError("one answer only")
+        return ValueError("only one answer is allowed")
     labels = [question.options[number - 1].label for number in dict.fromkeys(numbers)]
     return labels if question.multi_select else labels[0]
 
@@ -248,16 +248,16 @@ def _chosen(question: Question, said: str) -> str | list[str] | ValueError:
 
 
 def _tool_card(ask: ToolAsk) -> list[Text]:
-    """All that a person needs in order to decide. Nothing of a command is cut off."""
+    """All that a person needs in order to decide. No part of a command is cut off."""
     request = ask.request
     kind = ask.action.kind.value.replace("_", " ")
     lines = [title("Permission", f"{kind}: {one_line(request.display_name or ask.tool_name, 80)}")]
     if request.agent_id:
-        lines.append(inside(Text(f"asked by the subagent {one_line(request.agent_id, 60)}", "dim")))
+        lines.append(inside(Text(f"for the subagent {one_line(request.agent_id, 60)}", "dim")))
     lines += _subject(ask)
     why = request.decision_reason or request.blocked_path
     if why:
-        lines.append(inside(Text(f"asked because: {one_line(why, 500)}", "dim")))
+        lines.append(inside(Text(f"reason: {one_line(why, 500)}", "dim")))
     return lines
 
 
@@ -279,7 +279,7 @@ def _subject(ask: ToolAsk) -> list[Text]:
             lines += [inside(Text(f"  {line}")) for line in shown]
         if more:
             lines.append(inside(Text(f"  … {count(more, 'more line')}; e shows all", "yellow")))
-    return lines or [inside(Text("(without any input)", "dim"))]
+    return lines or [inside(Text("(no input)", "dim"))]
 
 
 _IN_DIFF = {
@@ -287,13 +287,13 @@ _IN_DIFF = {
     "MultiEdit": frozenset({"file_path"}),
     "Write": frozenset({"file_path", "content"}),
 }
-"""The members of an edit of which its diff shows everything."""
+"""Members of an edit that its diff shows completely."""
 _LABELS = {"description": "the agent says"}
-"""Whose words a member has, where they could be taken for ours."""
+"""Labels for members whose text could be taken for ours."""
 
 
 def _value(value: Raw) -> str:
-    """A member of an input: texts as they are, all else as JSON."""
+    """A member of an input: text unchanged, everything else as JSON."""
     try:
         found: object = msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -308,31 +308,31 @@ def _tool_choices(always: list[str]) -> list[tuple[str, str]]:
     return [
         *choices,
         ("e", "edit the input, then allow"),
-        ("n", "deny; a message may follow"),
+        ("n", "deny; you may add a message"),
         ("s", "deny, and stop the turn"),
     ]
 
 
 _PLAN_CHOICES = [
     ("y", "approve"),
-    ("a", "approve, and accept all edits of files"),
-    ("k", "keep planning; what should be different may follow"),
+    ("a", "approve, and accept all file edits"),
+    ("k", "keep planning; you may say what to change"),
     ("r", "reject, and stop the turn"),
 ]
 
 
 def plan_card(plan: Plan) -> list[Text]:
-    """All of a plan, and what it says that it will want."""
-    text = plan.plan or "(the model has written no plan)"
-    lines = [title("Plan", "to be reviewed"), *(inside(Text(line)) for line in _lines(text))]
+    """The whole plan, and the permissions that it announces."""
+    text = plan.plan or "(the model has not written a plan)"
+    lines = [title("Plan", "for review"), *(inside(Text(line)) for line in _lines(text))]
     for prompt in plan.allowed_prompts or ():
         wanted = f"{one_line(prompt.tool, 40)}: {one_line(prompt.prompt, 300)}"
-        lines.append(inside(Text(f"it will want: {wanted}", "dim")))
+        lines.append(inside(Text(f"it will ask for: {wanted}", "dim")))
     return lines
 
 
 def menu(choices: list[tuple[str, str]]) -> list[Text]:
-    """The letters that can be typed, and what each does."""
+    """The keys, and what each does."""
     return [Text.assemble("  ", (key, "bold cyan"), f"  {what}") for key, what in choices]
 
 
@@ -342,7 +342,7 @@ def title(what: str, more: str) -> Text:
 
 
 def inside(line: Text) -> Text:
-    """Another line of it."""
+    """Another line of a card."""
     return Text.assemble(("│ ", "yellow"), line)
 
 
@@ -351,8 +351,8 @@ def _lines(text: str) -> list[str]:
 
 
 def deny_unattended(ask: AnyAsk) -> Decision:
-    """The answer where no person can be asked: no, and why."""
+    """The answer without a person to ask: a denial with the reason."""
     return Deny(
         f"{ask.tool_name} was denied: no person can be asked here, and no rule allows it."
-        " Do without it, or say what you would need."
+        " Work without it, or say what you would need."
     )

@@ -1,11 +1,11 @@
-"""Lines that a person types, and the part of the screen where they are asked.
+"""Lines that a person types, and the area of the screen where they are asked.
 
 Owns the keyboard side of a terminal: reading a line without a thread, so that the wait can be
-given up at any moment, and an `Area` that knows how many rows it has used and can take them back.
-It knows nothing of agents; the dialogues are in `keyboard`.
+cancelled at any moment, and an `Area` that counts its rows and can erase them. It knows nothing of
+agents; the dialogues are in `keyboard`.
 
-The terminal stays in its usual line mode: the kernel does the editing, Ctrl-C stays a signal, and
-nothing is left to be put right when the process dies.
+The terminal stays in its normal line mode: the kernel does the editing, Ctrl-C is a signal, and
+nothing has to be restored when the process dies.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Keys:
         return self._lines.popleft()
 
     def forget(self) -> None:
-        """Throw away what was typed before the question was there to be read."""
+        """Discard input that was typed before the question was shown."""
         self._lines.clear()
         self._begun = b""
         try:
@@ -64,7 +64,7 @@ class Keys:
 
 
 class Area:
-    """A part of the terminal, from the cursor down, that can be taken back as a whole."""
+    """A part of the terminal, from the cursor down, that can be erased as a whole."""
 
     def __init__(self, console: Console, keys: Keys) -> None:
         self._console = console
@@ -91,7 +91,7 @@ class Area:
         return None if typed is None else plain(typed).strip()
 
     def erase(self) -> bool:
-        """Take everything back; False if it does not fit the screen, or cannot be done."""
+        """Erase everything; False if it does not fit the screen, or cannot be done."""
         if not self._console.is_terminal or self._console.is_dumb_terminal:
             return False
         if self._rows >= self._console.height:
@@ -104,7 +104,7 @@ class Area:
 
 
 def keyboard_there() -> bool:
-    """Whether a person can be asked: there is a terminal to read from, and one to ask on."""
+    """Whether a person can be asked: stdin is a terminal, and stdout or stderr is."""
     return _terminal(sys.stdin) and (_terminal(sys.stdout) or _terminal(sys.stderr))
 
 

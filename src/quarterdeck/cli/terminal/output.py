@@ -15,20 +15,20 @@ from quarterdeck.cli.exits import OutputClosed
 
 
 def print_line(text: str) -> None:
-    """One line, as it is: an id, a token, a sentence of ours."""
+    """Print one line: an id, a token, a sentence."""
     sys.stdout.flush()
     write_all(sys.stdout.fileno(), text.encode("utf-8", "replace") + b"\n")
 
 
 def print_json(values: Iterable[object]) -> None:
-    """One JSON value a line."""
+    """Print one JSON value per line."""
     sys.stdout.flush()
     for value in values:
         write_all(sys.stdout.fileno(), msgspec.json.encode(value) + b"\n")
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of it; blocks while the reader is slow. Raises `OutputClosed` if it is gone."""
+    """Write everything; blocks while the reader is slow. Raises `OutputClosed` if it has gone."""
     view = memoryview(data)
     try:
         while view:

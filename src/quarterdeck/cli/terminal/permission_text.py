@@ -36,7 +36,7 @@ _BEHAVIOURS = {
 
 
 def in_words(changes: Iterable[Suggestion]) -> list[str]:
-    """What the CLI suggests to change, so that a person knows what «always» means."""
+    """The changes that the CLI suggests for «always», one line each."""
     return [_in_words(change) for change in changes]
 
 
@@ -49,9 +49,9 @@ def _in_words(change: Suggestion) -> str:
             return f"{verb} {rules}{only} {_place(change.destination)}"
         case RemoveRules():
             rules = ", ".join(one_line(str(rule), 300) for rule in change.rules)
-            return f"forget the rule {rules} {_place(change.destination)}"
+            return f"remove the rule {rules} {_place(change.destination)}"
         case SetMode(mode=PermissionMode.ACCEPT_EDITS):
-            return f"accept all edits of files {_place(change.destination)}"
+            return f"accept all file edits {_place(change.destination)}"
         case SetMode():
             return (
                 f"switch to the mode {one_line(change.mode.value, 40)} {_place(change.destination)}"

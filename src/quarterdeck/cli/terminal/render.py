@@ -1,8 +1,8 @@
-"""What the CLI says, as lines for a terminal.
+"""Messages of the CLI as lines for a terminal.
 
-Owns the look of every message, as pure functions from values to `rich.text.Text`. `screen` stands
-above it and decides when and whether something is shown; nothing here prints, and nothing here
-remembers. All text from outside goes through `plain` or `one_line` first.
+Owns the look of every message, as pure functions from values to `rich.text.Text`. `screen` is above
+and decides when and whether something is shown; nothing here prints or remembers anything. All text
+from outside goes through `plain` or `one_line` first.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ KIND_STYLES = {
 }
 KIND_WIDTH = max(len(kind.value) for kind in ActionKind)
 RESULT_LINES = 3
-"""Lines of a tool's output that are shown; of an error more, since it is what one looks for."""
+"""Lines of a tool's output that are shown, and of an error, which people look for."""
 ERROR_LINES = 10
 LONGEST_LINE = 500
 """Characters of one line of output, where no terminal's width cuts it."""
@@ -75,7 +75,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Todo(Struct):
-    """One entry of a list of things to do."""
+    """One entry of a to-do list."""
 
     content: str = ""
     status: str = ""
@@ -92,7 +92,7 @@ _todos = msgspec.json.Decoder(_Todos).decode
 
 
 def tool_call(name: str, tool_input: Raw) -> Text:
-    """One line for a tool call: what kind of thing it is, and what about."""
+    """One line for a tool call: its kind and its title."""
     action = describe(name, tool_input)
     kind = action.kind.value.replace("_", " ")
     line = Text.assemble(("• ", "dim"))
@@ -115,7 +115,7 @@ _described = msgspec.json.Decoder(_Described).decode
 
 
 def _detail(name: str, tool_input: Raw) -> str:
-    """What the model says the call is for, where the tool has a place for that."""
+    """The model's description of the call, for tools that have one."""
     if name not in {"Bash", "Task", "Agent"}:
         return ""
     try:
@@ -127,14 +127,14 @@ def _detail(name: str, tool_input: Raw) -> str:
 
 
 def tool_result(block: ToolResultBlock) -> list[Text]:
-    """A few lines of what a tool gave; more of them if it failed."""
+    """The first lines of a tool's result; more of them if it failed."""
     failed = bool(block.is_error)
     text = _TAGS.sub("", block.text).strip("\n")
     if not text.strip():
         if isinstance(block.content, tuple) and block.content:
             kinds = ", ".join(sorted({type(part).__name__ for part in block.content}))
             return [_below(Text(f"({kinds.replace('Block', '').lower()})", style="dim"))]
-        return [_below(Text("failed, and said nothing", style="red"))] if failed else []
+        return [_below(Text("failed without a message", style="red"))] if failed else []
     shown, more = head_lines(text, ERROR_LINES if failed else RESULT_LINES)
     style = "red" if failed else "dim"
     lines = [
@@ -152,7 +152,7 @@ def _below(text: Text, *, first: bool = True) -> Text:
 
 
 def diff(change: Diff, limit: int = DIFF_LINES) -> list[Text]:
-    """A diff, coloured; the head line names the file and counts the lines."""
+    """A coloured diff; the first line names the file and counts the lines."""
     head = Text("    ")
     head.append(one_line(change.path, 300) or "(no path)", style="bold")
     if change.lines:
@@ -174,7 +174,7 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def todos(tool_input: Raw) -> list[Text]:
-    """The list of things to do that TodoWrite was called with; nothing if there is none."""
+    """The to-do list of a TodoWrite call; empty if there is none."""
     try:
         found = _todos(tool_input).todos
     except _UNREADABLE:
@@ -190,7 +190,7 @@ def todos(tool_input: Raw) -> list[Text]:
 
 
 def notice(message: Message) -> Text | None:
-    """A line for a message that only informs; None for one that says nothing to a person."""
+    """A line for a message that only informs; None for one that means nothing to a person."""
     match message:
         case ApiRetry():
             return _note(_retry(message), "yellow")
@@ -217,7 +217,7 @@ def notice(message: Message) -> Text | None:
 def _other_notice(message: Message) -> Text | None:
     match message:
         case ConversationReset():
-            return _note("the conversation begins anew")
+            return _note("a new conversation begins")
         case PermissionDenied():
             why = one_line(message.message or message.decision_reason or "", 300)
             return _note(
@@ -226,7 +226,7 @@ def _other_notice(message: Message) -> Text | None:
         case ModelRefusalFallback():
             return _note(
                 f"{one_line(message.original_model, 80)} refused;"
-                f" {one_line(message.fallback_model, 80)} goes on",
+                f" {one_line(message.fallback_model, 80)} continues",
                 "yellow",
             )
         case ModelRefusalNoFallback():
@@ -246,7 +246,7 @@ def _other_notice(message: Message) -> Text | None:
 
 
 def _fault(message: Message) -> Text | None:
-    """What went wrong somewhere around the conversation."""
+    """A failure around the conversation."""
     match message:
         case HookResponse(outcome="error"):
             said = one_line(message.stderr or message.output, 300)
@@ -261,12 +261,12 @@ def _fault(message: Message) -> Text | None:
             return _note(f"signing in failed: {one_line(error, 300)}", "red")
         case SessionWritesLost():
             lost = ", ".join(one_line(what, 80) for what in message.lost)
-            return _note(f"the disk took no more; lost: {lost}", "red")
+            return _note(f"the disk is full; lost: {lost}", "red")
         case Malformed():
             return _note(f"a line of the CLI could not be read: {one_line(message.error)}", "red")
         case Unknown(error=str(error)):
             name = "/".join(filter(None, (message.type, message.subtype)))
-            return _note(f"a message {one_line(name, 80)!r} does not fit: {one_line(error)}", "dim")
+            return _note(f"a message {one_line(name, 80)!r} is invalid: {one_line(error)}", "dim")
         case _:
             return None
 
@@ -285,7 +285,7 @@ def _retry(retry: ApiRetry) -> str:
         if part
     )
     failed = f"the API failed ({why})" if why else "the API failed"
-    again = f"trying again in {seconds(retry.retry_delay_ms)}"
+    again = f"retrying in {seconds(retry.retry_delay_ms)}"
     return f"{failed}; {again} ({retry.attempt} of {retry.max_retries})"
 
 
@@ -331,7 +331,7 @@ def _task(message: TaskStarted | TaskNotification) -> Text | None:
 
 
 def outcome(result: Result, cost_usd: float) -> Text:
-    """One line: how the turn ended, what it cost, how many rounds and how long it took."""
+    """One line: the outcome of the turn, its cost, its rounds and its duration."""
     if not result.failed:
         line = Text.assemble(("done", "bold green"))
     elif result.interrupted:

@@ -1,9 +1,8 @@
 """The conversation on the terminal, as it happens.
 
 Owns what was printed last, and so where a line must end, which block is being streamed, and what
-waits while a person is asked something. Below it is `render`, which says how things look. It
-prints to a Rich console and nowhere else; a console whose output is no terminal gets the same text
-without colours and without any movement of the cursor.
+waits during a dialogue. `render` is below, and knows how things look. It prints only to a Rich
+console; a console that is no terminal gets the same text without colours and cursor movements.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from quarterdeck.wire.tools import ASK_USER_QUESTION, EXIT_PLAN_MODE, one_line
 Kind = Literal["", "text", "thinking", "tool", "notice", "end"]
 
 _APART: frozenset[Kind] = frozenset({"text", "thinking", "end"})
-"""What stands by itself; tools and notices stand close to each other."""
+"""Kinds with a blank line around them; tools and notices follow each other closely."""
 _THINKING = "dim italic"
 _SUBAGENTS = frozenset({"Task", "Agent"})
 _SUBAGENT = "  │ "
@@ -71,7 +70,7 @@ class Screen:
     # --- what others do with it -----------------------------------------------------------
 
     def show(self, message: Message) -> None:
-        """Show a message, now or as soon as nobody is being asked anything."""
+        """Show a message now, or after the current dialogue."""
         if self._held is not None:
             self._held.append(message)
             return
@@ -80,20 +79,20 @@ class Screen:
             self.prompt(self._prompt)
 
     def hold(self) -> None:
-        """Keep what comes until `resume`: somebody reads a question."""
+        """Hold messages back until `resume`: a person reads a question."""
         if self._held is None:
             self.end_line()
             self._held = []
 
     def resume(self) -> None:
-        """Show what came meanwhile, and go on."""
+        """Show the messages that were held back."""
         held, self._held = self._held, None
         self._last = "notice"
         for message in held or ():
             self.show(message)
 
     def prompt(self, text: str) -> None:
-        """Show the mark where a person types; what is shown later goes above it."""
+        """Show the prompt mark; later output goes above it."""
         self._gap("notice")
         self._prompt, self._prompt_shown = text, True
         self.console.print(Text(text, style="bold"), end="")
@@ -104,7 +103,7 @@ class Screen:
         self._last = ""
 
     def said(self, text: str) -> None:
-        """What the person said, where it was not typed here."""
+        """Show a prompt that was not typed here."""
         for number, line in enumerate(plain(text).strip("\n").split("\n")):
             mark = "> " if number == 0 else "  "
             self._line("text" if number == 0 else "", Text(mark + line, "bold"), crop=False)
@@ -115,11 +114,11 @@ class Screen:
         self._seen_diffs.add(tool_use_id)
 
     def note(self, text: str, style: str = "dim") -> None:
-        """A line of our own."""
+        """Print a line of our own."""
         self._line("notice", Text.assemble(("~ ", "dim"), (plain(text), style)))
 
     def end_line(self) -> None:
-        """See to it that the next thing begins on a line of its own."""
+        """Make sure that the next output begins on a new line."""
         if not self._fresh_line:
             self.console.print()
             self._fresh_line = True
@@ -185,12 +184,12 @@ class Screen:
                 self._line("tool", render.tool_call(block.name, block.input), below=below)
             case UnknownPart(kind=kind):
                 shown = one_line(kind, 80) or "unknown"
-                self._line("notice", Text(f"~ (content of the kind {shown})", "dim"), below=below)
+                self._line("notice", Text(f"~ (content of kind {shown})", "dim"), below=below)
             case _:
                 pass
 
     def _finish(self, kind: Kind, text: str, style: str, below: bool) -> None:
-        """A block is complete: what of it was streamed stands there already."""
+        """Complete a block; its streamed part is on the screen already."""
         if below:
             if text.strip():
                 for line in plain(text).strip("\n").split("\n"):
@@ -226,12 +225,12 @@ class Screen:
                 case TextBlock(text=text) if text.startswith(_INTERRUPTED) and not below:
                     self.note("interrupted", "yellow")
                 case _:
-                    pass  # an echo of our prompt, or what the CLI tells the model
+                    pass  # an echo of our prompt, or a message of the CLI to the model
 
     def _outcome(self, block: ToolResultBlock, message: User, below: bool) -> None:
         call = self._calls.pop(block.tool_use_id, None)
         if call is not None and self._last_call != block.tool_use_id:
-            # Something else was shown since: say whose result this is.
+            # Something else was shown since: repeat the call.
             title = render.tool_call(call.name, call.input)
             title.stylize("dim")
             self._line("tool", title, below=below)
@@ -254,7 +253,7 @@ class Screen:
         if call.name in _SUBAGENTS:
             return render.tool_result(block)[:1]  # the rest is for the model
         if call.name in {"TodoWrite", ASK_USER_QUESTION, EXIT_PLAN_MODE}:
-            return []  # its call, or the dialogue, has shown all there is
+            return []  # its call or the dialogue has shown everything
         return render.tool_result(block)
 
     def _result(self, result: Result) -> None:
@@ -292,7 +291,7 @@ class Screen:
             self._last_call = None
 
     def _gap(self, kind: Kind) -> None:
-        """A blank line where another sort of thing begins."""
+        """A blank line between different kinds of output."""
         if self._prompt_shown:
             self._prompt_shown = False
             self.console.file.write(_CLEAR_LINE if self.console.is_terminal else "\n")

@@ -1,11 +1,11 @@
 """Text from outside, made safe to print.
 
-Owns the one rule for all that the model, a tool, or a file brings to the terminal: letters stay,
-whatever a terminal would obey becomes a mark that one can see. Nothing in this package prints a
-text from outside that has not been through here, or through `wire.tools.one_line`.
+Owns the one rule for all text of models, tools and files: letters stay, and whatever a terminal
+would interpret becomes a visible symbol. Nothing in this package prints text from outside that has
+not been through here, or through `wire.tools.one_line`.
 
-Rich markup is no danger here, because no such text is ever parsed as markup: it is always put into
-a `rich.text.Text`, which takes it literally.
+Rich markup is no danger, because such text is never parsed as markup: it is always put into a
+`rich.text.Text`, which takes it literally.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from datetime import datetime
 
 from quarterdeck.domain.marks import mark_invisible
 
-# Control characters but for newline and tab, marks that turn or hide the text around them, line
+# Control characters except newline and tab, characters that reorder or hide text, line
 # separators, halves of surrogate pairs, and the invisible tag characters.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _PICTURES = 0x2400
-"""Where Unicode keeps the pictures of the first 32 control characters: ␛ for an escape."""
+"""The Unicode symbols of the first 32 control characters begin here: ␛ for an escape."""
 
 
 def plain(text: str) -> str:
-    """The text with nothing left in it that a terminal obeys; newlines and tabs stay."""
+    """The text without anything that a terminal interprets; newlines and tabs stay."""
     if "\r" in text:
-        # What a progress bar overwrites becomes lines: nothing is hidden that way.
+        # Text that a progress bar overwrites becomes separate lines: nothing is hidden.
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _OBEYED.sub(_shown, text)
 
@@ -41,15 +41,15 @@ def _shown(found: re.Match[str]) -> str:
 
 
 def head_lines(text: str, limit: int) -> tuple[list[str], int]:
-    """The first lines of a text, safe to print, and how many more there are."""
+    """The first lines of a text, safe to print, and the number of the others."""
     lines = plain(text).rstrip("\n").split("\n")
     return lines[:limit], max(0, len(lines) - limit)
 
 
 def marked_lines(text: str, limit: int | None = None) -> tuple[list[str], int]:
-    """The first lines of a text that a person decides by, and how many more there are.
+    """The first lines of a text that a person decides by, and the number of the others.
 
-    All that would not be seen has a mark with its code point: see `domain.marks`.
+    Invisible characters are shown with their code points: see `domain.marks`.
     """
     lines = mark_invisible(text).strip("\n").split("\n")
     return lines[:limit], max(0, len(lines) - limit) if limit is not None else 0
@@ -61,12 +61,12 @@ def count(number: int | float, noun: str) -> str:
 
 
 def cost(usd: float) -> str:
-    """Money, with as many digits as it needs to be seen."""
+    """An amount of money, with as many digits as it needs."""
     return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}"
 
 
 def age(milliseconds: float) -> str:
-    """How long ago, for people."""
+    """An age, for people."""
     seconds = max(0, int(milliseconds / 1000))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
