@@ -15,9 +15,9 @@ from quarterdeck.domain.errors import LinkClosed, UsageError
 from quarterdeck.links import (
     CliEndpoint,
     DialLink,
-    Door,
     Dropped,
     Link,
+    LinkAccess,
     RecordingLink,
     Redial,
     Resumed,
@@ -84,7 +84,7 @@ async def relayed() -> AsyncIterator[tuple[WebSocketLink, DialLink, Relay]]:
     accepted = WebSocketLink(grace=10)
     redial = Redial(base=0.02, cap=0.1)
     async with (
-        serve_endpoint(CliEndpoint(lambda _: Door(accepted, TOKEN))) as port,
+        serve_endpoint(CliEndpoint(lambda _: LinkAccess(accepted, TOKEN))) as port,
         relay_to(port) as relay,
         await DialLink.connect(f"ws://127.0.0.1:{relay.port}/", TOKEN, redial=redial) as dialled,
         accepted,

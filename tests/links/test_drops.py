@@ -17,7 +17,7 @@ from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket import (
     CliEndpoint,
     DialLink,
-    Door,
+    LinkAccess,
     Redial,
     WebSocketLink,
     accept,
@@ -36,7 +36,7 @@ QUICK = Redial(base=0.01, cap=0.05, budget=0.2)
 @asynccontextmanager
 async def served(link: WebSocketLink) -> AsyncIterator[int]:
     with anyio.fail_after(SECONDS):
-        async with serve_endpoint(CliEndpoint({PATH: Door(link, TOKEN)}.get)) as port:
+        async with serve_endpoint(CliEndpoint({PATH: LinkAccess(link, TOKEN)}.get)) as port:
             try:
                 yield port
             finally:

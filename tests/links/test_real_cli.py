@@ -18,7 +18,7 @@ from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.subprocess import StopSteps, SubprocessLink
-from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
+from quarterdeck.links.websocket import CliEndpoint, LinkAccess, WebSocketLink, serve_endpoint
 from quarterdeck.runtime.processes import still_alive
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
@@ -86,9 +86,9 @@ class Site:
         self.stack = AsyncExitStack()
         self.relay: Relay | None = None
 
-    def route(self, path: str) -> Door | None:
+    def route(self, path: str) -> LinkAccess | None:
         self.attempts += 1
-        return Door(self.link, TOKEN) if path == PATH else None
+        return LinkAccess(self.link, TOKEN) if path == PATH else None
 
     async def start(self, *, token: str = TOKEN, post: bool = False) -> SubprocessLink:
         """Serve, and start the CLI; its process is a link too, of which only the end is used."""

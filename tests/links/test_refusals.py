@@ -10,7 +10,13 @@ import anyio
 import pytest
 import websockets
 
-from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, accept, serve_endpoint
+from quarterdeck.links.websocket import (
+    CliEndpoint,
+    LinkAccess,
+    WebSocketLink,
+    accept,
+    serve_endpoint,
+)
 from support.bounds import SECONDS
 from support.web_sockets import connect
 
@@ -22,7 +28,7 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 @asynccontextmanager
 async def served(link: WebSocketLink) -> AsyncIterator[int]:
     with anyio.fail_after(SECONDS):
-        async with serve_endpoint(CliEndpoint({PATH: Door(link, TOKEN)}.get)) as port:
+        async with serve_endpoint(CliEndpoint({PATH: LinkAccess(link, TOKEN)}.get)) as port:
             try:
                 yield port
             finally:

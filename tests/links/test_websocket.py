@@ -19,7 +19,7 @@ from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.websocket import (
     CliEndpoint,
     DialLink,
-    Door,
+    LinkAccess,
     WebSocketLink,
     accept,
     serve_endpoint,
@@ -54,7 +54,7 @@ class Site:
 @pytest.fixture
 async def site() -> AsyncIterator[Site]:
     link = WebSocketLink(first=5, grace=5)
-    doors = {PATH: Door(link, TOKEN)}
+    doors = {PATH: LinkAccess(link, TOKEN)}
     with anyio.fail_after(SECONDS):
         async with (
             serve_endpoint(CliEndpoint(doors.get)) as port,
@@ -153,7 +153,7 @@ async def test_a_browser_is_refused_even_with_the_token(site: Site) -> None:
 async def test_a_door_and_a_dial_need_a_token() -> None:
     for token in ("", "ä"):
         with pytest.raises(UsageError, match="token"):
-            Door(WebSocketLink(), token)
+            LinkAccess(WebSocketLink(), token)
         with pytest.raises(UsageError, match="token"):
             await DialLink.connect("ws://127.0.0.1:9/", token)
 
@@ -349,7 +349,7 @@ async def test_ending_the_input_only_refuses_to_send(site: Site) -> None:
 
 
 async def test_the_server_ends_in_bounded_time_with_connections_open() -> None:
-    doors = {PATH: Door(WebSocketLink(), TOKEN)}
+    doors = {PATH: LinkAccess(WebSocketLink(), TOKEN)}
     with anyio.fail_after(SECONDS):
         async with serve_endpoint(CliEndpoint(doors.get)) as port:
             url = f"ws://127.0.0.1:{port}{PATH}"
@@ -379,7 +379,7 @@ async def test_a_port_that_is_taken_is_refused() -> None:
 
 async def test_a_ping_is_answered_and_a_peer_that_vanished_is_noticed_by_both() -> None:
     link = WebSocketLink(grace=5)
-    doors = {PATH: Door(link, TOKEN)}
+    doors = {PATH: LinkAccess(link, TOKEN)}
     with anyio.fail_after(SECONDS):
         async with (
             serve_endpoint(CliEndpoint(doors.get), ping_seconds=0.2) as port,
@@ -448,7 +448,7 @@ async def test_nobody_there_and_no_websocket_are_refused_with_the_reason(site: S
 
 async def test_a_token_that_is_revoked_ends_the_link_at_the_reconnect() -> None:
     link = WebSocketLink(grace=5)
-    doors = {PATH: Door(link, TOKEN)}
+    doors = {PATH: LinkAccess(link, TOKEN)}
     with anyio.fail_after(SECONDS):
         async with serve_endpoint(CliEndpoint(doors.get)) as port, relay_to(port) as relay:
             url = f"ws://127.0.0.1:{relay.port}{PATH}"
@@ -506,7 +506,7 @@ async def test_any_cut_into_frames_of_any_kind_gives_the_same_bytes(
 
     headers = [(b"authorization", f"Bearer {TOKEN}".encode())]
     scope = {"type": "websocket", "path": PATH, "headers": headers}
-    await CliEndpoint({PATH: Door(link, TOKEN)}.get)(scope, receive, send)
+    await CliEndpoint({PATH: LinkAccess(link, TOKEN)}.get)(scope, receive, send)
     data = b""
     while True:
         try:
@@ -580,7 +580,7 @@ async def test_posts_are_checked_as_connections_are(site: Site) -> None:
 
 async def test_a_body_that_is_too_large_is_refused_with_413() -> None:
     link = WebSocketLink()
-    endpoint = CliEndpoint({PATH: Door(link, TOKEN)}.get, body_limit=100)
+    endpoint = CliEndpoint({PATH: LinkAccess(link, TOKEN)}.get, body_limit=100)
     async with serve_endpoint(endpoint) as port, relay_to(port) as relay:
         site = Site(link, port, relay)
         assert (await post(site, b'{"events":[{"x":"' + b"x" * 100 + b'"}]}'))[0] == 413
@@ -593,7 +593,7 @@ async def test_a_post_that_finds_no_room_is_told_to_try_again(
     monkeypatch.setattr(accept, "ROOM_SECONDS", 0.1)
     link = WebSocketLink(high_water=5)
     async with (
-        serve_endpoint(CliEndpoint({PATH: Door(link, TOKEN)}.get)) as port,
+        serve_endpoint(CliEndpoint({PATH: LinkAccess(link, TOKEN)}.get)) as port,
         relay_to(port) as relay,
     ):
         site = Site(link, port, relay)

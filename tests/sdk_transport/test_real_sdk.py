@@ -36,7 +36,7 @@ from claude_agent_sdk import (
 
 from quarterdeck.claude.launch import Launch, to_argv
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink, serve_endpoint
+from quarterdeck.links.websocket import CliEndpoint, LinkAccess, WebSocketLink, serve_endpoint
 from quarterdeck.sdk_transport import QuarterdeckTransport
 from quarterdeck.testing.clis import RealCli, isolated_env
 from quarterdeck.testing.model import ScriptedModel
@@ -214,7 +214,9 @@ async def dialled(cli: RealCli, home: Path, model: ScriptedModel) -> AsyncIterat
     """A CLI started by somebody, which dials a WebSocket of ours."""
     link, folder = WebSocketLink(), home / "work"
     folder.mkdir()
-    endpoint = CliEndpoint(lambda path: Door(link, "secret") if path == "/v1/ws/one" else None)
+    endpoint = CliEndpoint(
+        lambda path: LinkAccess(link, "secret") if path == "/v1/ws/one" else None
+    )
     sdk = '{"mcpServers":{"calc":{"type":"sdk","name":"calc"}}}'
     env = isolated_env(home, model.url, CLAUDE_CODE_SESSION_ACCESS_TOKEN="secret")
     with anyio.fail_after(SECONDS):

@@ -69,7 +69,7 @@ TRAITS_OF_REAL_VERSIONS = [
     ("answers_unknown_subtypes", (False, True, True, True), False),
     ("initialize_repeatable", (False, False, False, True), False),
     ("needs_updated_input", (True, True, True, False), True),
-    ("bears_unknown_updates", (False, False, True, True), False),
+    ("accepts_unknown_updates", (False, False, True, True), False),
     ("guards_bypass", (False, False, True, True), False),
     ("checks_modes", (False, False, False, True), False),
     ("can_dial", (True, True, True, False), False),

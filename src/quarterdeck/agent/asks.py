@@ -31,7 +31,7 @@ from quarterdeck.wire.permissions import (
 from quarterdeck.wire.rawjson import plain_object
 from quarterdeck.wire.requests import CanUseTool
 from quarterdeck.wire.tools import Action, Plan, Questions, describe, parse_plan, parse_questions
-from quarterdeck.wire.versions import Version, accepts_mode, bears_unknown_updates
+from quarterdeck.wire.versions import Version, accepts_mode, accepts_unknown_updates
 
 SKIPPED = "The user did not want to answer."
 
@@ -202,7 +202,7 @@ def _check_update(
     match update:
         case UnknownPart():
             # It came from the CLI itself; old ones refuse the whole answer for one such entry.
-            return update if bears_unknown_updates(version) else None
+            return update if accepts_unknown_updates(version) else None
         case SetMode(mode=PermissionMode.BYPASS_PERMISSIONS) if not bypass_allowed:
             raise UsageError(
                 "the session was not started with permission to bypass permissions;"

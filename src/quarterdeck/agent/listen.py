@@ -27,7 +27,7 @@ from quarterdeck.claude.launch import ArgumentFiles, Launch, to_argv
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Dropped, Link, Resumed
 from quarterdeck.links.subprocess import SubprocessLink
-from quarterdeck.links.websocket.accept import CliEndpoint, Door, serve_endpoint
+from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess, serve_endpoint
 from quarterdeck.links.websocket.link import WebSocketLink
 from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.wire import codec
@@ -49,12 +49,12 @@ TOKEN_VARIABLE = "CLAUDE_CODE_SESSION_ACCESS_TOKEN"  # noqa: S105 - the variable
 class Listener:
     """A server that CLIs dial. Each CLI has its own path and token."""
 
-    def __init__(self, base: str, doors: dict[str, Door], tasks: TaskGroup) -> None:
+    def __init__(self, base: str, accesses: dict[str, LinkAccess], tasks: TaskGroup) -> None:
         self._base = base
-        self._doors = doors
+        self._accesses = accesses
         self._tasks = tasks
         self._current = ""
-        self._open_door()
+        self._new_access()
 
     @property
     def url(self) -> str:
@@ -64,7 +64,7 @@ class Listener:
     @property
     def token(self) -> str:
         """The token of the next CLI, for `CLAUDE_CODE_SESSION_ACCESS_TOKEN`."""
-        return self._doors[self._current].token
+        return self._accesses[self._current].token
 
     def command(self, options: Launch | None = None) -> list[str]:
         """The command line that makes a CLI dial here. The token goes in its environment.
@@ -84,10 +84,10 @@ class Listener:
 
     async def accept(self, *, timeout: float = ACCEPT_SECONDS) -> WebSocketLink:
         """Wait for the CLI at `url`. The next one gets another url and another token."""
-        link = self._doors[self._current].link
+        link = self._accesses[self._current].link
         with anyio.move_on_after(timeout):
             await link.wait_connected()
-            self._open_door()
+            self._new_access()
             return link
         raise LinkRefused(f"no CLI connected to {self.url} within {timeout:g} s")
 
@@ -115,7 +115,7 @@ class Listener:
         except BaseException:
             files.close()
             raise
-        link = _LaunchedLink(self._doors[self._current].link, process, files, version)
+        link = _LaunchedLink(self._accesses[self._current].link, process, files, version)
         self._tasks.start_soon(link.watch)
         try:
             await self._accept_launched(link, timeout)
@@ -134,12 +134,12 @@ class Listener:
         link.when_ended(None)
         if not accepted:
             # It may have dialled and ended in one breath; either way this says why it ended.
-            self._open_door()
+            self._new_access()
             raise link.closed or LinkRefused("the CLI exited before it connected")
 
-    def _open_door(self) -> None:
+    def _new_access(self) -> None:
         self._current = f"/v1/ws/{uuid4()}"
-        self._doors[self._current] = Door(WebSocketLink(), secrets.token_urlsafe(32))
+        self._accesses[self._current] = LinkAccess(WebSocketLink(), secrets.token_urlsafe(32))
 
 
 class _LaunchedLink:
@@ -214,9 +214,9 @@ def _stdout_text(said: bytes) -> str:
 @asynccontextmanager
 async def listen(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Listener]:
     """Listen for CLIs that dial while the block runs, on a free port by default."""
-    doors: dict[str, Door] = {}
+    accesses: dict[str, LinkAccess] = {}
     async with (
         background_tasks() as tasks,
-        serve_endpoint(CliEndpoint(doors.get), host, port) as bound,
+        serve_endpoint(CliEndpoint(accesses.get), host, port) as bound,
     ):
-        yield Listener(f"ws://{host}:{bound}", doors, tasks)
+        yield Listener(f"ws://{host}:{bound}", accesses, tasks)

@@ -177,9 +177,9 @@ def require_support(launch: Launch, version: str) -> None:
     Four versions are fully known. For a version between two of them, only options that the newer
     one lacks too are refused; the CLI itself refuses the rest.
     """
-    have = version_numbers(version)
+    numbers = version_numbers(version)
     for option in _chosen_options(launch):
-        if (until := UNTIL.get(option)) and have > version_numbers(until):
+        if (until := UNTIL.get(option)) and numbers > version_numbers(until):
             raise UnsupportedError(
                 f"{option} (the last version that has it is {until})", version=version
             )
@@ -188,7 +188,7 @@ def require_support(launch: Launch, version: str) -> None:
             continue
         older = [old for old in TESTED if version_numbers(old) < version_numbers(since)]
         lacking = max(older, key=version_numbers)
-        if have <= version_numbers(lacking):
+        if numbers <= version_numbers(lacking):
             raise UnsupportedError(option, version=version, since=since)
 
 

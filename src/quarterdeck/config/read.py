@@ -94,7 +94,7 @@ class _Reader:
         self.sources: dict[str, str] = {}
         self._name, self._folder, self._home = name, folder, home
         self._lines: dict[Path, int] = {}
-        self._elsewhere: dict[Path, str] = {}
+        self._overridden: dict[Path, str] = {}
 
     # --- where values come from ---
 
@@ -105,8 +105,8 @@ class _Reader:
         except tomllib.TOMLDecodeError as error:
             found = _AT_LINE.search(str(error))
             line = found["line"] if found and found["line"] else text.count("\n") + 1
-            words = _AT_LINE.sub("", str(error))
-            raise ConfigError((f"{self._name}:{line}: {words}",)) from error
+            text = _AT_LINE.sub("", str(error))
+            raise ConfigError((f"{self._name}:{line}: {text}",)) from error
         except RecursionError as error:
             raise ConfigError((f"{self._name}: it is nested too deep",)) from error
         self._lines = key_lines(text)
@@ -135,7 +135,7 @@ class _Reader:
         section = values.setdefault(path[0], {})
         if isinstance(section, dict):  # otherwise the file's own problem is reported
             section[path[1]] = value
-            self._elsewhere[path] = source
+            self._overridden[path] = source
             self.sources[_dotted_name(path)] = source
 
     # --- types ---
@@ -223,7 +223,7 @@ class _Reader:
     # --- problems ---
 
     def _report(self, at: Path, text: str) -> None:
-        if len(at) == 2 and (source := self._elsewhere.get(at)):
+        if len(at) == 2 and (source := self._overridden.get(at)):
             self.problems.append(f"{source}: {text}")
             return
         line = next(
@@ -289,8 +289,8 @@ _NAMES: dict[type, str] = {
 
 def _given_instead(kind: Any, value: object) -> str:
     """A description of the given value: its type; the value itself only for numbers and choices."""
-    if (words := choices(kind)) and isinstance(value, str):
-        return f"got {value!r}{_nearest(value, list(words))}"
+    if (accepted := choices(kind)) and isinstance(value, str):
+        return f"got {value!r}{_nearest(value, list(accepted))}"
     if isinstance(value, int | float) and not isinstance(value, bool):
         return f"got {value}"
     return f"got {_NAMES.get(type(value), 'a date or a time')}"

@@ -31,7 +31,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub.ports import RunEnd, RunOwner
 from quarterdeck.hub.runners import address_of
 from quarterdeck.links.base import Dropped, Resumed
-from quarterdeck.links.websocket.accept import CliEndpoint, Door
+from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess
 from quarterdeck.links.websocket.asgi import Receive, Scope, Send, header, path_of
 from quarterdeck.links.websocket.link import FIRST_SECONDS, WebSocketLink
 from quarterdeck.wire.line_reader import LineReader, OversizedLine
@@ -297,10 +297,10 @@ class InboundClis:
         wanted = cli_token(self._secret, session)
         return kind.lower() == "bearer" and hmac.compare_digest(token.encode(), wanted.encode())
 
-    def _door(self, path: str) -> Door | None:
+    def _door(self, path: str) -> LinkAccess | None:
         session = path.removeprefix(OWN_PATH)
         port = self._ports.get(session)
-        return Door(port.link, cli_token(self._secret, session)) if port else None
+        return LinkAccess(port.link, cli_token(self._secret, session)) if port else None
 
     def _serve(self, port: _Port) -> None:
         assert self._tasks is not None

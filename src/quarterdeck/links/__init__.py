@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quarterdeck.links.websocket import (
         CliEndpoint,
         DialLink,
-        Door,
+        LinkAccess,
         Redial,
         WebSocketLink,
         serve_endpoint,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = [
     "CliEndpoint",
     "DialLink",
-    "Door",
     "Dropped",
     "Link",
+    "LinkAccess",
     "MemoryLink",
     "MemoryPeer",
     "Record",
@@ -60,7 +60,7 @@ __getattr__ = load_later(
         "websocket": (
             "CliEndpoint",
             "DialLink",
-            "Door",
+            "LinkAccess",
             "Redial",
             "WebSocketLink",
             "serve_endpoint",

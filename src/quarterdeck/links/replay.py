@@ -190,8 +190,8 @@ def read_records(text: bytes, *, name: str = "the recording") -> list[Record]:
             record = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise RecordingError(f"{name}, line {number}: {error}") from error
-        if (trouble := _problem(record)) is not None:
-            raise RecordingError(f"{name}, line {number}: {trouble}")
+        if (problem := _problem(record)) is not None:
+            raise RecordingError(f"{name}, line {number}: {problem}")
         records.append(record)
     if not records:
         raise RecordingError(f"{name} is empty")

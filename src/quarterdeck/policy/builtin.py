@@ -65,7 +65,7 @@ _PACKAGE = re.compile(rf"{COMMAND}(?:\[[\w,-]*\])?(?:[=@<>~!].*)?")
 _FILE_OF_OURS = re.compile(rf"(?:.*/)?{COMMAND}(?:/(?:cli|runner))?(?:/__main__\.py)?")
 
 _READS_BELOW = frozenset({"rg", "ag", "ack", "tar", "zip", "7z", "rsync"})
-_READS_BELOW_IF_TOLD = name_set(
+_READS_BELOW_WITH_OPTION = name_set(
     "grep egrep fgrep zgrep cp mv rm diff scp chmod chown chgrp chattr setfacl"
 )
 _LISTS_BELOW = frozenset({"find", "fd", "fdfind", "tree", "du"})
@@ -313,11 +313,13 @@ class _PrivatePaths:
             need.part is part and need.target is not None for need in request.needs
         ):
             return False
-        places = [path for n in request.needs if _enters(n) and n.target for path in n.target.paths]
+        entered = [
+            path for n in request.needs if _enters(n) and n.target for path in n.target.paths
+        ]
         if self._context.cwd is not None:
-            places.append(self._context.cwd)
+            entered.append(self._context.cwd)
         here = Target(source=".", deep=True)
-        return any(self._meets(path, here, self._folders, deep=True) for path in places)
+        return any(self._meets(path, here, self._folders, deep=True) for path in entered)
 
     def lists_private(self, need: Need) -> bool:
         """Whether a need lists all names in a folder that contains something private."""
@@ -388,7 +390,7 @@ def _goes_deep(part: Part) -> bool:
         return False
     if part.name in _READS_BELOW:
         return True
-    return part.name in _READS_BELOW_IF_TOLD and any(
+    return part.name in _READS_BELOW_WITH_OPTION and any(
         _RECURSIVE.match(word.prefix) is not None for word in part.words[1:]
     )
 

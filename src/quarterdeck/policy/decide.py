@@ -400,8 +400,8 @@ def _new_input(hit: Hit, call: Call) -> Raw | str | None:
         if need.part is None or id(need.part) in seen:
             continue
         seen.add(id(need.part))
-        places = [at for p in rule.what.commands if (at := p.place(need.part)) is not None]
-        edited.append(PartEdit(part=need.part, at=max(places, default=0)))
+        positions = [at for p in rule.what.commands if (at := p.place(need.part)) is not None]
+        edited.append(PartEdit(part=need.part, at=max(positions, default=0)))
     if rule.rewrite.edits_command and not edited:
         return "there is no command to rewrite"
     try:

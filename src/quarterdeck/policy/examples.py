@@ -39,7 +39,7 @@ EXAMPLE_KEYS = {"call", "tool", "input", *FACT_KEYS}
 TEST_KEYS = {*EXAMPLE_KEYS, "verdict"}
 VERDICTS = ("allow", "ask", "deny", "cli")
 
-PLACE = Context(cwd="/project", home="/home/someone")
+CONTEXT = Context(cwd="/project", home="/home/someone")
 """Where the calls of examples are made: paths in them are in this folder, or absolute."""
 
 
@@ -87,12 +87,12 @@ def check_tests(document: Document, policy: Policy, flaws: list[Flaw]) -> int:
         example = _from_table(table)
         if example is None:
             continue
-        call = Call(tool=example.tool, input=example.input, facts=example.facts, context=PLACE)
+        call = Call(tool=example.tool, input=example.input, facts=example.facts, context=CONTEXT)
         verdict = decide(call, Rules(policies=(policy,)))
-        told = verdict.behavior.value if verdict.ruled else "cli"
-        if told != wanted:
+        found = verdict.behavior.value if verdict.ruled else "cli"
+        if found != wanted:
             why = "; ".join(verdict.reasons)
-            table.flaw(f"{example.text}: the verdict is {told}, not {wanted} ({why})")
+            table.flaw(f"{example.text}: the verdict is {found}, not {wanted} ({why})")
     return len(tests)
 
 
@@ -104,8 +104,8 @@ def _list(value: object) -> list[object]:
 
 
 def _hits(rule: Rule, example: Example) -> bool:
-    request = needs_of(example.tool, example.input, PLACE)
-    hit = rule.hit(request, PLACE, example.facts, assume=True)
+    request = needs_of(example.tool, example.input, CONTEXT)
+    hit = rule.hit(request, CONTEXT, example.facts, assume=True)
     if hit is None or rule.verb is not Verb.ALLOW:
         return hit is not None
     covered = {id(need) for need in hit.needs}
@@ -146,11 +146,11 @@ def _call(table: Table) -> tuple[str, Raw]:
 
 
 def _facts(table: Table) -> Facts:
-    def told(key: str) -> str | None:
+    def optional_text(key: str) -> str | None:
         return table.text(key) if table.has(key) else None
 
     moment = table.get("at")
-    origin, _, agent = (told("origin") or "").partition(":")
+    origin, _, agent = (optional_text("origin") or "").partition(":")
     if isinstance(moment, datetime) or moment is None:
         now = table.moment("at")
     else:
@@ -158,12 +158,12 @@ def _facts(table: Table) -> Facts:
         table.flaw("expected a time with its offset", "at")
     return Facts(
         now=now,
-        machine=told("machine"),
-        project=told("project"),
-        directory=told("directory"),
-        branch=told("branch"),
-        user=told("user"),
-        mode=told("mode"),
+        machine=optional_text("machine"),
+        project=optional_text("project"),
+        directory=optional_text("directory"),
+        branch=optional_text("branch"),
+        user=optional_text("user"),
+        mode=optional_text("mode"),
         origin=origin or None,
         agent=agent or None if origin == SUBAGENT else None,
         cost_usd=table.number("cost"),

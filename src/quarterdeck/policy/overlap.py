@@ -27,28 +27,30 @@ def overlap(rule: list[str], reach: list[str], *, hidden: bool) -> bool:
     if len(rule) * len(reach) > LARGEST:
         return True
     # Where the names of `rule` up to `at` may have been used up by those of `reach` so far.
-    places = _skip(rule, {0})
+    positions = _skip(rule, {0})
     for name in reach:
-        if len(rule) in places:
+        if len(rule) in positions:
             return True
         if name == "**":
             # Any names: the rest of the rule may be among them.
-            places = {at for start in places for at in range(start, _last(rule, start, hidden))}
+            positions = {
+                at for start in positions for at in range(start, _last(rule, start, hidden))
+            }
             continue
         moved: set[int] = set()
-        for at in places:
+        for at in positions:
             if rule[at] == "**":
                 moved.add(at)
             elif names_overlap(rule[at], name, hidden):
                 moved.add(at + 1)
-        places = _skip(rule, moved)
-    return len(rule) in places
+        positions = _skip(rule, moved)
+    return len(rule) in positions
 
 
-def _skip(rule: list[str], places: set[int]) -> set[int]:
+def _skip(rule: list[str], positions: set[int]) -> set[int]:
     """The same positions, and those after each `**`, which may match no name."""
-    found = set(places)
-    for at in places:
+    found = set(positions)
+    for at in positions:
         following = at
         while following < len(rule) and rule[following] == "**":
             following += 1
@@ -75,24 +77,24 @@ def names_overlap(rule: str, name: str, hidden: bool) -> bool:
     if len(one) * len(other) > LARGEST:
         return True
     # How far `one` may have come when `other` has come to each of its pieces.
-    places = _stars(one, {0})
+    positions = _stars(one, {0})
     for piece in other:
         if piece == "*":
-            places = set(range(min(places), len(one) + 1)) if places else places
+            positions = set(range(min(positions), len(one) + 1)) if positions else positions
             continue
         moved: set[int] = set()
-        for at in places:
+        for at in positions:
             if at < len(one) and one[at] == "*":
                 moved.add(at)
             elif at < len(one) and _fits(one[at], piece):
                 moved.add(at + 1)
-        places = _stars(one, moved)
-    return len(one) in places
+        positions = _stars(one, moved)
+    return len(one) in positions
 
 
-def _stars(pieces: list[Piece], places: set[int]) -> set[int]:
-    found = set(places)
-    for at in places:
+def _stars(pieces: list[Piece], positions: set[int]) -> set[int]:
+    found = set(positions)
+    for at in positions:
         following = at
         while following < len(pieces) and pieces[following] == "*":
             following += 1

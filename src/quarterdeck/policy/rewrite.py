@@ -78,8 +78,8 @@ def _edit_command(rewrite: Rewrite, command: str, edited: PartEdit) -> str:
             elif literal in rewrite.replace_flags:
                 changes.append((found, at, rewrite.replace_flags[literal]))
         if index == edited.at:
-            have = {other.literal for other in part.words}
-            added = "".join(f" {flag}" for flag in rewrite.add_flags if flag not in have)
+            present = {other.literal for other in part.words}
+            added = "".join(f" {flag}" for flag in rewrite.add_flags if flag not in present)
             if added:
                 changes.append((at, at, added))
     for begin, stop, new in reversed(changes):

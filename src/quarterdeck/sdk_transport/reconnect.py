@@ -26,11 +26,11 @@ class ReconnectState:
         self._open: dict[str, Message] = {}
         self._recoveries: set[str] = set()
 
-    def outgoing(self, data: str) -> str:
+    def note_outgoing(self, data: str) -> str:
         """Note lines that will be sent. A prompt gets a uuid: by it the CLI knows a repetition."""
         return "".join(self._note(line) for line in data.split("\n") if line.strip())
 
-    def incoming(self, message: Message) -> list[Message]:
+    def filter_incoming(self, message: Message) -> list[Message]:
         """The messages for the program: the message itself, nothing, or the requests that it
         lists.
         """
@@ -78,7 +78,7 @@ class ReconnectState:
                 "pending_permission_requests", []
             )
             found = [each for each in pending if isinstance(each, dict)]
-            return [new for each in found for new in self.incoming(each)]
+            return [new for each in found for new in self.filter_incoming(each)]
         request = self._open.pop(request_id, None)
         if self._recoveries and response.get("error") == "Already initialized" and request:
             # The first answer was lost with the connection; the second says that all is well.

@@ -97,11 +97,11 @@ class QuarterdeckTransport(Transport):
 
     async def write(self, data: str) -> None:
         """Send whole lines."""
-        link = self._connected()
+        link = self._require_link()
         if self._input_ended:
             raise CLIConnectionError("Nothing more can be sent: the input has ended.")
         if self._reconnect:
-            data = self._reconnect.outgoing(data)
+            data = self._reconnect.note_outgoing(data)
         if '"user"' in data:
             self._turn_over = False
         try:
@@ -119,7 +119,7 @@ class QuarterdeckTransport(Transport):
         some of them. But no known CLI writes a broken message, while other programs do write to a
         CLI's output, and that should not end a session.
         """
-        link = self._connected()
+        link = self._require_link()
         lines = LineReader(self._max_line)
         while True:
             try:
@@ -164,7 +164,7 @@ class QuarterdeckTransport(Transport):
         if self._files is not None:
             self._files.close()
 
-    def _connected(self) -> Link:
+    def _require_link(self) -> Link:
         if self._link is None or self._closed:
             raise CLIConnectionError("The transport is not connected.")
         return self._link
@@ -185,7 +185,7 @@ class QuarterdeckTransport(Transport):
         if message is None:
             return []
         # Duplicates are dropped first: the result of an old turn does not end this one.
-        messages = self._reconnect.incoming(message) if self._reconnect else [message]
+        messages = self._reconnect.filter_incoming(message) if self._reconnect else [message]
         for each in messages:
             match each.get("type"):
                 case "result":

@@ -90,10 +90,10 @@ def list_sessions(
     Files of subagents, and files without a prompt or title, are skipped. Blocks on the disk.
     """
     check_page(limit, offset)
-    places = layout.session_folders(
+    folders = layout.session_folders(
         directory, include_worktrees=include_worktrees, config_dir=config_dir
     )
-    found = _newest_first(file for folder, path in places for file in _files(folder, path))
+    found = _newest_first(file for folder, path in folders for file in _files(folder, path))
     return list(islice(_readable(found), offset, None if limit is None else offset + limit))
 
 
@@ -126,7 +126,7 @@ def _files(folder: Path, project: str | None) -> list[_File]:
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.endswith(".jsonl") and layout.is_session_id(entry.name[:-6]):
-                    modified = _modified(entry)
+                    modified = _modified_ns(entry)
                     if modified is not None:
                         found.append(_File(folder / entry.name, project, modified))
     except OSError:
@@ -134,7 +134,7 @@ def _files(folder: Path, project: str | None) -> list[_File]:
     return found
 
 
-def _modified(entry: os.DirEntry[str]) -> int | None:
+def _modified_ns(entry: os.DirEntry[str]) -> int | None:
     try:
         return entry.stat().st_mtime_ns
     except OSError:  # deleted since, or a link to nowhere

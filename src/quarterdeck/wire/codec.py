@@ -84,7 +84,7 @@ def to_cli(line: bytes) -> Message:
 
 def from_oversized(line: OversizedLine) -> Malformed:
     """The value for a line over the limit."""
-    return _malformed(line.head, f"line of {line.size} bytes is over the limit", line.size)
+    return _to_malformed(line.head, f"line of {line.size} bytes is over the limit", line.size)
 
 
 def encode(message: Message) -> bytes:
@@ -97,10 +97,10 @@ def _decode_repaired(line: bytes, decode: Callable[[bytes], Message]) -> Message
 
     A CLI writes one when it cuts a text inside an emoji. `raw` keeps the original line.
     """
-    mended = replace_lone_surrogates(line)
-    if mended == line:
+    repaired = replace_lone_surrogates(line)
+    if repaired == line:
         return None
-    message = decode(mended)
+    message = decode(repaired)
     message.__dict__["raw"] = line
     return message
 
@@ -137,13 +137,13 @@ def _without_type(line: bytes, error: Exception | None) -> Unknown | Malformed:
     try:
         _any_object(line)
     except _UNREADABLE as broken:
-        return _malformed(line, str(broken), len(line))
+        return _to_malformed(line, str(broken), len(line))
     message = Unknown(type="", error=str(error) if error else None)
     message.__dict__["raw"] = line
     return message
 
 
-def _malformed(head: bytes, error: str, size: int) -> Malformed:
+def _to_malformed(head: bytes, error: str, size: int) -> Malformed:
     searched = head[:_GUESS_WITHIN]
     found = _SESSION_ID.search(searched)
     message = Malformed(

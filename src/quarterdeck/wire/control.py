@@ -72,7 +72,7 @@ class Reply(Part):
     def pending(self) -> tuple[ControlRequest, ...]:
         """The requests of the CLI that are still open. Never raises."""
         return tuple(
-            _pending(part)
+            _decode_pending(part)
             for parts in (
                 self.pending_permission_requests,
                 self.pending_user_dialog_requests,
@@ -124,7 +124,7 @@ def decode_reply(json: Raw) -> Reply:
     return reply
 
 
-def _pending(json: Raw) -> ControlRequest:
+def _decode_pending(json: Raw) -> ControlRequest:
     line = bytes(json)
     try:
         request = _decode_control_request(line)

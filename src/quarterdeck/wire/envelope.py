@@ -57,11 +57,11 @@ class Lazy(Generic[T]):
 
     def __call__(self, json: Raw) -> T:
         """Decode, or give the empty part where the member is absent, null, or of another shape."""
-        return self._empty() if _missing(json) else self._decode_or_empty(json)
+        return self._empty() if _is_missing(json) else self._decode_or_empty(json)
 
     def maybe(self, json: Raw) -> T | None:
         """Decode, or give None where the member is absent or null."""
-        return None if _missing(json) else self._decode_or_empty(json)
+        return None if _is_missing(json) else self._decode_or_empty(json)
 
     def _decode_or_empty(self, json: Raw) -> T:
         try:
@@ -73,7 +73,7 @@ class Lazy(Generic[T]):
             return part
 
 
-def _missing(json: Raw) -> bool:
+def _is_missing(json: Raw) -> bool:
     return not json or (len(json) == 4 and bytes(json) == b"null")
 
 

@@ -91,7 +91,7 @@ initialize_repeatable = Trait(
 needs_updated_input = Trait(
     until=324, unknown=True, why="up to 2.1.120 an allow without updatedInput is refused"
 )
-bears_unknown_updates = Trait(
+accepts_unknown_updates = Trait(
     since=120, why="2.1.37 and 2.1.62 refuse a whole allow because of one unknown update"
 )
 guards_bypass = Trait(
@@ -176,10 +176,10 @@ def check(command: Command[Any], version: Version | None, *, bypass_allowed: boo
     `bypass_allowed`: the session was launched with a flag that permits to bypass permissions.
     """
     if not permits(version, command):
-        raise _unsupported(command.subtype, version, command.since)
+        raise _unsupported_error(command.subtype, version, command.since)
     for name, since in _FIELDS.get(type(command), {}).items():
         if getattr(command, name) and not _at_least(version, since):
-            raise _unsupported(f"{command.subtype} with {name}", version, since)
+            raise _unsupported_error(f"{command.subtype} with {name}", version, since)
     match command:
         case UnknownCommand(error=error) if error is not None:
             # Old versions go deaf on a known request of the wrong shape.
@@ -199,15 +199,15 @@ def check(command: Command[Any], version: Version | None, *, bypass_allowed: boo
 def check_prompt(prompt: Prompt, version: Version | None) -> None:
     """Raise `UnsupportedError` if the version would misinterpret the prompt."""
     if prompt.should_query is False and not _at_least(version, 112):
-        raise _unsupported("a prompt without a query to the model", version, 112)
+        raise _unsupported_error("a prompt without a query to the model", version, 112)
     if prompt.client_composed and not _at_least(version, 280):
-        raise _unsupported("a prompt that is never a command", version, 280)
+        raise _unsupported_error("a prompt that is never a command", version, 280)
 
 
 def _check_mode(mode: PermissionMode, version: Version | None, bypass_allowed: bool) -> None:
     if not accepts_mode(version, mode):
         if mode.known:
-            raise _unsupported(f"the mode {mode.value}", version, _MODES[mode].since or None)
+            raise _unsupported_error(f"the mode {mode.value}", version, _MODES[mode].since or None)
         raise UsageError(f"{mode.value!r} is not a permission mode")
     if mode is PermissionMode.BYPASS_PERMISSIONS and not bypass_allowed:
         raise UsageError(
@@ -221,17 +221,17 @@ def _check_initialize(command: Initialize, version: Version | None) -> None:
         # An older version would ignore it, and allow what should be blocked.
         blocks = any(matcher.on_failure == "block" for matcher in matchers)
         if blocks and not _at_least(version, 317):
-            raise _unsupported(f"a {event} hook that blocks when it fails", version, 317)
+            raise _unsupported_error(f"a {event} hook that blocks when it fails", version, 317)
     for name, agent in (command.agents or {}).items():
         if agent.model not in {None, *_AGENT_MODELS} and not _ANY_AGENT_MODEL(version):
-            raise _unsupported(f"the model {agent.model!r} for the agent {name}", version, 76)
+            raise _unsupported_error(f"the model {agent.model!r} for the agent {name}", version, 76)
 
 
 def _at_least(version: Version | None, patch: int) -> bool:
     return version is not None and version >= release(patch)
 
 
-def _unsupported(what: str, version: Version | None, since: int | None) -> UnsupportedError:
+def _unsupported_error(what: str, version: Version | None, since: int | None) -> UnsupportedError:
     return UnsupportedError(
         what,
         version=None if version is None else str(version),

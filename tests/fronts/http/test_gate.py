@@ -10,7 +10,7 @@ from websockets.exceptions import InvalidStatus
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.fronts.http import Places, Role
 from quarterdeck.fronts.http.asgi import Receive, Scope, Send
-from quarterdeck.links.websocket import CliEndpoint, Door, WebSocketLink
+from quarterdeck.links.websocket import CliEndpoint, LinkAccess, WebSocketLink
 from support.bounds import SECONDS
 from support.front import Front, front
 from support.web_sockets import connect
@@ -229,7 +229,7 @@ async def test_runners_and_clis_reach_their_endpoints_and_pages_do_not(tmp_path:
 
 async def test_the_token_of_one_session_opens_no_other_and_nothing_else(tmp_path: Path) -> None:
     links = {"/v1/ws/one": WebSocketLink(), "/v1/ws/two": WebSocketLink()}
-    doors = {path: Door(link, f"token-of-{path[-3:]}") for path, link in links.items()}
+    doors = {path: LinkAccess(link, f"token-of-{path[-3:]}") for path, link in links.items()}
     async with front(tmp_path, cli=CliEndpoint(doors.get)) as hub:
         bearer = {"authorization": "Bearer token-of-one"}
         with pytest.raises(InvalidStatus) as caught:

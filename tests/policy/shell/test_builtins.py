@@ -29,7 +29,7 @@ def known(text: str, *more: str) -> ProgramEffects:
 def test_cd_goes_where_it_says(text: str, folder: str) -> None:
     found = known(text)
     assert found.moves is not None
-    assert [path for path, _ in found.moves.places] == [folder]
+    assert [path for path, _ in found.moves.dirs] == [folder]
     assert said(found.effects) == [f"reads {folder}"]
 
 
@@ -37,7 +37,7 @@ def test_cd_goes_where_it_says(text: str, folder: str) -> None:
 def test_after_some_ways_to_go_the_folder_is_not_known(text: str) -> None:
     found = known(text)
     assert found.moves is not None
-    assert found.moves.places == UNKNOWN_DIR.places
+    assert found.moves.dirs == UNKNOWN_DIR.dirs
 
 
 @pytest.mark.parametrize(
@@ -98,5 +98,5 @@ def test_a_file_that_is_sourced_is_read_and_run_and_may_go_anywhere() -> None:
         found = known(text)
         assert said(found.effects) == ["runs a", "reads /w/a"]
         assert found.moves is not None
-        assert found.moves.places == ()
+        assert found.moves.dirs == ()
     assert known("source") == ProgramEffects()

@@ -93,7 +93,7 @@ def test_a_cd_moves_the_script_also_within_its_own_wrappers_and_in_no_other() ->
     ):
         moves = understood(text).moves
         assert moves is not None
-        assert [path for path, _ in moves.places] == folders
+        assert [path for path, _ in moves.dirs] == folders
     assert understood("sudo cd a").moves is None
     assert understood("ls a").moves is None
 

@@ -9,7 +9,7 @@ from quarterdeck.policy.shell.working_dir import MANY, UNKNOWN_DIR, WorkingDir, 
 
 
 def folders(where: WorkingDir) -> list[str]:
-    return [path for path, _ in where.places]
+    return [path for path, _ in where.dirs]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_folder_that_the_script_went_into_may_be_a_link() -> None:
 @pytest.mark.parametrize("text", ["$x", "a*", "-", "''"])
 def test_after_going_to_what_is_not_known_only_whole_paths_are(text: str) -> None:
     gone = WorkingDir.start("/w").into(read_word(text))
-    assert gone.places == ()
+    assert gone.dirs == ()
     assert gone.target(read_word("a")).paths == ()
     assert gone.target(read_word("/a")).paths == ("/a",)
     assert gone.target(read_word("~/a")).paths == ("~/a",)
@@ -78,13 +78,13 @@ def test_a_script_in_one_of_two_folders_may_mean_either_file() -> None:
     either = start.union(start.into(read_word("a")))
     assert either.target(read_word("b")).paths == ("/w/b", "/w/a/b")
     assert folders(start.union(start)) == ["/w"]
-    assert start.union(UNKNOWN_DIR).places == ()
-    assert UNKNOWN_DIR.union(start).places == ()
+    assert start.union(UNKNOWN_DIR).dirs == ()
+    assert UNKNOWN_DIR.union(start).dirs == ()
 
 
 def test_a_script_in_too_many_folders_is_in_an_unknown_one() -> None:
     where = WorkingDir.start("/w")
     for number in range(MANY - 1):
         where = where.union(WorkingDir.start(f"/{number}"))
-    assert len(where.places) == MANY
-    assert where.union(WorkingDir.start("/more")).places == ()
+    assert len(where.dirs) == MANY
+    assert where.union(WorkingDir.start("/more")).dirs == ()

@@ -31,7 +31,7 @@ def test_wrappers_that_rules_look_through(text: str, inner: str) -> None:
     assert found.transparent
     assert [join_words(each.words) for each in found.commands] == [inner]
     assert found.doubts == ()
-    assert found.commands[0].here.places == HERE.places
+    assert found.commands[0].here.dirs == HERE.dirs
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_wrappers_that_are_commands_themselves(text: str, inner: str, elsewhere:
     assert not found.transparent
     (command,) = found.commands
     assert join_words(command.words) == inner
-    assert (command.here.places == ()) == elsewhere
+    assert (command.here.dirs == ()) == elsewhere
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_find_runs_a_command_for_each_of_its_marks() -> None:
     found = peeled("find . -exec a {} \\; -execdir b {} +")
     assert [each.words[0].source for each in found.commands] == ["a", "b"]
     assert all(each.open_ended for each in found.commands)
-    assert [each.here.places == () for each in found.commands] == [False, True]
+    assert [each.here.dirs == () for each in found.commands] == [False, True]
 
 
 def test_xargs_adds_words() -> None:

@@ -167,7 +167,7 @@ class Session:
         self._last_id += 1
         inner = self._last_id
         call = self._calls[inner] = _Call(request.id)
-        metadata = ServerMessageMetadata(on_request_unanswered=partial(self._unanswered, call))
+        metadata = ServerMessageMetadata(on_request_unanswered=partial(self._fail_unanswered, call))
         item = SessionMessage(request.model_copy(update={"id": inner}), metadata)
         try:
             if not await self._hand_over(item):
@@ -180,7 +180,7 @@ class Session:
         finally:
             del self._calls[inner]
 
-    async def _unanswered(self, call: _Call) -> None:
+    async def _fail_unanswered(self, call: _Call) -> None:
         call.fail(CONNECTION_CLOSED, "The request was cancelled")
 
     # From here on the session is the stream that the server's loop writes to. Answers are matched

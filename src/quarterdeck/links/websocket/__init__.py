@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from quarterdeck.later import load_later
 
 if TYPE_CHECKING:
-    from quarterdeck.links.websocket.accept import CliEndpoint, Door, serve_endpoint
+    from quarterdeck.links.websocket.accept import CliEndpoint, LinkAccess, serve_endpoint
     from quarterdeck.links.websocket.dial import DialLink, Redial
     from quarterdeck.links.websocket.link import WebSocketLink
 
-__all__ = ["CliEndpoint", "DialLink", "Door", "Redial", "WebSocketLink", "serve_endpoint"]
+__all__ = ["CliEndpoint", "DialLink", "LinkAccess", "Redial", "WebSocketLink", "serve_endpoint"]
 
 __getattr__ = load_later(
     __name__,
     {
-        "accept": ("CliEndpoint", "Door", "serve_endpoint"),
+        "accept": ("CliEndpoint", "LinkAccess", "serve_endpoint"),
         "dial": ("DialLink", "Redial"),
         "link": ("WebSocketLink",),
     },

@@ -52,7 +52,7 @@ HANDOVER_SECONDS = 0.5  # how long a replaced connection may take to deliver its
 _UNKNOWN = Answer(401, "there is no session for this token")
 
 
-class Door(msgspec.Struct, frozen=True):
+class LinkAccess(msgspec.Struct, frozen=True):
     """A link, and the token that a CLI must present to connect to it."""
 
     link: WebSocketLink
@@ -64,14 +64,14 @@ class Door(msgspec.Struct, frozen=True):
             raise UsageError("token: it must be a non-empty ASCII text")
 
 
-Route = Callable[[str], Door | None]
+Route = Callable[[str], LinkAccess | None]
 
 
 class CliEndpoint:
-    """The ASGI app. `route` returns the door for the path of a CLI's `--sdk-url`, or None.
+    """The ASGI app. `route` returns the `LinkAccess` for the path of a CLI's `--sdk-url`, or None.
 
-    Keep the door of a closed link for some minutes. A CLI that comes back to it is told that the
-    session is over; without a door it is refused, and 2.1.62 then keeps dialling.
+    Keep the access of a closed link for some minutes. A CLI that comes back to it is told that the
+    session is over; without it the CLI is refused, and 2.1.62 then keeps dialling.
     """
 
     def __init__(self, route: Route, *, body_limit: int = BODY_LIMIT) -> None:
@@ -95,11 +95,11 @@ class CliEndpoint:
             # A CLI sends no Origin header. A browser always does.
             await refuse_upgrade(Answer(403, "not for browsers"), receive, send)
             return
-        door = self._route(path_of(scope))
-        if not has_token(scope, door.token if door else "") or door is None:
+        access = self._route(path_of(scope))
+        if not has_token(scope, access.token if access else "") or access is None:
             await refuse_upgrade(_UNKNOWN, receive, send)
             return
-        link = door.link
+        link = access.link
         if link.over and not link.announce_end():
             # It was told and came back: 2.1.37, which no close code ends. After a refusal it gives
             # up at the second attempt.
@@ -131,9 +131,9 @@ class CliEndpoint:
     async def _post(self, scope: Scope, receive: Receive) -> Answer:
         if header(scope, b"origin") is not None:
             return Answer(403, "not for browsers")
-        doors = (self._route(path) for path in socket_paths(path_of(scope)))
-        door = next((door for door in doors if door is not None), None)
-        if not has_token(scope, door.token if door else "") or door is None:
+        candidates = (self._route(path) for path in socket_paths(path_of(scope)))
+        access = next((access for access in candidates if access is not None), None)
+        if not has_token(scope, access.token if access else "") or access is None:
             return _UNKNOWN
         if scope["method"] != "POST":
             return Answer(405, "send events by POST")
@@ -143,7 +143,7 @@ class CliEndpoint:
             return Answer(413, f"more than {self._body_limit} bytes")
         if body is None:
             return Answer(400, "the body did not arrive")
-        return await self._events(door.link, body)
+        return await self._events(access.link, body)
 
     async def _events(self, link: WebSocketLink, body: bytes) -> Answer:
         try:

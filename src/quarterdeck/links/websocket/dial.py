@@ -231,18 +231,18 @@ class DialLink(Closing):
     def _is_over(self) -> bool:
         return self._over is not None
 
-    def _report_failure(self, trouble: str, budget: float, *, final: bool = False) -> None:
-        self._last_failure = trouble
+    def _report_failure(self, failure: str, budget: float, *, final: bool = False) -> None:
+        self._last_failure = failure
         if final:
             self._end(
                 LinkClosed(
-                    f"{self._url} refused the connection: {trouble}.", close_code=self._last_code
+                    f"{self._url} refused the connection: {failure}.", close_code=self._last_code
                 )
             )
         elif self._remaining(budget) <= 0:
             self._end(
                 LinkClosed(
-                    f"No connection to {self._url} within {budget:g} s; the last error: {trouble}.",
+                    f"No connection to {self._url} within {budget:g} s; the last error: {failure}.",
                     close_code=self._last_code,
                 )
             )

@@ -124,8 +124,8 @@ class WebSocketLink(Closing):
             self._check_grace()
             if self._over is not None:
                 raise self._error()
-            patience = None if self._connection else self._remaining()
-            with anyio.move_on_after(patience):
+            timeout = None if self._connection else self._remaining()
+            with anyio.move_on_after(timeout):
                 await self._inbox.wait()
 
     async def send(self, data: bytes) -> None:

@@ -27,7 +27,7 @@ def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     )
 
 
-def _lost(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
+def _unknown_dir(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del words, here
     return ProgramEffects(moves=UNKNOWN_DIR)
 
@@ -114,8 +114,8 @@ def _printf(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 BUILTINS: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
     "cd": _cd,
     "chdir": _cd,
-    "pushd": _lost,
-    "popd": _lost,
+    "pushd": _unknown_dir,
+    "popd": _unknown_dir,
     **dict.fromkeys(("export", "declare", "typeset", "readonly", "local"), _names),
     **dict.fromkeys(("set", "shopt", "setopt", "unsetopt", "ulimit", "umask"), _shell_state),
     **dict.fromkeys(

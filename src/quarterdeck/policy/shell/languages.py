@@ -88,10 +88,10 @@ def _interpreter(name: str, words: tuple[Word, ...], here: WorkingDir) -> Progra
         )
     named = list(operands(words, frozenset(("-m", "-c", "-e", "-W", "-X"))))
     own = _before_script(words)[1:]
-    told = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in own)
-    if name in _FROM_INPUT and not told and (not named or named[0].text == "-"):
+    has_code = any(word.prefix.startswith(("-m", "-c", "-e", "--")) for word in own)
+    if name in _FROM_INPUT and not has_code and (not named or named[0].text == "-"):
         effects.append(runs(f"{name} runs its input", "-"))
-    elif name in _FROM_INPUT and not told:
+    elif name in _FROM_INPUT and not has_code:
         effects.append(reads(here.target(named[0]), f"{name} runs it"))
     if (first := next(iter(words[1:]), None)) is not None and first.text is None:
         effects.append(runs(f"the command of {name} is known only at run time", first.source))

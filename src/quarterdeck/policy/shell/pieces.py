@@ -113,7 +113,7 @@ class Pieces(ABC):
         elif _JOINT.fullmatch(text):
             self._problem((start, end), "a word continues on the next line")
 
-    def _marked(self, what: str, nodes: list[Node]) -> None:
+    def _mark_words(self, what: str, nodes: list[Node]) -> None:
         """Mark the words of one command."""
         place = nodes[0].start_byte if nodes else 0
         for node in nodes:

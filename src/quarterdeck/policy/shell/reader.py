@@ -208,7 +208,7 @@ class _Reader(Pieces):
     def _test(self, node: Node) -> None:
         """`[[ … ]]` and `[ … ]`: only substitutions in it run."""
         text = self._text(node)
-        self._marked(TEST, [node])
+        self._mark_words(TEST, [node])
         if _COMPARES.search(text) and _INDEXED.search(text):
             self._doubt(node, "it evaluates the values of variables")
         self._inside(node)
@@ -346,7 +346,7 @@ class _Reader(Pieces):
     def _declaration(self, node: Node) -> None:
         """`export`, `declare`, `local`, `readonly`, `typeset`, `unset`."""
         words: list[Word] = []
-        self._marked(WORD, node.children)
+        self._mark_words(WORD, node.children)
         for child in node.children:
             if child.type == "variable_assignment":
                 made = self._assignment(child)

@@ -119,9 +119,9 @@ class _Grammar(Lexer):
                 self._joint()
                 self._start_command()
             elif not self.at(Kind.NEWLINE) and not self._stands(stops):
-                self._unexpected()
+                self._fail_unexpected()
 
-    def _unexpected(self) -> None:
+    def _fail_unexpected(self) -> None:
         text = self.raw[:40] if not self.at(Kind.END) else "the end"
         self.outside(f"{text!r} is not understood here")
 
@@ -148,7 +148,7 @@ class _Grammar(Lexer):
         elif self.at(Kind.WORD) and self.raw in _RESERVED:
             compound = self._COMPOUND.get(self.raw)
             if compound is None:
-                self._unexpected()
+                self._fail_unexpected()
                 return
             self.deeper()
             compound(self)
@@ -157,7 +157,7 @@ class _Grammar(Lexer):
             self._simple()
             return
         else:
-            self._unexpected()
+            self._fail_unexpected()
         # After a compound command only redirections may follow.
         self.advance()
         while self.at(Kind.REDIRECTION):
@@ -233,7 +233,7 @@ class _Grammar(Lexer):
         self.arrays = False
         self.word_wanted()
         if not _NAME.fullmatch(self.raw):
-            self._unexpected()
+            self._fail_unexpected()
         self.advance()
         while self.at(Kind.NEWLINE):
             self.advance()
@@ -243,7 +243,7 @@ class _Grammar(Lexer):
                 self.advance()
         self._separator()
         if not self.at(Kind.WORD, "do"):
-            self._unexpected()
+            self._fail_unexpected()
         self._then("done")
 
     def _separator(self) -> None:
@@ -259,7 +259,7 @@ class _Grammar(Lexer):
         while self.at(Kind.NEWLINE):
             self.advance()
         if not self.at(Kind.WORD, "in"):
-            self._unexpected()
+            self._fail_unexpected()
         self.advance()
         while True:
             self.arrays = False
@@ -283,7 +283,7 @@ class _Grammar(Lexer):
                 break
             self.word_wanted()
         if not self.at(Kind.OPERATOR, ")"):
-            self._unexpected()
+            self._fail_unexpected()
 
     def _test(self) -> None:
         """`[[ … ]]`: words, brackets and operators up to the closing one."""
@@ -294,7 +294,7 @@ class _Grammar(Lexer):
             if self.at(Kind.WORD, "=~"):
                 self.regex()
             elif not self._in_test():
-                self._unexpected()
+                self._fail_unexpected()
             self.advance()
         self.marks.append((place, self.end, TEST, place, self._shells))
 

@@ -264,7 +264,7 @@ class Lexer(ABC):
                     break
                 if self._at != start:
                     self.outside("a process substitution within a word", self._at)
-                self._nested(self._at + 2)
+                self._commands_inside(self._at + 2)
                 self._ends_here()
                 break
             if char == "\\" and self._goes_on(self._at):
@@ -287,7 +287,7 @@ class Lexer(ABC):
         elif char == "$":
             self._dollar(quoted=False)
         elif char == "`":
-            self._backquoted(quoted=False)
+            self._backquotes(quoted=False)
         else:
             found = _PLAIN.match(self.text, at, self._limit)
             self._at = found.end() if found else at + 1
@@ -335,7 +335,7 @@ class Lexer(ABC):
         elif char == "$":
             self._dollar(quoted=True)
         elif char == "`":
-            self._backquoted(quoted=True)
+            self._backquotes(quoted=True)
         else:
             found = plain.match(self.text, self._at, self._limit)
             self._at = found.end() if found else self._at + 1
@@ -349,7 +349,7 @@ class Lexer(ABC):
             if self._char(at + 2) == "(":
                 self._sum(at + 3)
             else:
-                self._nested(at + 2)
+                self._commands_inside(at + 2)
         elif following == "{":
             self._brace(at + 2, quoted=quoted)
         elif following == "'" and not quoted:
@@ -365,7 +365,7 @@ class Lexer(ABC):
             found = _NAME.match(self.text, at + 1, self._limit)
             self._at = found.end() if found else at + 1
 
-    def _nested(self, at: int) -> None:
+    def _commands_inside(self, at: int) -> None:
         """Commands between brackets, from inside of the opening one."""
         if self._goes_on(at):
             self.outside("the text after a bracket is on the next line", at)
@@ -388,7 +388,7 @@ class Lexer(ABC):
         if self._waiting and "\n" in self.text[begun : self._at]:
             self.outside("a newline before the lines of a here-document", begun)
 
-    def _backquoted(self, *, quoted: bool) -> None:
+    def _backquotes(self, *, quoted: bool) -> None:
         at = self._at
         end = self.text.find("`", at + 1, self._limit)
         if end < 0:
@@ -449,7 +449,7 @@ class Lexer(ABC):
         if char == "$" and quoted:
             self._dollar(quoted=True)
         elif char == "`" and quoted:
-            self._backquoted(quoted=True)
+            self._backquotes(quoted=True)
         else:
             self._piece(char)
 

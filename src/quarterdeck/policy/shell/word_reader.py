@@ -72,7 +72,7 @@ class _Scan:
         texts: tuple[str, ...] = ()
         if _braces("".join(self._bare)):
             # Braces expand to several words, and any of them may be an option.
-            texts = self._expanded() if self._prefix is None else ()
+            texts = self._expand_braces() if self._prefix is None else ()
             self._glob = True
             self._prefix = ""
         text = "".join(self._out)
@@ -87,7 +87,7 @@ class _Scan:
             texts=texts,
         )
 
-    def _expanded(self) -> tuple[str, ...]:
+    def _expand_braces(self) -> tuple[str, ...]:
         """The words that braces expand to: short lists, not nested; else empty."""
         made, group, within = [""], [""], False
         for text, bare in zip(self._out, self._bare, strict=True):
@@ -95,7 +95,7 @@ class _Scan:
                 if within == (bare == "{"):
                     return ()
                 if within:
-                    group = group if len(group) > 1 else _counted(group[0])
+                    group = group if len(group) > 1 else _number_range(group[0])
                     made = [before + each for before in made for each in group]
                 within, group = not within, [""]
             elif within and bare == ",":
@@ -200,7 +200,7 @@ class _Scan:
         """The text of `$'…'`. Bash has more escapes than are read here: those are not known."""
         done = 0
         for found in _ANSI_C.finditer(text):
-            char = _escaped(found)
+            char = _unescape(found)
             if char is None:
                 self._take(text[done : found.start()])
                 self._unknown()
@@ -210,7 +210,7 @@ class _Scan:
         self._take(text[done:])
 
 
-def _counted(text: str) -> list[str]:
+def _number_range(text: str) -> list[str]:
     """The numbers of `1..3`; empty for other texts."""
     found = re.fullmatch(r"(0|[1-9]\d{0,5})\.\.(0|[1-9]\d{0,5})", text)
     if found is None:
@@ -231,7 +231,7 @@ def _braces(text: str) -> bool:
     return False
 
 
-def _escaped(found: re.Match[str]) -> str | None:
+def _unescape(found: re.Match[str]) -> str | None:
     r"""The character that an escape of `$'…'` means; None where that is not certain.
 
     NUL ends the text, `\x{…}` has a length of its own, `\c` makes control characters, and what is

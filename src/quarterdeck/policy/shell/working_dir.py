@@ -10,7 +10,7 @@ import re
 
 from quarterdeck.policy.shell.script import Target, Word
 
-Place = tuple[str, int]
+Dir = tuple[str, int]
 """A folder, and how many of its names (from the end) come from the script: they may be links."""
 
 MANY = 4
@@ -27,10 +27,10 @@ HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "
 class WorkingDir:
     """The folders that the script may be in. None of them: it is not known."""
 
-    __slots__ = ("places",)
+    __slots__ = ("dirs",)
 
-    def __init__(self, places: tuple[Place, ...]) -> None:
-        self.places = places if len(places) <= MANY else ()
+    def __init__(self, dirs: tuple[Dir, ...]) -> None:
+        self.dirs = dirs if len(dirs) <= MANY else ()
 
     @classmethod
     def start(cls, cwd: str | None) -> WorkingDir:
@@ -41,29 +41,29 @@ class WorkingDir:
 
     def union(self, other: WorkingDir) -> WorkingDir:
         """In one or the other."""
-        if not self.places or not other.places:
+        if not self.dirs or not other.dirs:
             return UNKNOWN_DIR
-        return WorkingDir(tuple(dict.fromkeys(self.places + other.places)))
+        return WorkingDir(tuple(dict.fromkeys(self.dirs + other.dirs)))
 
     def into(self, word: Word) -> WorkingDir:
         """After a `cd` to it."""
         if word.glob or word.text in {None, "", "-"}:
             return UNKNOWN_DIR
         text = word.text or ""
-        steps = [step(place, text, tilde=word.tilde) for place in self.places]
+        steps = [step(base_dir, text, tilde=word.tilde) for base_dir in self.dirs]
         return WorkingDir(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
 
     def target(self, word: Word) -> Target:
         """The file that a word names here; several, if it may expand to several words."""
         if word.text is None and not word.texts:
             return Target(source=word.source)
-        known: list[tuple[Place, bool]] = []
+        known: list[tuple[Dir, bool]] = []
         texts = word.texts if word.text is None else (word.text,)
         for text in texts:
-            places = self.places
-            if not places and (word.tilde or text.startswith("/")):
-                places = (("/", 0),)
-            steps = [step(place, text, tilde=word.tilde) for place in places]
+            dirs = self.dirs
+            if not dirs and (word.tilde or text.startswith("/")):
+                dirs = (("/", 0),)
+            steps = [step(base_dir, text, tilde=word.tilde) for base_dir in dirs]
             if not steps or any(each is None or _is_process_link(each[0][0]) for each in steps):
                 return Target(source=word.source)
             known += [each for each in steps if each is not None]
@@ -107,9 +107,9 @@ def _is_process_link(path: str) -> bool:
     return path.startswith("/proc/") and _OWN.match(path) is not None
 
 
-def step(place: Place, text: str, *, tilde: bool) -> tuple[Place, bool] | None:
+def step(base_dir: Dir, text: str, *, tilde: bool) -> tuple[Dir, bool] | None:
     """The place that a word leads to, and whether no link can change it."""
-    base, loose = place
+    base, loose = base_dir
     if tilde:
         if text != "~" and not text.startswith("~/"):
             return None

@@ -56,7 +56,7 @@ class _Wrapper(Value):
     sets: bool = False
     """Takes `NAME=value` before the command."""
 
-    elsewhere: bool = False
+    unknown_dir: bool = False
     """The command runs in a folder, or on a machine, that we do not know."""
 
     open_ended: bool = False
@@ -100,7 +100,7 @@ _WRAPPERS = {
         "-u --unset -C --chdir",
         "-i --ignore-environment -0 --null -v --debug",
         sets=True,
-        elsewhere=True,
+        unknown_dir=True,
     ),
     "sudo": _wrapper(
         "-u -g -h -p -C -D -R -r -t -T -U --user --group --host --prompt --close-from --chdir"
@@ -108,17 +108,17 @@ _WRAPPERS = {
         "-n -k -E -H -b -S -A -P -B --non-interactive --preserve-env --set-home --background"
         " --stdin --askpass --reset-timestamp",
         sets=True,
-        elsewhere=True,
+        unknown_dir=True,
     ),
-    "doas": _wrapper("-u -C", "-n -L", elsewhere=True),
+    "doas": _wrapper("-u -C", "-n -L", unknown_dir=True),
     "ionice": _wrapper("-c -n -p --class --classdata", "-t --ignore"),
     "chrt": _wrapper("-T -P -D", "-b -f -i -o -r -R", skipped=1),
     "taskset": _wrapper("", "-a -c --all-tasks --cpu-list", skipped=1),
     "setsid": _wrapper("", "-c -f -w --ctty --fork --wait"),
     "setarch": _wrapper("", "-R -v", skipped=1),
-    "chroot": _wrapper("", "--skip-chdir", skipped=1, elsewhere=True),
-    "unshare": _wrapper("", "-i -m -n -p -u -U -f -r", elsewhere=True),
-    "nsenter": _wrapper("-t --target -S -G", "-a -m -u -i -n -p -U -C", elsewhere=True),
+    "chroot": _wrapper("", "--skip-chdir", skipped=1, unknown_dir=True),
+    "unshare": _wrapper("", "-i -m -n -p -u -U -f -r", unknown_dir=True),
+    "nsenter": _wrapper("-t --target -S -G", "-a -m -u -i -n -p -U -C", unknown_dir=True),
     "flock": _wrapper("-w --timeout -E --conflict-exit-code", "-s -x -e -n -o -F", skipped=1),
     "strace": _wrapper(
         "-e -o -p -s -a -b -S -u -P", "-f -ff -c -C -q -qq -t -tt -T -v -x -y -i -r"
@@ -134,7 +134,7 @@ _WRAPPERS = {
         "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w",
         "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y",
         skipped=1,
-        elsewhere=True,
+        unknown_dir=True,
         joined=True,
     ),
     "busybox": _wrapper(),
@@ -158,7 +158,7 @@ _WRAPPERS = {
     "rye": _wrapper("", "", subcommands="run"),
     "hatch": _wrapper("", "", subcommands="run"),
     "mise": _wrapper("", "", subcommands="exec x"),
-    "direnv": _wrapper("", "", subcommands="exec", skipped=1, elsewhere=True),
+    "direnv": _wrapper("", "", subcommands="exec", skipped=1, unknown_dir=True),
     "npm": _wrapper("", "-s --silent", subcommands="exec x"),
     "pnpm": _wrapper("", "-s --silent -r", subcommands="exec dlx"),
     "docker": _wrapper(
@@ -166,14 +166,14 @@ _WRAPPERS = {
         "-i -t -d --rm -it -ti --interactive --tty --detach --privileged",
         subcommands="exec run",
         skipped=1,
-        elsewhere=True,
+        unknown_dir=True,
     ),
     "kubectl": _wrapper(
         "-n --namespace -c --container --context",
         "-i -t -it --stdin --tty -q",
         subcommands="exec",
         skipped=1,
-        elsewhere=True,
+        unknown_dir=True,
     ),
 }
 _WRAPPERS["podman"] = _WRAPPERS["docker"]
@@ -228,8 +228,8 @@ def _peel(
         return Unwrapped(name=name, doubts=(f"the command of {name} is not known",))
     if at == len(words):
         return Unwrapped(name=name, effects=tuple(effects))
-    inside = UNKNOWN_DIR if wrapper.elsewhere and at > base + 1 + wrapper.skipped else here
-    if wrapper.elsewhere and name in {"ssh", "mosh", "docker", "podman", "kubectl", "chroot"}:
+    inside = UNKNOWN_DIR if wrapper.unknown_dir and at > base + 1 + wrapper.skipped else here
+    if wrapper.unknown_dir and name in {"ssh", "mosh", "docker", "podman", "kubectl", "chroot"}:
         inside = UNKNOWN_DIR
     if wrapper.joined:
         return _shell_text(name, words[at:], inside, wrapper.open_ended)
