@@ -19,7 +19,7 @@ from quarterdeck.journal.views import (
     RUNS_KEPT,
     PromptStage,
     only_counts,
-    telling,
+    significant,
 )
 from quarterdeck.protocol.events import (
     Alarmed,
@@ -291,7 +291,7 @@ def test_events_that_only_count_change_nothing_but_the_counters(
 @given(st.lists(events, min_size=1, max_size=20))
 def test_events_that_tell_nothing_can_be_left_out(happened: list[AnyEvent]) -> None:
     at_once = [replace(each, at=5) for each in stored(*happened)]
-    told = list(telling(at_once))
+    told = list(significant(at_once))
     assert fold_all(None, told) == fold_all(None, at_once)
     assert [each for each in at_once if type(each.event) is not Said] == [
         each for each in told if type(each.event) is not Said
@@ -300,7 +300,7 @@ def test_events_that_tell_nothing_can_be_left_out(happened: list[AnyEvent]) -> N
 
 def test_of_a_row_of_lines_only_the_last_is_folded() -> None:
     lines = [Said(run="r1", number=number, line=Raw(b"{}")) for number in range(1, 9)]
-    told = telling(stored(*lines, Noted(level="info", text="x"), *lines[:3], lines[1]))
+    told = significant(stored(*lines, Noted(level="info", text="x"), *lines[:3], lines[1]))
     assert [each.seq for each in told] == [8, 9, 12, 13]
 
 

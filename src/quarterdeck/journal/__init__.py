@@ -1,9 +1,9 @@
-"""The append-only truth about all sessions, and what it comes to.
+"""The append-only record of all sessions, and the views folded from it.
 
-- `base` says what a journal can do; `memory` and `sqlite` are the engines.
+- `base` is the interface of a journal; `memory` and `sqlite` are the engines.
 - `views` are pure folds over the events: a session's state, its open questions, its cost.
 
-Above it stands the hub; below it only `domain`. It knows nothing of the CLI's protocol.
+Above it is the hub; below it are `protocol` and `domain`. It does not know the CLI's protocol.
 """
 
 from __future__ import annotations

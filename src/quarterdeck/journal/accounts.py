@@ -1,12 +1,11 @@
-"""What a session has used, and what is wrong with it: a pure fold, beside that of `views`.
+"""The account of a session: usage, budgets, alarms, limits, crashes. A pure fold.
 
-Owns the account of a session: what its turns cost by the CLI's own totals, what the open turn has
-used so far, which budgets are reached, which alarms ring, where the account's limits stand, and how
-often its CLI has crashed. `views` keeps it in a session's view; `usage` adds up the same portions
-over all sessions. It knows the words of `domain` only.
+Owns the cost of a session's turns by the CLI's own totals, the usage of the open turn so far, the
+reached budgets, the active alarms, the account's limits, and the number of crashes. `views` keeps
+it in a session's view; `usage` sums the same portions over all sessions. It knows `protocol` only.
 
-Nothing is counted twice: what a turn was metered at is taken back when its end tells what it was.
-Of a turn whose end nobody told (its process was killed), what was metered stays.
+Nothing is counted twice: when a turn ends, its total replaces what was metered. If the end of a
+turn was never reported (its process was killed), what was metered stays.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from quarterdeck.protocol.events import (
 )
 
 HEALTHY_MS = 60_000
-"""A CLI that was up for so long and then crashed begins a new row of crashes."""
+"""A crash after this time of operation starts a new series of crashes."""
 
 _MOST_TOKENS = 2**62
-"""What a file can count; nobody gets there by honest means."""
+"""The largest count that the file can hold."""
 
 
 class AlarmView(Value):
-    """An alarm that rings."""
+    """An active alarm."""
 
     text: str
     action: str
@@ -49,41 +48,41 @@ class AlarmView(Value):
 
 
 class Account(Value):
-    """What a session has used, and what is wrong with it."""
+    """Usage, budgets, alarms and limits of a session."""
 
     usd: float = 0.0
-    """In all, estimates of what has no total yet among it."""
+    """The total cost, including estimates."""
     estimated_usd: float = 0.0
-    """How much of it is an estimate."""
+    """The estimated part of it."""
     tokens: int = 0
     run_usd: float = 0.0
     run_tokens: int = 0
     run_turns: int = 0
     tool_calls: int = 0
     metered: tuple[ModelTokens, ...] = ()
-    """What the open turn has used so far."""
+    """The usage of the open turn so far."""
     metered_calls: int = 0
 
     budgets: dict[str, BudgetReached] = field(default_factory=dict)
-    """The limits that are reached, by `budget_key`."""
+    """The reached budgets, by `budget_key`."""
     alarms: dict[str, AlarmView] = field(default_factory=dict)
-    """Those that ring, or rang when the run ended."""
+    """The active alarms, or those of the last run at its end."""
     limits: dict[str, RateLimited] = field(default_factory=dict)
-    """The account's limits, by their names."""
+    """The account's limits, by name."""
 
     resumed: bool = False
-    """Whether the run, or the last one, took up a conversation."""
+    """Whether the current or last run resumed a conversation."""
     stopping: int = 0
-    """Since when somebody wants the run to end, or the last one to have ended; 0: nobody does."""
+    """When the current or last run was asked to end; 0: it was not."""
     up_since: int = 0
-    """When the run, or the last one, was started; 0 when it never was."""
+    """When the current or last run started; 0: it did not."""
     ended_at: int = 0
     crashes: int = 0
-    """How often the CLI has crashed in a row without having stayed up."""
+    """How many crashes came in a row, each soon after the start."""
 
 
 class Portion(Value):
-    """What an event adds to what was used of a model. May be less than nothing: a correction."""
+    """What an event adds to the usage of a model. A correction is negative."""
 
     model: str
     usd: float = 0.0
@@ -95,27 +94,27 @@ class Portion(Value):
 
     @property
     def tokens(self) -> int:
-        """All tokens, those from the cache too."""
+        """All tokens, including those from the cache."""
         return self.input + self.output + self.cache_read + self.cache_write
 
 
 def budget_key(scope: str, unit: str) -> str:
-    """Names a limit."""
+    """The key of a budget."""
     return f"{scope}.{unit}"
 
 
 def tokens_of(models: tuple[ModelTokens, ...]) -> int:
-    """All tokens, those from the cache too."""
+    """All tokens, including those from the cache."""
     return sum(each.input + each.output + each.cache_read + each.cache_write for each in models)
 
 
 def main_model(models: tuple[ModelTokens, ...]) -> str:
-    """The model that a turn is put down to: the dearest."""
+    """The model that a turn is attributed to: the most expensive."""
     return max(models, key=lambda each: (each.cost_usd, each.output), default=_NOTHING).model
 
 
 def portions(account: Account, event: Metered | TurnEnded) -> list[Portion]:
-    """What an event adds, by model, beyond what was metered of the turn before."""
+    """What an event adds, by model, to what was metered of the turn."""
     before = {each.model: each for each in account.metered}
     match event:
         case Metered(models=models):
@@ -126,10 +125,10 @@ def portions(account: Account, event: Metered | TurnEnded) -> list[Portion]:
             ]
         case TurnEnded(models=models, cost_usd=cost):
             if not models and not cost:
-                return []  # nobody told: what was metered stays
+                return []  # no totals: what was metered stays
             after = {each.model: each for each in models}
             if not models:
-                # Its tokens are known by what was metered only; its cost is known.
+                # Only its cost is reported; its tokens are those that were metered.
                 after = {name: replace(old, cost_usd=0.0) for name, old in before.items()}
             found = [
                 _difference(before.get(name), after.get(name), estimate=False)
@@ -142,7 +141,7 @@ def portions(account: Account, event: Metered | TurnEnded) -> list[Portion]:
 
 
 def account_for(account: Account, event: Event, at: int, run: str | None) -> Account:
-    """The account with one more event. `run` is the run that the session has after it."""
+    """The account with one more event. `run` is the session's run after the event."""
     match event:
         case Metered(run=of) if of == run:
             return replace(
@@ -183,7 +182,7 @@ def account_for(account: Account, event: Event, at: int, run: str | None) -> Acc
 
 
 def begin_run(account: Account, event: RunStarting) -> Account:
-    """A new run counts from nothing."""
+    """A new run starts at zero."""
     return replace(
         account,
         run_usd=0.0,
@@ -200,7 +199,7 @@ def begin_run(account: Account, event: RunStarting) -> Account:
 
 
 def end_run(account: Account, event: RunEnded, at: int) -> Account:
-    """The run is over: what was metered of its last turn stays, and a crash is counted."""
+    """The run has ended: what was metered of its last turn stays, and a crash is counted."""
     crashes = 0
     if not account.stopping and account.up_since and event.exit_code != 0 and not event.clean:
         healthy = at - account.up_since >= HEALTHY_MS
@@ -240,7 +239,7 @@ def _add(account: Account, added: list[Portion]) -> Account:
 
 
 def _sum(total: float, more: float) -> float:
-    """A sum that is a number, and not below nothing for the errors of its parts."""
+    """A finite sum, not below zero because of rounding."""
     found = total + more
     if not math.isfinite(found):
         return total

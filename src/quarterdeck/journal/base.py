@@ -1,14 +1,14 @@
-"""What a journal can do, whichever engine keeps it.
+"""The interface of a journal, for every engine.
 
-The journal is the append-only truth: every event of every session, numbered per session without
-gaps, and in one order over all. The hub appends; every front follows. Engines are `memory` and
-`sqlite`; all of them pass the suite in `quarterdeck.testing.contracts.journal`.
+The journal is the append-only record of all sessions: every event, numbered per session without
+gaps, and in one order over all sessions. The hub appends; every front follows. The engines are
+`memory` and `sqlite`; both pass the suite in `quarterdeck.testing.contracts.journal`.
 
-A journal knows events, and never what a line of the CLI means.
+A journal knows events. It does not know what a line of the CLI means.
 
-Four protocols, since most users need one of them: `Log` is the events, `Overview` what they come
-to, `Usage` what was used, `Chain` what shows that nobody has changed the audit log. A `Journal` is
-all of them.
+There are four protocols, since most users need one of them: `Log` is the events, `Overview` the
+views folded from them, `Usage` the sums of cost and tokens, `Chain` the proof that the audit log is
+unchanged. A `Journal` is all of them.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ __all__ = [
 ]
 
 PAGE_EVENTS = 1000
-"""How many events a page has when nobody says otherwise."""
+"""The default number of events of a page."""
 
 
 class Follower(Protocol):
     """Events as they happen: `async for batch in journal.follow(…)`.
 
-    First what is in the journal already, then what is appended, without a gap and without a double.
-    It ends when the journal is closed. A follower that reads slowly holds nothing up and holds
-    nothing in memory: it reads the journal at its own speed. A cancelled wait loses nothing. One
-    task reads a follower at a time. It needs no closing.
+    It replays what is in the journal, then delivers what is appended, without gaps or duplicates.
+    It ends when the journal is closed. A slow follower delays nothing and keeps nothing in memory:
+    it reads the journal at its own speed. A cancelled wait loses nothing. One task reads a follower
+    at a time. It needs no closing.
     """
 
     def __aiter__(self) -> Self:
         """Itself."""
 
     async def __anext__(self) -> list[Stored]:
-        """The next events, at least one. A session's are in their order."""
+        """The next events, at least one. The events of a session are in order."""
 
     @property
     def behind(self) -> bool:
-        """Whether there are events to be given at once."""
+        """Whether events are available at once."""
 
     async def next_text(self) -> list[Stored] | RawEvents:
-        """As above, for whoever passes events on; and none of them at the end.
+        """The same for programs that forward events; empty at the end.
 
-        What has to be read from the journal may come as text: nobody decodes it then.
+        Events that must be read from the journal may come as text, without being decoded.
         """
 
 
 class AskRecord(Value):
-    """A question that was once open, and what settled it, if anything has."""
+    """A question, and the event that settled it, if any."""
 
     ask: AskView
     settled: Stored | None = None
@@ -74,67 +74,66 @@ class AskRecord(Value):
 
 
 class Log(Protocol):
-    """The events, in their order."""
+    """The events, in order."""
 
     async def append(self, session: str, events: Sequence[Event]) -> list[Stored]:
         """Store these events of a session, all of them or none. What this returns is durable.
 
-        Raises `UsageError` for an event that is no valid JSON, `NotFound` for a session that was
-        deleted, `JournalError` when it cannot be written. An append that is cancelled may still
-        come to be stored, whole: followers will tell.
+        Raises `UsageError` for an event that is not valid JSON, `NotFound` for a deleted session,
+        `JournalError` when it cannot be written. A cancelled append may still be stored, as a
+        whole; followers then get it.
         """
 
     async def read(self, session: str, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Stored]:
         """The events of a session that follow the number `after`, a page at a time.
 
-        A page may have fewer events than `limit`, if they are large. An empty one is the end.
+        A page of large events may have fewer than `limit`. An empty page is the end.
         """
 
     async def passage(self, session: str, *, after: int = 0) -> RawEvents | None:
-        """The events of a session that follow the number `after`, as text; a frame of them.
+        """The events of a session that follow the number `after`, as the text of one frame.
 
-        None when there are none, or the first is one that has to be read.
+        None at the end, or if the first event must be read with `read`.
         """
 
     async def head(self, session: str) -> int:
-        """The number of the session's last event; 0 when there is none."""
+        """The number of the session's last event, or 0."""
 
     def follow(
         self, cursors: Mapping[str, int] | None = None, *, after: int | None = None
     ) -> Follower:
-        """Events as they happen, of these sessions, each after its number; a number is 0 for all.
+        """Follow these sessions, each after its number; 0 is the start.
 
-        Without `cursors`: of all sessions, after the position `after`, or from now on. Raises
-        `UsageError` for a number that lies beyond the last event.
+        Without `cursors`: follow all sessions after the position `after`, or from now on. Raises
+        `UsageError` for a number beyond the last event.
         """
 
 
 class Overview(Protocol):
-    """What the events come to; always up to date with what was appended."""
+    """The views folded from the events; always up to date with the last append."""
 
     async def summaries(
         self, *, after: str | None = None, limit: int = 100, archived: bool | None = False
     ) -> list[SessionView]:
         """The sessions, newest first, a page at a time: `after` is the last id of the page before.
 
-        `archived` None gives those that are put away too, True only those. An empty page is the
-        end.
+        `archived` None includes archived sessions, True gives only those. An empty page is the end.
         """
 
     async def summary(self, session: str) -> SessionView | None:
-        """One session; None when there is none, or none any more."""
+        """One session; None if it does not exist or was deleted."""
 
     async def sizes(self) -> dict[str, int]:
-        """How many bytes the events of each session have. It looks at every event."""
+        """The size of each session's events in bytes. It reads every event."""
 
     async def open_asks(self) -> list[AskView]:
         """All open questions, oldest first."""
 
     async def find_ask(self, ask: str) -> AskRecord | None:
-        """A question by its id, whether it is open or not."""
+        """A question by its id, open or settled."""
 
     async def has_prompt(self, session: str, prompt: str) -> bool:
-        """Whether the session ever had a prompt with this id; also one that its view forgot."""
+        """Whether the session ever had a prompt with this id, also one that its view dropped."""
 
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
@@ -143,47 +142,47 @@ class Overview(Protocol):
 
 
 class Usage(Protocol):
-    """What all sessions have used together; always up to date with what was appended."""
+    """The usage of all sessions; always up to date with the last append."""
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None
     ) -> list[UsageRow]:
-        """What was used from `since` on and before `until`, both in ms since 1970, by their order.
+        """The usage from `since` until before `until`, both in ms since 1970, in order.
 
-        Both are taken up to the next quarter of an hour. What a deleted session used is among it.
+        Both are rounded up to the next quarter of an hour. Deleted sessions are included.
         """
 
     async def limits(self) -> list[LimitState]:
-        """Where each account stands, as the CLIs have told it last."""
+        """The limits of each account, as the CLIs reported them last."""
 
 
 class Chain(Protocol):
-    """The chain of the audit log; `journal.chain` knows what makes it good."""
+    """The chain of the audit log; `journal.chain` verifies it."""
 
     async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
         """The links after the position `after`: of `Decided`, `AskAnswered` and `SessionDeleted`.
 
-        Those of deleted sessions are among them, without their entries. An empty page is the end.
+        Links of deleted sessions are included, without entries. An empty page is the end.
         """
 
 
 class Journal(Log, Overview, Usage, Chain, Protocol):
-    """The truth about all sessions."""
+    """The record of all sessions."""
 
     @property
     def epoch(self) -> str:
-        """Names this journal: numbers and positions of another one mean nothing here."""
+        """The id of this journal. Numbers and positions of another epoch are meaningless here."""
 
     @property
     def position(self) -> int:
-        """The position of the last event; 0 when there is none."""
+        """The position of the last event, or 0."""
 
     async def delete(self, session: str, *, by: str) -> Stored:
-        """Forget a session and all that was said in it.
+        """Delete a session and its events.
 
-        A last event, `SessionDeleted`, takes the place of all others, so that every follower learns
-        of it. Raises `NotFound`.
+        A last event, `SessionDeleted`, replaces all others, so that every follower gets it. Raises
+        `NotFound`.
         """
 
     async def close(self) -> None:
-        """Store what is under way, and end. May be called twice."""
+        """Store pending appends, then close. Idempotent."""

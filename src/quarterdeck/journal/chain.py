@@ -1,13 +1,13 @@
 """The chain of the audit log: each entry is sealed with all that came before it. Pure.
 
-Owns what an entry's digest is, how digests are chained, and how a chain is checked. An engine
-stores a `Link` with each entry, in the same transaction, and gives them back in pages; it knows
-nothing of what makes a chain good.
+Owns the digest of an entry, the chaining of digests, and the verification of a chain. An engine
+stores a `Link` with each entry, in the same transaction, and returns them in pages; it does not
+verify them.
 
-A change of an entry, one that is left out, one that was slipped in, and another order all show. Of
-a session that was deleted the digests stay, and so does the deletion itself: the chain can be
-checked as before. Whoever may write the file can make the whole chain anew; that shows only to
-somebody who has kept a `Head` elsewhere, which is why a check gives one.
+A changed, missing, inserted or reordered entry is detected. The digests of a deleted session stay,
+and so does the deletion itself, so the chain can still be verified. A person who can write the
+file can rebuild the whole chain; only a `Head` that was kept elsewhere detects that, so a check
+returns one.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import AskAnswered, Decided, Event, SessionDeleted
 
 MOST_FLAWS = 20
-"""So many flaws are told one by one. After a change in the middle, one is all there is."""
+"""The most flaws that are listed. A change in the middle is one flaw."""
 
 
 class Link(Value):
-    """An entry's place in the chain. `entry` is None where there is none (any more)."""
+    """A link of the chain. `entry` is None if the entry does not exist any more."""
 
     position: int
     session: str
     digest: bytes
-    """Empty: an entry that is in the audit log and not in the chain."""
+    """Empty: the entry is in the audit log but not in the chain."""
     seal: bytes
     entry: Stored | None = None
     deleted: bool = False
-    """The session was deleted: its entries may be gone."""
+    """The session was deleted; its entries may be missing."""
 
 
 class Head(Value):
-    """How far the chain goes. Two journals with one head have the same audit log up to there."""
+    """The end of a chain. Journals with the same head have the same audit log up to it."""
 
     position: int
     seal: str
 
     def __str__(self) -> str:
-        """As it is shown and given: `position:seal`."""
+        """The text form: `position:seal`."""
         return f"{self.position}:{self.seal}"
 
 
@@ -58,12 +58,12 @@ class ChainFlaw(Value):
 
 
 class Checked(Value, omit_defaults=False):
-    """What a check came to. Good: no flaws."""
+    """The result of a check. Good: no flaws."""
 
     entries: int
-    """Entries that are there, and as they were written."""
+    """Entries that exist and are unchanged."""
     forgotten: int
-    """Entries of deleted sessions: only their digests are left."""
+    """Entries of deleted sessions, of which only the digests exist."""
     head: Head
     flaws: tuple[ChainFlaw, ...] = ()
 
@@ -74,36 +74,36 @@ class Checked(Value, omit_defaults=False):
 
 
 def is_chained(event: Event) -> bool:
-    """Whether an event belongs into the chain: decisions, answers, and what took entries away."""
+    """Whether an event belongs in the chain: decisions, answers and deletions."""
     return isinstance(event, Decided | AskAnswered | SessionDeleted)
 
 
 def genesis(epoch: str) -> bytes:
-    """What the first entry is sealed with. Every journal has its own.
+    """The seal before the first entry. Every journal has its own.
 
-    A journal that was restored from a backup has the epoch that it was born with, a dot, and more:
-    the chain in it goes on as it began.
+    A journal that was restored from a backup has its original epoch, a dot, and an id: its chain
+    continues unchanged.
     """
     born = epoch.partition(".")[0]
     return sha256(b"quarterdeck audit\n" + born.encode()).digest()
 
 
 def digest_of(stored: Stored) -> bytes:
-    """The digest of an entry: its place, its time and its bytes."""
+    """The digest of an entry: its numbers, its time and its bytes."""
     place = msgspec.json.encode((stored.session, stored.seq, stored.position, stored.at))
     return sha256(place + b"\n" + stored.json).digest()
 
 
 def seal_of(before: bytes, digest: bytes) -> bytes:
-    """What seals an entry: its digest and the seal of the entry before."""
+    """The seal of an entry: its digest and the seal of the entry before."""
     return sha256(before + digest).digest()
 
 
 class Check:
-    """Goes along a chain, a page at a time: `add` the pages, then take the `result`."""
+    """Verifies a chain, a page at a time: `add` the pages, then take the `result`."""
 
     def __init__(self, epoch: str, expected: Head | None = None) -> None:
-        """`expected`: a head that somebody has kept; the chain must lead through it."""
+        """`expected`: a head that was kept elsewhere; the chain must contain it."""
         self._seal = genesis(epoch)
         self._position = 0
         self._expected = expected
@@ -125,13 +125,13 @@ class Check:
                 self._forgotten += 1
             else:
                 self._entries += 1
-            # From what is written, so that one change is one flaw and not one for each that follows
+            # From the stored seal, so that one change is one flaw, not one for each later entry
             self._seal = link.seal or self._seal
             self._position = link.position
             self._compare(link)
 
     def result(self) -> Checked:
-        """What it came to."""
+        """The result."""
         expected = self._expected
         if expected is not None and expected.position > self._position:
             self._flaw(expected.position, "", "entries were cut off: this head is not reached")
@@ -155,7 +155,7 @@ class Check:
         return ""
 
     def _compare(self, link: Link) -> None:
-        """Hold the chain against the head that somebody has kept."""
+        """Compare the chain with the expected head."""
         expected = self._expected
         if expected is None or link.position < expected.position:
             return
@@ -171,7 +171,7 @@ class Check:
 
 
 def parse_head(text: str) -> Head | None:
-    """A head as it is shown; None if it is none."""
+    """Parse a head in its text form; None if it is invalid."""
     position, _, seal = text.partition(":")
     if not position.isdecimal() or len(position) > 18 or len(seal) != 64:
         return None

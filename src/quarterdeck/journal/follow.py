@@ -1,8 +1,8 @@
 """The followers of every engine: what a `Tail` has, and the journal's pages for the rest.
 
-A follower remembers how far it is, and nothing else. It advances only at the moment it gives
-events away, so that a cancelled wait loses nothing; and each of its steps starts from how far it
-is, so that there is no seam between the journal and the tail.
+A follower has a cursor and no other state. It advances the cursor only when it returns events, so
+a cancelled wait loses nothing. Each step starts at the cursor, so there is no gap between the
+journal and the tail.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quarterdeck.journal.stored import RawEvents, Stored, check_session
 from quarterdeck.journal.tail import Tail
 
 BATCH_EVENTS = 500
-"""How many events a follower gives at once: enough to fill a frame, and soon digested."""
+"""The most events of a batch: enough to fill a frame."""
 
 ReadSession = Callable[[str, int, int], Awaitable[list[Stored]]]
 """A page of a session: its id, after which number, how many."""
@@ -37,7 +37,7 @@ def follow(
     cursors: Mapping[str, int] | None,
     after: int | None,
 ) -> Follower:
-    """The follower for these wishes. Raises `UsageError`."""
+    """The follower for these cursors. Raises `UsageError`."""
     if cursors is None:
         start = tail.position if after is None else after
         if not 0 <= start <= tail.position:
@@ -66,7 +66,7 @@ class EverythingFollower:
     async def __anext__(self) -> list[Stored]:
         """The next events."""
         while not self._tail.closed:
-            # The journal may be ahead of the tail: what it has is stored, though not yet told.
+            # The journal may be ahead of the tail: events are stored before they are published.
             if self._position >= self._tail.position:
                 await self._tail.wait(None)
                 continue
@@ -80,16 +80,16 @@ class EverythingFollower:
 
     @property
     def behind(self) -> bool:
-        """Whether it can go on at once."""
+        """Whether events are available at once."""
         return self._position < self._tail.position
 
     async def next_text(self) -> list[Stored]:
-        """The next events. Whoever follows all of them is seldom far behind: they are no text."""
+        """The next events. A follower of all sessions is seldom far behind, so it reads no text."""
         return await anext(self, [])
 
 
 class SessionsFollower:
-    """Follows some sessions, each in its order."""
+    """Follows some sessions, each in order."""
 
     def __init__(
         self, tail: Tail, read: ReadSession, read_text: ReadText, cursors: Mapping[str, int]
@@ -103,17 +103,17 @@ class SessionsFollower:
         return self
 
     async def __anext__(self) -> list[Stored]:
-        """The next events; new ones of several sessions in the order in which they came."""
+        """The next events; new events of several sessions come in the order of storage."""
         behind = await self._news()
         return self._recent(behind) or await self._stored(behind[0])
 
     @property
     def behind(self) -> bool:
-        """Whether it can go on at once."""
+        """Whether events are available at once."""
         return bool(self._those_behind())
 
     async def next_text(self) -> list[Stored] | RawEvents:
-        """The same; what the tail has no more is text, as far as it can be."""
+        """The same; events that the tail has dropped come as text where possible."""
         with contextlib.suppress(StopAsyncIteration):
             behind = await self._news()
             if new := self._recent(behind):
@@ -131,7 +131,7 @@ class SessionsFollower:
         return [session for session, seq in self._cursors.items() if seq < heads.get(session, 0)]
 
     async def _news(self) -> list[str]:
-        """Wait until there is some; gives the sessions that have any."""
+        """Wait for events; returns the sessions that have some."""
         while not self._tail.closed:
             if behind := self._those_behind():
                 return behind
@@ -139,7 +139,7 @@ class SessionsFollower:
         raise StopAsyncIteration
 
     def _recent(self, behind: list[str]) -> list[Stored]:
-        """What the tail has; nothing if it has not what the first of these needs."""
+        """The events in the tail; empty if it lacks the next event of the first session."""
         batch: list[Stored] = []
         for session in behind:
             room = BATCH_EVENTS - len(batch)
@@ -148,7 +148,7 @@ class SessionsFollower:
                 self._advance(session, new[-1].seq)
                 batch += new
             elif not batch:
-                return []  # it has waited longest: news of others must not keep it waiting
+                return []  # it has waited longest: events of others must not delay it
         batch.sort(key=lambda stored: stored.position)
         return batch
 
@@ -160,7 +160,7 @@ class SessionsFollower:
         return batch
 
     def _advance(self, session: str, seq: int) -> None:
-        # To the end of the row: else a busy session would keep the others waiting.
+        # To the end of the queue: otherwise a busy session would delay the others.
         del self._cursors[session]
         self._cursors[session] = seq
 
@@ -179,6 +179,6 @@ async def _from(tail: Tail, reading: Awaitable[_Read]) -> _Read:
     try:
         return await reading
     except JournalError:
-        if tail.closed:  # under our hands: that is an end, and no failure
+        if tail.closed:  # closed meanwhile: this is the end, not a failure
             raise StopAsyncIteration from None
         raise

@@ -1,4 +1,4 @@
-"""A journal in memory, for tests: as the one in a file, but gone with the program."""
+"""A journal in memory, for tests: like the one in a file, but not durable."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class _Session(Struct):
 
 
 class MemoryJournal:
-    """A `Journal` that keeps nothing beyond the program."""
+    """A `Journal` that is lost with the process."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -61,7 +61,7 @@ class MemoryJournal:
 
     @property
     def epoch(self) -> str:
-        """Names this journal."""
+        """The id of this journal."""
         return self._epoch
 
     @property
@@ -159,7 +159,7 @@ class MemoryJournal:
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
     ) -> list[Stored]:
-        """Who or what let each call pass."""
+        """The audit log."""
         limit = check_page(after, limit)
         await self._open()
         found = (
@@ -174,12 +174,12 @@ class MemoryJournal:
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None
     ) -> list[UsageRow]:
-        """What was used."""
+        """The usage."""
         await self._open()
         return self._usage.rows(by, since, until)
 
     async def limits(self) -> list[LimitState]:
-        """Where each account stands."""
+        """The limits of each account."""
         await self._open()
         return self._usage.limits()
 
@@ -191,7 +191,7 @@ class MemoryJournal:
         return self._links[start : start + limit]
 
     async def delete(self, session: str, *, by: str) -> Stored:
-        """Forget a session."""
+        """Delete a session."""
         check_session(session)
         last = encode([SessionDeleted(by=by)])
         await self._open()
@@ -213,7 +213,7 @@ class MemoryJournal:
         self._tail.close()
 
     async def _open(self) -> None:
-        """Give way, as an engine with a disk does, so that tests meet other tasks in between."""
+        """Yield to other tasks, as an engine with a disk does."""
         await anyio.lowlevel.checkpoint()
         if self._tail.closed:
             raise JournalError("the journal is closed", code="closed")

@@ -1,7 +1,7 @@
-"""How much history is kept: which sessions go, and why. Pure.
+"""Retention: which sessions are deleted, and why. Pure.
 
-Owns the rule. Nothing goes unless a limit was set, and nothing that is in use goes at all: a
-session with a process, an open question or a prompt that waits stays, whatever it weighs.
+Owns the rule. Nothing is deleted unless a limit is set, and a session in use is never deleted: one
+with a process, an open question or a queued prompt stays, whatever its size.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ DAY = 86_400_000
 
 
 class Retention(Value):
-    """What is kept. Without a limit everything is."""
+    """The limits of retention. Without a limit everything is kept."""
 
     days: float | None = None
-    """Sessions in which nothing has happened for so long go."""
+    """Delete sessions without an event for so many days."""
     bytes: int | None = None
-    """The oldest sessions go until all events together have no more bytes than this."""
+    """Delete the oldest sessions until all events together have at most so many bytes."""
     archived_only: bool = False
-    """Only what was put away goes."""
+    """Delete archived sessions only."""
 
     def __post_init__(self) -> None:
-        """Refuse limits that cannot be meant."""
+        """Refuse invalid limits."""
         if self.days is not None and not 0 < self.days < float("inf"):
             raise UsageError("retention: days: a number above 0 is wanted")
         if self.bytes is not None and self.bytes <= 0:
@@ -34,12 +34,12 @@ class Retention(Value):
 
     @property
     def keeps_all(self) -> bool:
-        """Whether nothing ever goes."""
+        """Whether nothing is ever deleted."""
         return self.days is None and self.bytes is None
 
 
 class Leaving(Value, omit_defaults=False):
-    """A session that goes, and why."""
+    """A session to delete, and why."""
 
     session: str
     name: str
@@ -50,7 +50,7 @@ class Leaving(Value, omit_defaults=False):
 
 
 class Plan(Value, omit_defaults=False):
-    """What goes, in the order in which it does, and how much there is of everything."""
+    """The sessions to delete, in order, and the size of everything."""
 
     leaving: tuple[Leaving, ...]
     sessions: int
@@ -58,15 +58,15 @@ class Plan(Value, omit_defaults=False):
 
     @property
     def freed(self) -> int:
-        """The bytes of what goes."""
+        """The size of the sessions to delete."""
         return sum(each.bytes for each in self.leaving)
 
 
 def plan(rule: Retention, views: Iterable[SessionView], sizes: Mapping[str, int], now: int) -> Plan:
-    """What the rule means for these sessions, at a time in ms since 1970."""
+    """Apply the rule to these sessions, at a time in ms since 1970."""
     everything = list(views)
     total = sum(sizes.get(view.session, 0) for view in everything)
-    # What was put away goes before the rest, and the oldest of it first.
+    # Archived sessions first, and the oldest of them first.
     free = sorted(
         (view for view in everything if _may_go(view, rule)),
         key=lambda view: (not view.archived, view.updated, view.session),

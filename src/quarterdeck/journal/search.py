@@ -1,11 +1,10 @@
-"""Searching what was said: the words of it, and what a person's query means.
+"""Full-text search: texts, queries and results.
 
-Pure. `sqlite.search` keeps the index. What text an event has is not known here, since the journal
-does not know what a line of the CLI means: whoever makes an index hands in a function for that.
+Pure. `sqlite.search` keeps the index. The journal does not know what a line of the CLI means, so
+the creator of an index passes a function that gives the texts of an event.
 
-A query is plain words, all of which must be there. `"two words"` is a phrase, `deploy*` the
-beginning of a word, `-draft` a word that must not be there. There is nothing else in it that could
-be wrong: every other sign separates words.
+A query is plain words, all of which must match. `"two words"` is a phrase, `deploy*` a prefix,
+`-draft` excludes a word. Every other character separates words, so no query is a syntax error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from quarterdeck.journal.stored import Stored
 
 LONGEST_QUERY = 1000
 MOST_WORDS = 32
-"""Beyond these a query is no question of a person's, and only costs time."""
+"""Longer queries are refused."""
 
 MOST_HITS = 200
 LOCAL = "local"
@@ -28,7 +27,7 @@ LOCAL = "local"
 
 
 class TextKind(StrEnum):
-    """What kind of text it is."""
+    """The kind of a text."""
 
     PROMPT = "prompt"
     ANSWER = "answer"
@@ -36,27 +35,27 @@ class TextKind(StrEnum):
 
 
 class Text(Value):
-    """A text of an event that people may look for."""
+    """A text of an event that can be searched."""
 
     kind: TextKind
     text: str
     tool: str | None = None
     """The tool that is called, for a tool's call."""
     at: int | None = None
-    """When it was said, where that is not when it was stored."""
+    """The time of the text, if it differs from the time of storage."""
 
 
 Extract = Callable[[Stored], tuple[Text, ...]]
-"""The texts of an event. It must not raise: there is nobody to tell."""
+"""Gives the texts of an event. It must not raise."""
 
 
 class Search(Value):
-    """What is looked for. What is left out is not asked about."""
+    """A search. Missing members do not restrict it."""
 
     words: str
     session: str | None = None
     project: str | None = None
-    """A project by its name; or a folder by its absolute path, with all below it."""
+    """The name of a project, or the absolute path of a folder, with all below it."""
     machine: str | None = None
     tool: str | None = None
     kind: TextKind | None = None
@@ -80,7 +79,7 @@ class Snippet(Value, omit_defaults=False):
 
 
 class Hit(Value, omit_defaults=False):
-    """A text that was found, with where it is: event `seq` of its session."""
+    """A text that was found, in the event `seq` of its session."""
 
     session: str
     seq: int
@@ -95,12 +94,12 @@ class Hit(Value, omit_defaults=False):
 
 
 class Hits(Value, omit_defaults=False):
-    """A page of what was found, newest first. `next` is the `before` of the following page."""
+    """A page of results, newest first. `next` is the `before` of the following page."""
 
     hits: tuple[Hit, ...]
     next: int | None
     behind: int
-    """So many of the newest events are not in the index yet."""
+    """How many of the newest events are not in the index yet."""
 
 
 _PARTS = re.compile(r'(?P<not>-?)(?:"(?P<phrase>[^"]*)"?|(?P<word>[^\s"]+))')
@@ -108,7 +107,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def match_of(words: str) -> str:
-    """A query in the words of FTS5, with which nothing can be wrong. Raises `UsageError`."""
+    """A query in the syntax of FTS5, always valid. Raises `UsageError`."""
     if len(words) > LONGEST_QUERY:
         raise UsageError(f"the query is too long: {LONGEST_QUERY} characters are the most")
     wanted: list[str] = []
@@ -130,7 +129,7 @@ def match_of(words: str) -> str:
 
 
 def snippet_of(marked: str, begin: str, end: str) -> Snippet:
-    """A text with marks around its matches, as a text without them and their ranges."""
+    """Convert a text with marks around its matches to plain text and ranges."""
     text: list[str] = []
     ranges: list[tuple[int, int]] = []
     length = start = 0

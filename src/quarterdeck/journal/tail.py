@@ -1,8 +1,8 @@
-"""The newest events, in memory once for all followers, and the bell that wakes them.
+"""The newest events in memory, shared by all followers, and the signal that wakes them.
 
-Every engine owns one `Tail` and publishes there what it has stored. It is bounded: a follower that
-is too far behind finds less than it needs, and reads the journal. So no follower has a queue of its
-own, and none can slow an append. It belongs to one event loop, and knows neither files nor threads.
+Every engine owns one `Tail` and publishes what it has stored. The tail is bounded: a follower that
+is too far behind reads the journal. So no follower has a queue of its own, and none can slow an
+append. A tail belongs to one event loop, and knows neither files nor threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from quarterdeck.journal.stored import Stored, stored_size
 
 MOST_EVENTS = 10_000
 MOST_BYTES = 16 * 1024 * 1024
-"""Together: some seconds of a busy hub, so that a reader who keeps up never touches the disk."""
+"""Both limits hold some seconds of a busy hub, so a reader that keeps up never reads the disk."""
 
 
 class Tail:
@@ -44,7 +44,7 @@ class Tail:
         return len(self._events)
 
     def publish(self, stored: Sequence[Stored]) -> None:
-        """These events of one session are in the journal now."""
+        """Publish events of one session that are stored."""
         if not stored:
             return
         last = stored[-1]
@@ -57,23 +57,23 @@ class Tail:
         self._ring((last.session,))
 
     def forget(self) -> None:
-        """Let everything go: what was deleted must not be told to anybody any more."""
+        """Drop everything: deleted events must not be delivered any more."""
         self._events.clear()
         self._of_session.clear()
         self._bytes = 0
 
     def recent(self, session: str, after: int, limit: int) -> list[Stored]:
-        """What follows the number `after` in a session; nothing if some of that is not here."""
+        """The events after the number `after` in a session; empty if some are not in the tail."""
         return _following(self._of_session.get(session, ()), limit, lambda first: first.seq, after)
 
     def recent_of_all(self, after: int, limit: int) -> list[Stored]:
-        """What follows the position `after`; nothing if some of that is not here."""
+        """The events after the position `after`; empty if some are not in the tail."""
         return _following(self._events, limit, lambda first: first.position, after)
 
     async def wait(self, sessions: Collection[str] | None) -> None:
-        """Wait until something is published of these sessions (None: of any), or the end.
+        """Wait until an event of these sessions (None: of any) is published, or for the end.
 
-        Whoever has looked and found nothing may call this at once: nothing is missed in between.
+        A caller that found nothing may call this at once: no event is missed in between.
         """
         bell = asyncio.Event()
         places = self._places(sessions)
@@ -89,7 +89,7 @@ class Tail:
                     del self._listening[session]
 
     def close(self) -> None:
-        """No more will come: wake everybody."""
+        """Mark the end and wake all followers."""
         self.closed = True
         self._ring(self._listening)
 
@@ -118,7 +118,7 @@ class Tail:
 def _following(
     events: Sequence[Stored], limit: int, number: Callable[[Stored], int], after: int
 ) -> list[Stored]:
-    """Events are numbered without gaps in here, so that a number is a place."""
+    """Numbers have no gaps here, so a number is an index."""
     if not events or (start := after + 1 - number(events[0])) < 0:
         return []
     return [events[at] for at in range(start, min(start + limit, len(events)))]

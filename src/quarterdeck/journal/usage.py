@@ -1,9 +1,9 @@
-"""What all sessions have used together: by day, project, model, machine and session.
+"""The usage of all sessions: by day, project, model, machine and session.
 
 Owns what an event adds to which sum. An engine keeps the sums beside the events, in slots of a
-quarter of an hour, and adds to them with every append; so a question about a month reads some
-thousand small rows and not a million events. Below are `accounts` and `views`; a slot becomes a
-day only when somebody asks, by the clock of the place where the hub is.
+quarter of an hour, and adds to them with every append; so a query over a month reads some thousand
+small rows and not a million events. Below are `accounts` and `views`. Slots become days in a query,
+in the time zone of the hub.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from quarterdeck.protocol.usage import UsageRow as UsageRow
 from quarterdeck.protocol.usage import Used as Used
 
 SLOT_MS = 900_000
-"""A quarter of an hour: in no time zone does a day begin within one."""
+"""A quarter of an hour: in every time zone a day starts at the start of a slot."""
 
 
 class Share(Value):
@@ -63,7 +63,7 @@ def shares(before: SessionView | None, after: SessionView, stored: Stored) -> li
 
 
 def limit_state(after: SessionView, stored: Stored) -> LimitState | None:
-    """What an event tells of an account's limits."""
+    """The limits of an account in an event."""
     match stored.event:
         case RateLimited(status=status, limit=limit, resets_at=resets_at, used=used):
             return LimitState(
@@ -80,13 +80,13 @@ def limit_state(after: SessionView, stored: Stored) -> LimitState | None:
 
 
 def add(one: Used, other: Used) -> Used:
-    """Both together."""
+    """The sum of two."""
     sums = (a + b for a, b in zip(astuple(one), astuple(other), strict=True))
     return Used(**dict(zip(Used.__struct_fields__, sums, strict=True)))
 
 
 def total(rows: Iterable[UsageRow]) -> Used:
-    """All of them together."""
+    """The sum of all."""
     found = Used()
     for row in rows:
         found = add(found, row.used)
@@ -101,12 +101,12 @@ def slots(since: int | None, until: int | None) -> tuple[int, int]:
 
 
 def day_of(slot: int) -> str:
-    """The day of a slot, here."""
+    """The day of a slot, in local time."""
     return datetime.fromtimestamp(slot * (SLOT_MS // 1000)).astimezone().date().isoformat()
 
 
 def midnight(now_ms: int) -> int:
-    """When the day of this moment began here, in ms since 1970."""
+    """When the local day of this moment began, in ms since 1970."""
     now = datetime.fromtimestamp(now_ms / 1000).astimezone()
     began = datetime(now.year, now.month, now.day).astimezone()
     return int(began.timestamp() * 1000)
@@ -142,4 +142,4 @@ def _finite(number: float) -> float:
 
 
 _MOST_USD = 1e12
-"""A turn that is said to cost more is a mistake, and must not spoil a sum for ever."""
+"""A higher cost of one turn is an error, and must not corrupt a sum."""

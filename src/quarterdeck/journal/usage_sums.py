@@ -1,4 +1,4 @@
-"""The sums of what was used, in memory: what the file's tables are, for the engine without one."""
+"""The sums of usage in memory, for the engine without a file."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from quarterdeck.journal.views import SessionView
 
 
 class UsageSums:
-    """Every share, and what was told last of each limit."""
+    """Every share, and the last report of each limit."""
 
     def __init__(self) -> None:
         self._shares: list[tuple[str, Share]] = []
         self._limits: dict[tuple[str, str], LimitState] = {}
 
     def take(self, before: SessionView | None, after: SessionView, stored: Stored) -> None:
-        """An event is stored."""
+        """Add a stored event."""
         self._shares += [(stored.session, share) for share in shares(before, after, stored)]
         if (told := limit_state(after, stored)) is not None:
             self._limits[told.machine, told.limit] = told
 
     def rows(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
-        """What was used between two times."""
+        """The usage between two times."""
         first, end = slots(since, until)
         found: dict[str, Used] = {}
         for session, share in self._shares:
@@ -42,7 +42,7 @@ class UsageSums:
         return [UsageRow(key=key, used=found[key]) for key in sorted(found)]
 
     def limits(self) -> list[LimitState]:
-        """Where each account stands."""
+        """The limits of each account."""
         return [self._limits[key] for key in sorted(self._limits)]
 
 

@@ -59,7 +59,7 @@ from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import PromptView as PromptView
 
-VIEW_VERSION = 7
+VIEW_VERSION = 8
 """The version of the fold. Views of another version are folded again from the events."""
 
 PROMPTS_KEPT = 100
@@ -127,8 +127,9 @@ class SessionView(Value):
     """`auto`, `off` or a number of tokens; None if only the spec tells it."""
     holds: Holds = Holds()
     """Offers, to-dos, tasks, tools, MCP servers, context."""
-    told: SessionState = SessionState.ENDED
-    told_detail: str = ""
+    cli_state: SessionState = SessionState.ENDED
+    """The state of the last `StateChanged`; `state` also considers questions and the link."""
+    cli_detail: str = ""
 
     unsent: tuple[PromptView, ...] = ()
     """Prompts that no turn has taken yet, in order: queued, or sent to a run."""
@@ -154,14 +155,14 @@ class SessionView(Value):
             return SessionState.DISCONNECTED
         if self.asks:
             return SessionState.WAITING
-        return self.told
+        return self.cli_state
 
     @property
     def detail(self) -> str:
         """A few words about the state: why it ended, what is retried."""
         if self.run is None:
             return "not started yet" if self.ended is None else self.ended.reason
-        return self.told_detail if self.link_lost is None else self.link_lost
+        return self.cli_detail if self.link_lost is None else self.link_lost
 
     @property
     def queued(self) -> tuple[PromptView, ...]:
@@ -209,7 +210,7 @@ def only_counts(event: Event) -> bool:
     return isinstance(event, Said | SaidBroken | Recalled | Sent | LeftToCli | Decided | Noted)
 
 
-def telling(stored: Iterable[Stored]) -> Iterator[Stored]:
+def significant(stored: Iterable[Stored]) -> Iterator[Stored]:
     """The events of one append that must be folded; the others do not change the view.
 
     A line of a run changes nothing that the next line of the run does not change too. Most events
@@ -287,8 +288,8 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 model=None,
                 effort=None,
                 thinking=None,
-                told=SessionState.STARTING,
-                told_detail="",
+                cli_state=SessionState.STARTING,
+                cli_detail="",
             )
         case RunStarted(run=view.run, pid=pid, version=version, directory=directory):
             return replace(view, pid=pid, version=version, directory=directory)
@@ -301,7 +302,7 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
         case LinkFound(run=view.run):
             return replace(view, link_lost=None)
         case StateChanged(state=state, detail=detail):
-            return replace(view, told=state, told_detail=detail)
+            return replace(view, cli_state=state, cli_detail=detail)
         case Switched() as switched:
             return replace(
                 view,

@@ -30,7 +30,7 @@ def alarms_at_end(view: SessionView, ended: RunEnded, *, answered: bool) -> list
     if ended.fault == OUTPUT_CLOSED:
         text = "The CLI closed its output and went on running: nothing can be heard of it."
         found.append(Alarmed(alarm=OUTPUT_CLOSED, text=text, action="the CLI was ended"))
-    elif ended.fault == NO_EXIT and view.told is SessionState.IDLE:  # else its turn kept it
+    elif ended.fault == NO_EXIT and view.cli_state is SessionState.IDLE:  # else its turn kept it
         text = "The CLI did not end when its input ended."
         found.append(Alarmed(alarm=NO_EXIT, text=text, action="the CLI was ended by signals"))
     account = view.account

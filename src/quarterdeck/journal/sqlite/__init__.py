@@ -1,7 +1,7 @@
 """The journal in a file: SQLite with a write-ahead log, one writer thread, commits in groups.
 
-`file` opens, checks and locks the file; `writer` is the thread that writes; `reader` has the
-queries; `journal` is the face that the hub sees.
+`file` opens, checks and locks the file; `writer` is the writer thread; `reader` has the queries;
+`journal` is the interface for the hub.
 """
 
 from __future__ import annotations

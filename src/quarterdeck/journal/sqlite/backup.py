@@ -1,12 +1,12 @@
 """Backups of the journal: one file, taken while a hub works, checked before it is trusted.
 
-Owns what a backup is: a copy of the journal's file, made at one moment, with a table that says what
-must be in it and the few other files that a hub needs. Everything here blocks.
+Owns the form of a backup: a copy of the journal's file, made at one moment, with a table that says
+what must be in it and the few other files that a hub needs. Everything here blocks.
 
-A backup is a snapshot: SQLite copies what was committed when it began, and whoever appends
-meanwhile neither waits nor gets into it. A restored journal has another epoch (the one that it was
-born with, a dot, and an id), since what was stored after the backup is gone and its numbers will be
-used again; whoever has followed the old one begins anew.
+A backup is a snapshot: SQLite copies what was committed at its start. Appends during the copy do
+not wait and are not in it. A restored journal has a new epoch (the original one, a dot, and an id),
+because the events after the backup are lost and their numbers will be used again; a follower of the
+old journal must start again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from quarterdeck.journal.sqlite.file import (
     APPLICATION,
     MIGRATIONS,
     Lock,
-    complaints,
     connect,
+    explained_errors,
     transaction,
 )
 
@@ -44,11 +44,11 @@ CREATE TABLE backup_files (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
 
 
 class BackupInfo(Value, omit_defaults=False):
-    """What a backup holds."""
+    """The content of a backup."""
 
     made: int
     epoch: str
-    """Of the journal that it was taken from."""
+    """The epoch of the source journal."""
     position: int
     events: int
     sessions: int
@@ -57,19 +57,19 @@ class BackupInfo(Value, omit_defaults=False):
 
 
 class Restored(Value):
-    """What became of a restore."""
+    """The result of a restore."""
 
     info: BackupInfo
     files: dict[str, bytes]
-    """The other files of the backup, which are the caller's to put in place."""
+    """The other files of the backup; the caller puts them in place."""
     moved: Path | None
-    """Where the journal is that was there before."""
+    """Where the previous journal was moved to."""
 
 
 def back_up(journal: Path, target: Path, files: Mapping[str, bytes]) -> BackupInfo:
     """Copy the journal, which may be in use, and `files` into the new file `target`.
 
-    Raises `UsageError` where something is in the way, `JournalError` where it cannot be done.
+    Raises `UsageError` if the target exists, `JournalError` if the copy fails.
     """
     if not journal.is_file():
         raise UsageError(f"there is no journal at {journal}")
@@ -78,12 +78,12 @@ def back_up(journal: Path, target: Path, files: Mapping[str, bytes]) -> BackupIn
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         _make_private(part)
-        with complaints(journal), closing(connect(journal, read_only=True)) as source:
+        with explained_errors(journal), closing(connect(journal, read_only=True)) as source:
             if source.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
                 raise JournalError(f"{journal} is no journal", code="foreign")
             with _writing(part), closing(sqlite3.connect(part, isolation_level=None)) as copy:
                 # All in one step: of a journal that changes between two steps, SQLite would begin
-                # the copy anew, again and again.
+                # the copy again and again.
                 source.backup(copy, pages=-1)
                 _complete(copy, files)
         _sync(part)
@@ -95,9 +95,9 @@ def back_up(journal: Path, target: Path, files: Mapping[str, bytes]) -> BackupIn
 
 
 def check(backup: Path) -> BackupInfo:
-    """What a backup holds, once all of it was read. Raises `JournalError` for one that is no good:
+    """Read a backup and return its content. Raises `JournalError` for an invalid one:
 
-    not a backup of ours, cut short, changed, or of a newer version.
+    another kind of file, truncated, changed, or of a newer version.
     """
     _check_whole(backup)
     with _reading(backup), closing(connect(backup, read_only=True)) as connection:
@@ -129,9 +129,9 @@ def check(backup: Path) -> BackupInfo:
 
 
 def restore(backup: Path, journal: Path) -> Restored:
-    """Put the journal of a backup in place. One that was there before is moved aside, not deleted.
+    """Restore the journal of a backup. An existing journal is moved aside, not deleted.
 
-    Raises `JournalError` for a backup that is no good, and while a process uses the journal.
+    Raises `JournalError` for an invalid backup, and while a process uses the journal.
     """
     info = check(backup)
     lock = Lock(journal)
@@ -158,7 +158,7 @@ def restore(backup: Path, journal: Path) -> Restored:
 
 
 def _complete(copy: sqlite3.Connection, files: Mapping[str, bytes]) -> None:
-    """Make a copy of a journal a backup: one file, which knows what is in it."""
+    """Turn a copy of a journal into a backup: one file with a description of its content."""
     copy.execute("PRAGMA journal_mode = DELETE")
     (epoch,) = copy.execute("SELECT epoch FROM journal").fetchone()
     (position,) = copy.execute("SELECT coalesce(max(position), 0) FROM events").fetchone()
@@ -174,7 +174,7 @@ def _complete(copy: sqlite3.Connection, files: Mapping[str, bytes]) -> None:
 
 
 def _digest(connection: sqlite3.Connection) -> tuple[int, str]:
-    """The number of events, and one number for all that is in them."""
+    """The number of events, and a checksum of them."""
     found = sha256()
     events = 0
     rows = connection.execute("SELECT position, session, seq, at, json FROM events ORDER BY 1")
@@ -186,7 +186,7 @@ def _digest(connection: sqlite3.Connection) -> tuple[int, str]:
 
 
 def _check_whole(backup: Path) -> None:
-    """Refuse what is no database, or only the beginning of one, before SQLite touches it."""
+    """Refuse another kind of file, or a truncated one, before SQLite opens it."""
     try:
         with backup.open("rb") as stream:
             head = stream.read(100)
@@ -207,7 +207,7 @@ def _check_whole(backup: Path) -> None:
 def _move_aside(journal: Path) -> Path | None:
     if not journal.exists():
         return None
-    # What is in the write-ahead log belongs to the file. One that is damaged keeps its log.
+    # The write-ahead log belongs to the file. A damaged file keeps its log.
     with contextlib.suppress(sqlite3.Error), closing(connect(journal)) as old:
         old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -256,7 +256,7 @@ def _make_private(path: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    """Have a file, or the names in a folder, on the disk before anybody relies on it."""
+    """Sync a file, or a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,6 @@
-"""The journal's file: whose it is, what is in it, and what SQLite's complaints mean.
+"""The journal's file: owner, lock, schema, and the meaning of SQLite's errors.
 
-Owns the schema and its versions. It opens connections; what is written and read through them is
-known by `writer` and `reader`.
+Owns the schema and its versions. It opens connections; `writer` and `reader` use them.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.sqlite.usage import SCHEMA as USAGE_SCHEMA
 
 APPLICATION = 0x51444A4C
-"""«QDJL» in the file's header: how we know our own."""
+"""«QDJL» in the file's header marks a journal."""
 
 MIGRATIONS = (
     """
@@ -73,7 +72,7 @@ MIGRATIONS = (
     """,
     USAGE_SCHEMA,
     """
-    -- The ids of all prompts; views forget old ones. Filled when views are folded anew.
+    -- The ids of all prompts; views drop old ones. Filled when views are folded again.
     CREATE TABLE prompts (
       session INTEGER NOT NULL,
       prompt TEXT NOT NULL,
@@ -81,17 +80,17 @@ MIGRATIONS = (
     ) STRICT, WITHOUT ROWID;
     """,
 )
-"""What makes each version of the schema out of the one before. Those that were released stay."""
+"""Each entry makes a version of the schema from the one before. Released entries never change."""
 
 BUSY_SECONDS = 5.0
-"""How long a connection waits for another one: only a backup program could hold it up."""
+"""How long a connection waits for another one; only a backup program could block it."""
 
 
 class Lock:
-    """Holds a journal for one process: two hubs on one journal would tell two truths.
+    """Locks a journal for one process: two hubs on one journal would contradict each other.
 
-    The lock is on a file beside the journal, since SQLite has locks of its own on the journal. It
-    goes with the process, however that ends.
+    The lock is on a file beside the journal, since SQLite has its own locks on the journal. It is
+    released when the process ends, in whatever way.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,15 +111,15 @@ class Lock:
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let another process have the journal."""
+        """Release the lock."""
         os.close(self._file)
 
 
 def prepare(path: Path) -> None:
-    """Make the file if it is not there, for its user alone, and refuse what is no database.
+    """Create the file if it is missing, private to its user, and refuse a file of another kind.
 
-    To be called before SQLite opens the file: closing any descriptor drops SQLite's locks on it,
-    and the files that SQLite puts beside it are as private as it is.
+    Call this before SQLite opens the file: closing any descriptor drops SQLite's locks on it. The
+    files that SQLite puts beside it have the same permissions.
     """
     file = _own_file(path)
     try:
@@ -136,7 +135,7 @@ def prepare(path: Path) -> None:
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection that may be used by any thread, by one at a time."""
+    """A connection that any thread may use, one at a time."""
     mode = "ro" if read_only else "rw"
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
@@ -150,9 +149,9 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
 def set_up(
     connection: sqlite3.Connection, path: Path, migrations: Sequence[str] = MIGRATIONS
 ) -> None:
-    """Make a connection fit for writing, and bring the file to the newest schema.
+    """Prepare a connection for writing, and migrate the file to the newest schema.
 
-    Raises `JournalError` for a file that is not ours, which is left as it is.
+    Raises `JournalError` for a file of another program, which is left unchanged.
     """
     application = _number(connection, "PRAGMA application_id")
     version = _number(connection, "PRAGMA user_version")
@@ -169,8 +168,8 @@ def set_up(
         )
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA secure_delete = ON")  # what is forgotten is overwritten
-    connection.execute("PRAGMA journal_size_limit = 67108864")  # after a burst it shrinks
+    connection.execute("PRAGMA secure_delete = ON")  # deleted data is overwritten
+    connection.execute("PRAGMA journal_size_limit = 67108864")  # it shrinks after a burst
     for number, script in enumerate(migrations[version:], version + 1):
         with transaction(connection):
             for statement in _statements(script):
@@ -185,21 +184,21 @@ def set_up(
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing."""
+    """A transaction around the block."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # After some errors SQLite has rolled back by itself.
+        # After some errors SQLite has already rolled back.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
 
 
 @contextlib.contextmanager
-def complaints(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the system complain of into a `JournalError` that says what to do."""
+def explained_errors(path: Path) -> Iterator[None]:
+    """Turn errors of SQLite and the system into a `JournalError` that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
@@ -223,7 +222,7 @@ def _explained(error: sqlite3.Error, path: Path) -> JournalError:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return JournalError(
                 f"the journal {path} is damaged ({error}): stop the hub, and restore a backup or "
-                "move the file away to begin anew",
+                "move the file away to start again",
                 code="damaged",
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
@@ -239,7 +238,7 @@ def _explained(error: sqlite3.Error, path: Path) -> JournalError:
 
 
 def _own_file(path: Path) -> int:
-    """A descriptor of the file, which must be ours. One that is not there is made, for us alone."""
+    """A descriptor of the file, which must belong to this user. A missing file is created."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:

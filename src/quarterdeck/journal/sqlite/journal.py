@@ -1,7 +1,7 @@
-"""The journal in a file, as the hub sees it: appends go to the writer, questions to readers.
+"""The journal in a file, as the hub uses it: appends go to the writer, queries to readers.
 
-Owns the order of things on the event loop: what was committed is published to the followers first,
-and then told to whoever appended it. It knows no SQL.
+Owns the order on the event loop: a commit is published to the followers first, and then returned
+to the caller of `append`. It knows no SQL.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from quarterdeck.domain.errors import JournalError, QuarterdeckError
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
 from quarterdeck.journal.chain import Link
 from quarterdeck.journal.follow import follow
-from quarterdeck.journal.sqlite.file import Lock, complaints, prepare
+from quarterdeck.journal.sqlite.file import Lock, explained_errors, prepare
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.writer import Job, Result, Writer
@@ -35,19 +35,19 @@ from quarterdeck.protocol.events import Event, SessionDeleted
 log = logging.getLogger(__name__)
 
 READERS = 4
-"""Pages that are read at the same time; more only take the processor from each other."""
+"""Pages that are read at the same time; more would only compete for the processor."""
 
 CLOSE_SECONDS = 10.0
-"""How long a page that is being read may take when the journal is closed."""
+"""How long a running read may take when the journal is closed."""
 
 TOLD_SECONDS = 5.0
-"""How long to wait for word of what is in the file already; it takes a thousandth of that."""
+"""How long to wait for the publication of a commit; it usually takes a thousandth of that."""
 
 _Answer = TypeVar("_Answer")
 
 
 class SqliteJournal:
-    """A `Journal` in a file. Made by `open`, used on that event loop, ended by `close`."""
+    """A `Journal` in a file. Made by `open`, used on that event loop, closed by `close`."""
 
     def __init__(
         self, path: Path, lock: Lock, writer: Writer, *, clock: Callable[[], float]
@@ -67,12 +67,12 @@ class SqliteJournal:
 
     @classmethod
     async def open(cls, path: str | Path, *, clock: Callable[[], float] = time.time) -> Self:
-        """Open the journal in this file, which is made if it is not there.
+        """Open the journal in this file, which is created if it is missing.
 
         Raises `JournalError` for a file that is in use, damaged, not ours, or of a newer version.
         """
         place = Path(path)
-        # To its end, even if nobody waits any more: else the lock would be held by nobody.
+        # To the end, even if the caller was cancelled: otherwise the lock would stay held.
         with anyio.CancelScope(shield=True):
             lock, writer = await to_thread.run_sync(_opened, place)
         return cls(place, lock, writer, clock=clock)
@@ -90,7 +90,7 @@ class SqliteJournal:
 
     @property
     def epoch(self) -> str:
-        """Names this journal; made with the file."""
+        """The id of this journal; made with the file."""
         return self._writer.epoch
 
     @property
@@ -100,11 +100,11 @@ class SqliteJournal:
 
     @property
     def commit_times(self) -> CommitTimes:
-        """How long its commits took since it was opened."""
+        """The duration of commits since the journal was opened."""
         return self._writer.times
 
     def size(self) -> int:
-        """The bytes of its files on disk. Blocks for as long as it takes to look."""
+        """The size of its files on disk in bytes. Blocks."""
         found = 0
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(OSError):
@@ -145,7 +145,7 @@ class SqliteJournal:
         read, read_all = self._page, self._page_of_all
         return follow(self._tail, read, self._passage, read_all, cursors, after)
 
-    # --- what they come to ---------------------------------------------------------------------
+    # --- views ---------------------------------------------------------------------------------
 
     async def summaries(
         self, *, after: str | None = None, limit: int = 100, archived: bool | None = False
@@ -187,18 +187,18 @@ class SqliteJournal:
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
     ) -> list[Stored]:
-        """Who or what let each call pass."""
+        """The audit log."""
         limit = check_page(after, limit)
         return await self._ask(lambda reader: reader.audit(after, limit, session))
 
     async def usage(
         self, by: UsageBy, *, since: int | None = None, until: int | None = None
     ) -> list[UsageRow]:
-        """What was used."""
+        """The usage."""
         return await self._ask(lambda reader: reader.usage(by, since, until))
 
     async def limits(self) -> list[LimitState]:
-        """Where each account stands."""
+        """The limits of each account."""
         return await self._ask(lambda reader: reader.limits())
 
     async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
@@ -209,12 +209,12 @@ class SqliteJournal:
     # --- the end -------------------------------------------------------------------------------
 
     async def delete(self, session: str, *, by: str) -> Stored:
-        """Forget a session, in one transaction: a very large one keeps other appends waiting."""
+        """Delete a session, in one transaction: a very large one delays other appends."""
         stored = await self._put(session, [SessionDeleted(by=by)], forget=True)
         return stored[0]
 
     async def close(self) -> None:
-        """Store what is queued, end the thread, and let the file go."""
+        """Store what is queued, end the thread, and close the file."""
         if self._closing:
             await self._closed.wait()
             return
@@ -228,7 +228,7 @@ class SqliteJournal:
             self._closed.set()
 
     async def _end_readers(self) -> None:
-        """Wait for the pages that are being read; those that wait for their turn are refused."""
+        """Wait for the running reads; waiting ones are refused."""
         holders = [object() for _ in range(READERS)]
         held: list[object] = []
         with anyio.move_on_after(CLOSE_SECONDS):
@@ -285,7 +285,7 @@ class SqliteJournal:
 
     def _answer(self, question: Callable[[Reader], _Answer]) -> _Answer:
         self._check_open()
-        with complaints(self._path):
+        with explained_errors(self._path):
             reader = self._idle.pop() if self._idle else Reader(self._path)
             try:
                 answer = question(reader)
@@ -296,10 +296,10 @@ class SqliteJournal:
             return answer
 
     async def _is_told(self, session: str, seq: int) -> None:
-        """Wait until followers have been told of what was read.
+        """Wait until what was read is published to followers.
 
-        A commit can be read a moment before this thread hears of it. Whoever has read an event may
-        follow from there, and must not be told that there is no such number.
+        A commit can be read a moment before this thread learns of it. A caller that has read an
+        event may follow from it, and its number must not be refused.
         """
         if self._tail.heads.get(session, 0) < seq:
             with anyio.move_on_after(TOLD_SECONDS):
@@ -320,7 +320,7 @@ def _opened(path: Path) -> tuple[Lock, Writer]:
     lock = Lock(path)
     try:
         prepare(path)
-        with complaints(path):
+        with explained_errors(path):
             return lock, Writer(path)
     except BaseException:
         lock.release()

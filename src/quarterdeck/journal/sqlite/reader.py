@@ -1,7 +1,7 @@
 """The queries of the journal's file. Each is one page, so that none holds a snapshot for long.
 
-A `Reader` is one connection, for one thread at a time. It decodes what it reads; whose turn it is,
-and what the followers need, is known by `journal`.
+A `Reader` is one connection, for one thread at a time. It decodes what it reads. `journal` knows
+the order of reads and the needs of followers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from quarterdeck.journal.views import AskView, SessionView, ask_view
 from quarterdeck.protocol.events import AskOpened
 
 FEWEST, MOST = 16, 2000
-"""Events of a passage: so many of the smallest fill it."""
+"""The most events of a passage."""
 
 _SPECS = (min(WITH_A_SPEC), max(WITH_A_SPEC) + b"\xff")
 # The envelope is that of `stored`. Large events are left out, as are those with a spec. That shows:
@@ -56,7 +56,7 @@ _views = msgspec.json.Decoder(SessionView)
 
 
 class Reader:
-    """One connection: the one that is given, or a read-only one of its own."""
+    """Use the given connection, or open a read-only one."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection | None = None) -> None:
         self._path = path
@@ -69,7 +69,7 @@ class Reader:
 
     def session(self, session: str, after: int, limit: int) -> list[Stored]:
         """A page of a session's events."""
-        # Long sessions are read whole: one name for all rows, and no step more than there must be.
+        # Long sessions are read whole, so each row takes as few steps as possible.
         found: list[Stored] = []
         size = 0
         with closing(self._rows(session, after, limit)) as rows:
@@ -93,17 +93,17 @@ class Reader:
             return passage(session, rows)
 
     def _made(self, session: str, after: int) -> RawEvents | None:
-        """A passage that SQLite makes, which takes half the time; None if it will not do.
+        """A passage made by SQLite, in half the time; None if that is not possible.
 
-        The event loop works on meanwhile: row by row this thread would have to wait for its turn
-        after each of them. It is tried with as many events as filled a passage the last time.
+        The event loop can run meanwhile; row by row, this thread would wait for the interpreter
+        after each row. It is tried with as many events as filled the last passage.
         """
         begin = f'{{"session":{msgspec.json.encode(session).decode()},"seq":'
         values = (session, after, self._fitting, begin, *_SPECS)
         try:
             count, last, text = self._connection.execute(_PASSAGE, values).fetchone()
         except sqlite3.OperationalError:
-            return None  # no UTF-8, say; or it will come again
+            return None  # not UTF-8, for example; or a transient error
         if last != after + count or len(text) > PASSAGE_SIZE or not sound(text):
             self._fitting = max(self._fitting // 2, FEWEST)
             return None
@@ -137,7 +137,7 @@ class Reader:
         return bool(row[0])
 
     def audit(self, after: int, limit: int, session: str | None) -> list[Stored]:
-        """A page of what was decided."""
+        """A page of the audit log."""
         of_one = "" if session is None else " AND s.session = ?3"
         return self._events(
             "audit a JOIN events e ON e.position = a.position"
@@ -148,7 +148,7 @@ class Reader:
         )
 
     def links(self, after: int, limit: int) -> list[Link]:
-        """A page of the audit log's chain; what is in the log only is given with an empty seal."""
+        """A page of the audit log's chain; an entry without a link has an empty seal."""
         rows = self._connection.execute(
             "SELECT c.position, c.session, c.digest, c.seal FROM chain c WHERE c.position > ?1"
             " UNION ALL SELECT a.position, a.session, x'', x'' FROM audit a"
@@ -225,7 +225,7 @@ class Reader:
         return [self._card(stored) for stored in opened]
 
     def ask(self, ask: str) -> AskRecord | None:
-        """A question by its id; the newest, should an id have been used twice."""
+        """A question by its id; the newest, if an id was used twice."""
         found = self._events(
             "asks a JOIN events e ON e.position IN (a.opened, a.settled)"
             " JOIN sessions s ON s.number = a.session"
@@ -238,19 +238,19 @@ class Reader:
         return AskRecord(ask=self._card(opened), settled=settled[0] if settled else None)
 
     def usage(self, by: UsageBy, since: int | None, until: int | None) -> list[UsageRow]:
-        """What was used."""
+        """The usage."""
         return read_usage(self._connection, by, since, until)
 
     def limits(self) -> list[LimitState]:
-        """Where each account stands."""
+        """The limits of each account."""
         return read_limits(self._connection)
 
     def _events(
         self, query: str, values: tuple[str | int, ...] = (), limit: int | None = None
     ) -> list[Stored]:
-        # All queries stand in this class, and values are bound.
+        # All queries are in this class, and values are bound.
         select = f"SELECT s.session, e.seq, e.position, e.at, e.json FROM {query}"  # noqa: S608
-        # Closed at once: a cursor that is not read to its end holds back the write-ahead log.
+        # Closed at once: an open cursor prevents a checkpoint of the write-ahead log.
         with closing(self._connection.execute(select, values)) as rows:
             events = self._stored(rows)
             return list(events) if limit is None else page(events, limit, stored_size)

@@ -1,12 +1,12 @@
-"""The search index: a database beside the journal, which lags a little and can be made anew.
+"""The search index: a database beside the journal that lags a little and can be rebuilt.
 
-Owns the file and its two connections, one to fill it and one to ask. It holds nothing that the
-journal does not: whenever it does not fit the journal (another epoch, another version, damage) it
-is emptied and filled again. So it needs no care on a crash, is in no backup, and an append never
-waits for it.
+Owns the file and its two connections, one to fill it and one to query it. Everything in it comes
+from the journal: if it does not match the journal (another epoch, another version, damage) it is
+emptied and filled again. So it needs no recovery after a crash, is in no backup, and an append
+never waits for it.
 
-What belongs to a text (its session, its kind, its tool, its day) stands beside it in the index as
-words of their own. So a filter narrows the search down instead of throwing away what was found.
+The attributes of a text (session, kind, tool, day) are words in the index too. So a filter narrows
+the search, and does not discard results.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ from quarterdeck.protocol.events import (
 from quarterdeck.protocol.sessions import SessionSpec
 
 VERSION = 1
-"""Counts the ways to fill the index. One that was filled in another way is filled anew."""
+"""The version of the index. An index of another version is filled again."""
 
 LONGEST_TEXT = 20_000
-"""Of a longer text the beginning is found, and the rest is not."""
+"""Only the beginning of a longer text is indexed."""
 
 SNIPPET_WORDS = 32
 MOST_NAMED = 400
-"""Days or sessions that are named one by one. More of them would not narrow the search much."""
+"""The most days or sessions in a query. More would not narrow the search much."""
 
 _DAY = 86_400_000
 _LARGEST = 2**63 - 1
 _BEGIN, _END = "\x02", "\x03"
 _UNMARKED = {code: " " for code in range(32) if chr(code) not in "\t\n"}
-"""What no text has a use for; two of them are our marks."""
+"""Characters that texts do not need; two of them mark matches."""
 
 _SCHEMA = """
 CREATE TABLE state (version INTEGER, epoch TEXT, position INTEGER) STRICT;
@@ -91,7 +91,7 @@ class SearchIndex:
     def __init__(self, path: Path, epoch: str, position: int, extract: Extract) -> None:
         """Open the index of the journal `epoch`, whose last event is at `position`.
 
-        What does not fit is made anew. Raises `JournalError` where no file can be written.
+        An index that does not match is rebuilt. Raises `JournalError` if it cannot be written.
         """
         self._path = path
         self._extract = extract
@@ -100,7 +100,7 @@ class SearchIndex:
         self._numbers: dict[str, int] = {}
         self._last_answer: dict[int, int] = {}
         self._position = 0
-        with _complaints(path):
+        with _explained_errors(path):
             self._connection = self._opened(epoch, position)
             self._reader = self._connect()
 
@@ -110,7 +110,7 @@ class SearchIndex:
         return self._position
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         with self._filling, self._asking:
             self._reader.close()
             self._connection.close()
@@ -118,14 +118,14 @@ class SearchIndex:
     # --- filling -------------------------------------------------------------------------------
 
     def add(self, events: Sequence[Stored]) -> None:
-        """Take in the events that follow those that are in it. Raises `JournalError`."""
+        """Add the events that follow those in the index. Raises `JournalError`."""
         found = [(stored, self._extract(stored)) for stored in events]
-        with self._filling, _complaints(self._path):
+        with self._filling, _explained_errors(self._path):
             try:
                 with transaction(self._connection):
                     self._take(found)
             except BaseException:
-                self._numbers.clear()  # some of them were not stored after all
+                self._numbers.clear()  # some of them were not stored
                 raise
 
     def _take(self, found: Sequence[tuple[Stored, tuple[Text, ...]]]) -> None:
@@ -140,7 +140,7 @@ class SearchIndex:
         self._position = position
 
     def _note(self, stored: Stored) -> None:
-        """What an event tells about its session."""
+        """Note what an event says about its session."""
         match stored.event:
             case SessionCreated(spec=spec):
                 self._describe(stored, spec)
@@ -168,7 +168,7 @@ class SearchIndex:
         self._set(stored, "machine", spec.machine or LOCAL)
 
     def _set(self, stored: Stored, column: str, value: str | None) -> None:
-        # The columns are named in this class only.
+        # Column names come from this class only.
         query = f"UPDATE sessions SET {column} = ? WHERE number = ?"  # noqa: S608
         self._connection.execute(query, (value, self._session(stored.session)))
 
@@ -198,7 +198,7 @@ class SearchIndex:
             return
         number = self._session(stored.session)
         if text.kind is TextKind.ANSWER:
-            # A turn's result is the last answer once more: it is found once.
+            # The result of a turn repeats the last answer: it is indexed once.
             if self._last_answer.get(number) == hash(said):
                 return
             self._last_answer[number] = hash(said)
@@ -218,8 +218,8 @@ class SearchIndex:
     # --- finding -------------------------------------------------------------------------------
 
     def owners(self, cli_session: str) -> list[str]:
-        """The sessions in which the CLI had this id of its own, the newest last."""
-        with self._asking, _complaints(self._path):
+        """The sessions with this id of the CLI, the newest last."""
+        with self._asking, _explained_errors(self._path):
             rows = self._reader.execute(
                 "SELECT s.session FROM cli_sessions c JOIN sessions s ON s.number = c.session"
                 " WHERE c.cli_session = ? ORDER BY s.number",
@@ -228,15 +228,15 @@ class SearchIndex:
             return [session for (session,) in rows]
 
     def search(self, wanted: Search, position: int) -> Hits:
-        """A page of what is found. `position` is how far the journal is.
+        """A page of results. `position` is the last position of the journal.
 
-        Raises `UsageError` for a query that asks for nothing.
+        Raises `UsageError` for an empty query.
         """
         if not 1 <= wanted.limit <= MOST_HITS:
             raise UsageError(f"limit: a number from 1 to {MOST_HITS} is wanted")
         words = f"{{text}} : ({match_of(wanted.words)})"
         behind = max(0, position - self._position)
-        with self._asking, _complaints(self._path):
+        with self._asking, _explained_errors(self._path):
             sessions = self._wanted_sessions(wanted)
             if sessions is not None and not sessions:
                 return Hits(hits=(), next=None, behind=behind)
@@ -249,7 +249,7 @@ class SearchIndex:
     def _page(
         self, wanted: Search, words: str, sessions: set[int] | None
     ) -> tuple[tuple[Hit, ...], int | None]:
-        # In the order of the index, which FTS5 walks from either end: a page costs no sorting.
+        # In the order of the index, which FTS5 reads from either end: no sorting.
         many = sessions is not None and len(sessions) > MOST_NAMED
         rows = self._reader.execute(
             "SELECT w.rowid, s.session, t.seq, t.at, t.kind, t.tool, s.name, s.project, s.machine,"
@@ -283,7 +283,7 @@ class SearchIndex:
         return tuple(hits), following
 
     def _wanted_sessions(self, wanted: Search) -> set[int] | None:
-        """The sessions that are asked about; None for all."""
+        """The sessions to search; None for all."""
         conditions: list[str] = []
         values: list[str] = []
         if wanted.session is not None:
@@ -308,7 +308,7 @@ class SearchIndex:
     # --- the file ------------------------------------------------------------------------------
 
     def _opened(self, epoch: str, position: int) -> sqlite3.Connection:
-        """The connection to an index that fits."""
+        """The connection to an index that matches the journal."""
         try:
             connection = self._connect()
             state = self._state(connection)
@@ -337,7 +337,7 @@ class SearchIndex:
         connection = sqlite3.connect(
             self._path, isolation_level=None, check_same_thread=False, timeout=5.0
         )
-        # It may lose its last moments: they are read from the journal again.
+        # It may lose its last writes: they are read from the journal again.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA secure_delete = ON")
@@ -353,7 +353,7 @@ class SearchIndex:
 
 
 def _facts(wanted: Search, sessions: set[int] | None) -> Iterator[str]:
-    """What a text must be besides what it says, in the words that stand beside it."""
+    """The filters of a search, as words of the index."""
     if sessions is not None and len(sessions) <= MOST_NAMED:
         yield _one_of(f"s{number}" for number in sorted(sessions))
     if wanted.kind is not None:
@@ -371,7 +371,7 @@ def _one_of(words: Iterable[str]) -> str:
 
 
 def _tool_word(tool: str) -> str:
-    """A tool's name as one word: the names themselves have signs that separate words."""
+    """A tool's name as one word, without characters that separate words."""
     return "t" + blake2b(tool.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
@@ -392,7 +392,7 @@ def _hit(row: tuple[Any, ...]) -> Hit:
 
 
 @contextmanager
-def _complaints(path: Path) -> Iterator[None]:
+def _explained_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:

@@ -1,7 +1,7 @@
-"""How long commits take, counted as a histogram.
+"""The duration of commits, as a histogram.
 
-Written by the writer's thread, read by the event loop. Numbers that are read while one is added may
-be one apart; nobody decides anything by them.
+Written by the writer's thread, read by the event loop. Numbers that are read during an update may
+differ by one, which is harmless.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-"""Upper bounds in seconds: from a disk that is quick to one that is dying."""
+"""Upper bounds in seconds, from a fast disk to a failing one."""
 
 
 class CommitTimes:
@@ -18,16 +18,16 @@ class CommitTimes:
     def __init__(self) -> None:
         self._counts = [0] * (len(BOUNDS) + 1)
         self.seconds = 0.0
-        """All of them together."""
+        """The sum of all durations."""
 
     def add(self, seconds: float) -> None:
-        """One more commit."""
+        """Add a commit."""
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
 
     @property
     def count(self) -> int:
-        """How many commits there were."""
+        """The number of commits."""
         return sum(self._counts)
 
     def upto(self) -> list[tuple[float, int]]:

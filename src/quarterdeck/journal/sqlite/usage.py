@@ -1,9 +1,8 @@
-"""The sums of what was used, in the journal's file.
+"""The sums of usage in the journal's file.
 
 Owns the two tables that `quarterdeck.journal.usage` fills: `usage`, a row for each quarter of an
-hour, session, project, machine and model; and `account_limits`, what was told last of each. The
-writer adds to them in the transaction of the events; rows outlive their session, for what was spent
-stays spent.
+hour, session, project, machine and model; and `account_limits`, the last report of each limit. The
+writer adds to them in the transaction of the events. Rows outlive their session.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ _KEYS = {
 
 
 class UsageStage:
-    """What a transaction is about to add."""
+    """What a transaction adds."""
 
     def __init__(self) -> None:
         self._shares: list[tuple[int, Share]] = []
@@ -93,7 +92,7 @@ class UsageStage:
     def take(
         self, number: int, before: SessionView | None, after: SessionView, stored: Stored
     ) -> None:
-        """An event of the session with this number is about to be stored."""
+        """Add an event of the session with this number."""
         if only_counts(stored.event):
             return
         self._shares += [(number, share) for share in shares(before, after, stored)]
@@ -101,7 +100,7 @@ class UsageStage:
             self._limits.append(told)
 
     def write(self, connection: sqlite3.Connection) -> None:
-        """Add it, within the open transaction."""
+        """Write it, within the open transaction."""
         if self._shares:
             connection.executemany(_ADD, map(_row, self._shares))
             self._shares.clear()
@@ -111,14 +110,14 @@ class UsageStage:
 
 
 def forget(connection: sqlite3.Connection, number: int) -> None:
-    """Throw away the sums of a session, to make them anew from its events."""
+    """Delete the sums of a session, to compute them again from its events."""
     connection.execute("DELETE FROM usage WHERE session = ?", (number,))
 
 
 def read_usage(
     connection: sqlite3.Connection, by: UsageBy, since: int | None, until: int | None
 ) -> list[UsageRow]:
-    """What was used between two times, by their order."""
+    """The usage between two times, in order."""
     first, end = slots(since, until)
     sums = ", ".join(f"sum(u.{name}) AS {name}" for name in _COLUMNS)
     key, source = _KEYS[by]
@@ -136,7 +135,7 @@ def read_usage(
 
 
 def read_limits(connection: sqlite3.Connection) -> list[LimitState]:
-    """Where each account stands."""
+    """The limits of each account."""
     rows = connection.execute(
         "SELECT machine, name, status, at, resets_at, used, session FROM account_limits"
         " ORDER BY machine, name"

@@ -1,10 +1,10 @@
-"""The one thread that writes: it takes what is queued, and commits it as a group.
+"""The writer thread: it takes what is queued, and commits it as a group.
 
-While a commit is on its way to the disk, the next appends queue up; so the groups grow with the
-load, and no timer is needed. What a group came to is told to the event loop in one call.
+During a commit the next appends queue up, so groups grow with the load, and no timer is needed. The
+results of a group are given to the event loop in one call.
 
-A group whose commit fails is tried again one by one: whoever is not at fault is not to suffer, and
-on a full disk the small may still fit.
+A group whose commit fails is tried again one by one, so that one bad append does not fail others,
+and on a full disk small ones may still fit.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
 from quarterdeck.journal.chain import digest_of, genesis, is_chained, seal_of
-from quarterdeck.journal.sqlite.file import complaints, connect, set_up, transaction
+from quarterdeck.journal.sqlite.file import connect, explained_errors, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored, placed
-from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, telling
+from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, significant
 from quarterdeck.protocol.events import AskAnswered, Decided, PromptQueued
 
 log = logging.getLogger(__name__)
 
 GROUP_EVENTS = 5000
 GROUP_BYTES = 32 * 1024 * 1024
-"""A group is not made larger than this, so that the first in it does not wait for ever."""
+"""The limits of a group, so that the first append in it does not wait too long."""
 
 REFOLD_EVENTS = 1000
 
 INSERT_ROWS = 128
-"""Rows of one statement: five values each, and old versions of SQLite take 999 values."""
+"""Rows of one statement: five values each, and old versions of SQLite accept 999 values."""
 
 FEW_ROWS = 16
-"""Up to here there is a statement for each number of rows; beyond, one for each power of two."""
+"""Up to this number of rows each has its statement; above, only powers of two have one."""
 
 ROW_VALUES = 5
-"""What is bound for each row: of an event, and of a session's counters."""
+"""The number of values of a row: of an event, and of a session's counters."""
 
 _ADD_PROMPT = "INSERT OR IGNORE INTO prompts VALUES (?, ?)"
 
@@ -56,7 +56,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class Job(Struct, eq=False):
-    """Something to write, and who waits for it. `forget`: it replaces all that was there."""
+    """An append, and the future that waits for it. `forget`: it replaces all events."""
 
     session: str
     at: int
@@ -66,14 +66,14 @@ class Job(Struct, eq=False):
 
 
 class Result(Struct):
-    """What became of a job: the events as they are stored, or why they are not."""
+    """The result of a job: the stored events, or the error."""
 
     job: Job
     outcome: list[Stored] | QuarterdeckError
 
 
 class _Known(Struct):
-    """A session as it is in the file, and (once something was appended) its view."""
+    """A session in the file, and (after the first append) its view."""
 
     number: int
     head: int
@@ -82,7 +82,7 @@ class _Known(Struct):
 
 
 class _Group(Struct):
-    """What a transaction is about to change; it is forgotten when that fails."""
+    """The changes of a transaction; dropped if it fails."""
 
     position: int
     seal: bytes
@@ -91,7 +91,7 @@ class _Group(Struct):
     rewrite: set[str] = field(default_factory=set)
     """Sessions whose view has changed in more than its counters."""
     events: list[int | bytes] = field(default_factory=list)
-    """The values of their rows, one behind the other."""
+    """The values of all rows, flat."""
     opened: list[tuple[int, int, str]] = field(default_factory=list)
     settled: list[tuple[int, int, str]] = field(default_factory=list)
     audit: list[tuple[int, int]] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Writer:
     """Owns the writing connection and its thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, which must be there. Raises what SQLite complains of."""
+        """Open the file, which must exist. Raises errors of SQLite."""
         self._path = path
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._sessions: dict[str, _Known] = {}
@@ -134,7 +134,7 @@ class Writer:
             self._refold(session)
 
     def _chained(self) -> bytes:
-        """The seal of the last entry; what was written before there was a chain is chained now."""
+        """The seal of the last entry. Entries from before the chain existed are chained now."""
         last = self._connection.execute("SELECT seal FROM chain ORDER BY position DESC LIMIT 1")
         row = last.fetchone()
         if row is not None:
@@ -150,7 +150,7 @@ class Writer:
         return group.seal
 
     def _refold(self, session: str) -> None:
-        """Make a view, and its sums, anew that another version of the program made."""
+        """Fold a view, and its sums, that another version of the program made."""
         view: SessionView | None = None
         known = self._sessions[session]
         usage = UsageStage()
@@ -163,7 +163,7 @@ class Writer:
                     prompts.append((known.number, stored.event.prompt))
         if view is not None:
             with transaction(self._connection):
-                if not known.deleted:  # of a deleted one the events are gone, and the sums stay
+                if not known.deleted:  # a deleted one has no events, and its sums stay
                     forget(self._connection, known.number)
                 usage.write(self._connection)
                 self._connection.executemany(_ADD_PROMPT, prompts)
@@ -171,18 +171,18 @@ class Writer:
 
     @property
     def heads(self) -> dict[str, int]:
-        """The number of the last event of each session, as long as the thread does not run."""
+        """The number of the last event of each session, before the thread starts."""
         return {session: known.head for session, known in self._sessions.items()}
 
     def start(self, tell: Callable[[list[Result]], None]) -> None:
-        """Let the thread begin. It calls `tell` with what became of each group."""
+        """Start the thread. It calls `tell` with the results of each group."""
         self._thread = threading.Thread(
             target=self._work, args=(tell,), name="journal", daemon=True
         )
         self._thread.start()
 
     def put(self, job: Job) -> None:
-        """Queue something to write."""
+        """Queue a job."""
         self._queue.put(job)
 
     def finish(self) -> None:
@@ -192,7 +192,7 @@ class Writer:
             self._thread.join()
 
     def close(self) -> None:
-        """Close the file, which must be the last to be done: SQLite then puts it in order."""
+        """Close the file, as the last step: SQLite then checkpoints it."""
         self._connection.close()
 
     # --- the thread ----------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class Writer:
                 tell(self._write(jobs))
 
     def _take(self) -> tuple[list[Job], bool]:
-        """Wait for a job, and take what is queued behind it too. Also: whether it is the end."""
+        """Wait for a job, and take the jobs queued after it. Also: whether it is the end."""
         jobs: list[Job] = []
         events = size = 0
         job = self._queue.get()
@@ -228,7 +228,7 @@ class Writer:
             if len(jobs) == 1:
                 return [Result(jobs[0], error)]
             return [result for job in jobs for result in self._write([job])]
-        except Exception as error:  # a fault of ours must not leave anybody waiting
+        except Exception as error:  # a bug must not leave callers waiting
             log.exception("the journal's writer failed")
             failure = JournalError(f"the journal {self._path}: {type(error).__name__}: {error}")
             return [Result(job, failure) for job in jobs]
@@ -236,10 +236,10 @@ class Writer:
     def _commit(self, jobs: list[Job]) -> list[Result]:
         group = _Group(self.position, self._seal)
         began = time.perf_counter()
-        with complaints(self._path), transaction(self._connection):
+        with explained_errors(self._path), transaction(self._connection):
             results = [self._stage(group, job) for job in jobs]
             self._flush(group)
-        # The file has it: from here on nothing can fail.
+        # It is durable: from here on nothing can fail.
         self.times.add(time.perf_counter() - began)
         self._sessions |= group.sessions
         self.position, self._seal = group.position, group.seal
@@ -270,13 +270,13 @@ class Writer:
                 strict=False,
             )
         )
-        for each in telling(stored):
+        for each in significant(stored):
             view = self._fold(group, known.number, view, each)
         group.sessions[job.session] = _Known(known.number, last.seq, deleted=job.forget, view=view)
         return Result(job, stored)
 
     def _next_number(self, group: _Group) -> int:
-        return len(self._sessions.keys() | group.sessions.keys()) + 1  # none ever goes
+        return len(self._sessions.keys() | group.sessions.keys()) + 1  # none is ever removed
 
     def _fold(
         self, group: _Group, number: int, before: SessionView | None, stored: Stored
@@ -304,14 +304,14 @@ class Writer:
         group.chain.append((stored.position, number, digest, group.seal))
 
     def _flush(self, group: _Group) -> None:
-        """Write what is staged, within the open transaction."""
+        """Write the staged changes, within the open transaction."""
         settle = "UPDATE asks SET settled = ? WHERE session = ? AND ask = ? AND settled IS NULL"
         if group.forgotten:
             for table in ("events", "asks", "audit", "prompts"):
                 delete = f"DELETE FROM {table} WHERE session = ?"  # noqa: S608 - these four
                 self._connection.executemany(delete, group.forgotten)
         self._write_rows(_insert, group.events)
-        # Most groups have events and nothing else, and the emptiest statement takes its time.
+        # Most groups have only events, and even an empty statement costs time.
         for statement, rows in (
             ("INSERT INTO audit VALUES (?, ?)", group.audit),
             ("INSERT INTO chain VALUES (?, ?, ?, ?)", group.chain),
@@ -338,9 +338,9 @@ class Writer:
         group.prompts.clear()
 
     def _write_rows(self, statement: Callable[[int], str], values: Sequence[int | bytes]) -> None:
-        """Many rows to a statement: the event loop works on while SQLite carries one out.
+        """Write many rows with one statement: the event loop runs while SQLite executes it.
 
-        Row by row this thread would have to wait for its turn after each of them.
+        Row by row, this thread would wait for the interpreter after each row.
         """
         at = 0
         while left := (len(values) - at) // ROW_VALUES:
@@ -374,12 +374,12 @@ def _counters(known: _Known, view: SessionView) -> tuple[int, ...]:
 
 @cache
 def _count(rows: int) -> str:
-    """The statement that writes the counters of so many sessions, which are all there.
+    """The statement that writes the counters of so many existing sessions.
 
-    So it never inserts: it is an insert only because an update takes one row at a time.
+    It never inserts: it is an upsert only because an update takes one row at a time.
     """
     row = "(?, '', ?, ?, ?, ?, 0, 0, 0, x'')"
-    # Nothing but question marks is put into it.
+    # Only question marks are formatted into it.
     return (
         f"INSERT INTO sessions VALUES {','.join([row] * rows)}"  # noqa: S608
         " ON CONFLICT (number) DO UPDATE SET head = excluded.head, updated = excluded.updated,"
@@ -391,5 +391,5 @@ def _count(rows: int) -> str:
 def _insert(rows: int) -> str:
     """The statement that stores so many events."""
     row = f"({','.join('?' * ROW_VALUES)})"
-    # Nothing but question marks is put into it.
+    # Only question marks are formatted into it.
     return f"INSERT INTO events VALUES {','.join([row] * rows)}"  # noqa: S608
