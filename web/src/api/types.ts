@@ -3,7 +3,6 @@
 import type { components } from "./schema";
 
 type Schemas = components["schemas"];
-type AnySchema = Schemas[keyof Schemas];
 
 export type Session = Schemas["SessionShape"];
 export type SessionState = Session["state"];
@@ -19,19 +18,15 @@ export type Me = Schemas["Me"];
 export type Problem = Schemas["Problem"];
 export type Outcome = Schemas["Outcome"];
 
-/** Every command of the hub, by its `command`. */
-export type Command = Extract<AnySchema, { command: string }>;
+export type Command = Schemas["AnyCommand"];
 
-/** Every frame of the stream, by its `t`. */
-type Frame<T extends string> = Extract<AnySchema, { t: T }>;
-export type ClientFrame = Frame<"follow" | "unfollow" | "command" | "beat">;
-export type ServerFrame = Frame<
-  "hello" | "following" | "events" | "views" | "live" | "done" | "failed" | "beat" | "error"
->;
-export type Hello = Frame<"hello">;
+/** The frames of the stream, as docs/reference/stream.md describes them. */
+export type ClientFrame = Schemas["ClientFrame"];
+export type ServerFrame = Schemas["ServerFrame"];
+export type Hello = Extract<ServerFrame, { t: "hello" }>;
 
 /** Text of a message that is still being generated. */
-export type Delta = Frame<"live">["deltas"][number];
+export type Delta = Extract<ServerFrame, { t: "live" }>["deltas"][number];
 
 /** Control requests of the CLI. The hub forwards them as they are, so its schema has no type for them. */
 export type ControlRequest =

@@ -1,5 +1,6 @@
 import { useCallback } from "react";
 import type { ControlRequest } from "../api/types";
+import { lookup } from "../state/lookup";
 import { store, useRights } from "../state/store";
 import { ErrorText } from "../ui/ErrorText";
 import { plural } from "../ui/format";
@@ -14,6 +15,15 @@ interface Server {
   serverInfo?: { name: string; version: string };
   tools?: { name: string; description?: string }[];
 }
+
+/** The states of an MCP server: the CLI's codes, in words. */
+const STATUSES: Record<string, string> = {
+  connected: "connected",
+  pending: "connecting",
+  failed: "failed",
+  "needs-auth": "needs login",
+  disabled: "disabled",
+};
 
 /** The session's MCP servers: their state, and buttons to disable and reconnect them. */
 export function Mcp({ session }: PanelProps) {
@@ -43,7 +53,7 @@ export function Mcp({ session }: PanelProps) {
             <strong>{server.name}</strong>
             <span className="badge" data-tone={server.status === "connected" ? "idle" : "bad"}>
               <span className="dot" aria-hidden="true" />
-              {server.status}
+              {lookup(STATUSES, server.status) ?? server.status}
             </span>
           </div>
           {server.error && <p className="error">{server.error}</p>}

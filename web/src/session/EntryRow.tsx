@@ -2,6 +2,7 @@ import { memo, useState } from "react";
 import { AskCard } from "../asks/AskCard";
 import { Markdown } from "../markdown/Markdown";
 import { useLiveText } from "../state/liveText";
+import { lookup } from "../state/lookup";
 import { store } from "../state/store";
 import type {
   Entry,
@@ -123,9 +124,17 @@ export function Countdown({ until, words }: { until: number; words: string }) {
   );
 }
 
+/** How a turn failed: the CLI's codes, in words. */
+const OUTCOMES: Record<string, string> = {
+  error_during_execution: "interrupted or failed",
+  error_max_turns: "turn limit reached",
+  error_max_budget_usd: "budget reached",
+  error_max_structured_output_retries: "no valid structured output",
+};
+
 function Turn({ entry }: { entry: TurnEntry }) {
   const parts = [
-    entry.failed ? entry.outcome.replaceAll("_", " ") : "done",
+    entry.failed ? (lookup(OUTCOMES, entry.outcome) ?? entry.outcome.replaceAll("_", " ")) : "done",
     entry.duration !== undefined && duration(entry.duration),
     entry.cost > 0 && cost(entry.cost),
     entry.tokens > 0 && `${tokens(entry.tokens)} tokens`,
