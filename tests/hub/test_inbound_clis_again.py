@@ -322,7 +322,7 @@ async def test_a_session_whose_cli_does_not_come_back_ends_and_keeps_what_is_que
         view = await until(hub, session, lambda view: view.state is SessionState.DISCONNECTED)
         await hub.submit(SendPrompt(session=session, prompt="p", content=Raw(b'"go on"')))
         view = await until(hub, session, lambda view: view.run is None)
-        assert "did not come back within 1.5 s" in await ending(hub, session)
+        assert "did not reconnect within 1.5 s" in await ending(hub, session)
         assert [queued.prompt for queued in view.unsent] == ["p"]
         events = [stored.event for stored in await hub.events(session)]
         lost = [event.reason for event in events if isinstance(event, LinkLost)]

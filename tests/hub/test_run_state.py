@@ -139,7 +139,9 @@ class World:
         view = await self.hub.session(SESSION)
         stored = await self.journal.read(SESSION, after=view.run_began - 1, limit=5000)
         restored = Run(SESSION, live.run, view.spec, view.holds)
-        restored.restore([(each.at, each.event) for each in stored], view.holds)
+        for each in stored:
+            restored.restore_event(each.event, each.at)
+        restored.restored(view.holds)
         without = TRANSIENT | (BY_PIECES if self.pieces else set())
         assert plain(restored.state, without) == plain(live.state, without)
         assert (restored.idle, restored.busy, restored.greeted, restored.link_down) == (

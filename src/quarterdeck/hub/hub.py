@@ -54,6 +54,8 @@ log = logging.getLogger(__name__)
 
 CLOCK_SECONDS = 1.0
 """How often questions that may not wait for ever are looked at."""
+RESTORED_AT_ONCE = 10_000
+"""Events that are folded before the hub serves, of all sessions together: a third of a second."""
 CLOCK_AT_ONCE = 16
 """Sessions that are looked at before others may go on."""
 
@@ -127,21 +129,44 @@ class Hub:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Take up what the journal says is running, and keep the clock, while the block runs."""
-        after: str | None = None
         await self._supervisor.load(self._journal)
-        while page := await self._journal.summaries(after=after, limit=500, archived=None):
-            after = page[-1].session
-            for view in page:
-                if view.run is not None or self._supervisor.restarts(view):
-                    session = self._sessions.keep(self._make(view.session, view))
-                    await session.restore()
+        later = await self._take_up()
         try:
             async with background_tasks() as tasks:
+                tasks.start_soon(self._restore_later, later)
                 tasks.start_soon(self._keep_clock)
                 self.dialled.run_in(tasks)
                 yield
         finally:
             await self.workers.close()
+
+    async def _take_up(self) -> list[Session]:
+        """Take hold of what runs. Returns the sessions whose runs are yet to be restored."""
+        after: str | None = None
+        left = RESTORED_AT_ONCE
+        later: list[Session] = []
+        while page := await self._journal.summaries(after=after, limit=500, archived=None):
+            after = page[-1].session
+            for view in page:
+                if view.run is None and not self._supervisor.restarts(view):
+                    continue
+                session = self._sessions.keep(self._make(view.session, view))
+                events = view.head - view.run_began
+                if events <= left or view.machine == DIALLED:  # which CLI it is, the run tells
+                    left -= events
+                    await session.restore()
+                else:
+                    await session.attach()
+                    later.append(session)
+        return later
+
+    async def _restore_later(self, sessions: list[Session]) -> None:
+        """Restore long runs while the hub serves already, the shortest first."""
+        for session in sorted(sessions, key=lambda one: one.view.head - one.view.run_began):
+            try:
+                await session.restore()
+            except QuarterdeckError as error:  # whoever needs it tries again, and is told
+                log.error("session %s cannot be restored: %s", session.id, error)
 
     # --- commands ------------------------------------------------------------------------------
 
@@ -357,6 +382,8 @@ class Hub:
         """A method of its own: while the clock waits, it must hold no session."""
         now = time.time() * 1000
         for number, session in enumerate(self._sessions):
+            if session.restoring:
+                continue  # it would hold up all others
             if number % CLOCK_AT_ONCE == 0:  # hundreds must not hold up what comes meanwhile
                 await anyio.lowlevel.checkpoint()
             try:

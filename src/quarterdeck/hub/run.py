@@ -175,10 +175,12 @@ class Run:
 
     # --- events ----------------------------------------------------------------------------------
 
-    def restore(self, events: Iterable[tuple[int, Event]], holds: Holds) -> None:
-        """Become what the journal's events of this run say, each with its time."""
-        for at, event in events:
-            self.state.evolve(event, at)
+    def restore_event(self, event: Event, at: int) -> None:
+        """Take the next event of this run from the journal, with its time."""
+        self.state.evolve(event, at)
+
+    def restored(self, holds: Holds) -> None:
+        """All events of the journal were taken."""
         self.state.peer.lines_to_send()  # they were sent then
         self.state.holds = holds
         self.said = self.state.said

@@ -10,7 +10,7 @@ lines mean; `session_commands`, `session_answers` and `session_requests` do what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -31,7 +31,6 @@ from quarterdeck.journal.views import PromptView, SessionView, fold
 from quarterdeck.protocol.events import (
     Event,
     RunEnded,
-    RunStarted,
     RunStarting,
     Sent,
     SpecChanged,
@@ -39,8 +38,8 @@ from quarterdeck.protocol.events import (
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
-PAGE = 2000
-"""Events read at once when a session is restored."""
+PAGE = 500
+"""Events read at once when a session is restored: others may go on between two pages."""
 
 
 class UnheardEnd(Value):
@@ -105,6 +104,7 @@ class Session:
         self._order = asyncio.Lock()
         self._ordered = _InOrder(self._order, self._catch_up)
         self._stale = False
+        self._deferred = False
         self._view = view
         self.run: Run | None = None
         self.port: RunPort | None = None
@@ -130,7 +130,8 @@ class Session:
     @property
     def running(self) -> bool:
         """Whether it has a process, as far as anybody knows."""
-        return self.run is not None
+        deferred = self._deferred and self._view is not None and self._view.run is not None
+        return self.run is not None or deferred
 
     @property
     def needed(self) -> bool:
@@ -152,7 +153,26 @@ class Session:
     async def restore(self) -> None:
         """Become what the journal says, and take hold again of a process that may still run."""
         async with self._order:
-            await self._reload()
+            try:
+                if self.run is None:  # somebody may have needed it sooner
+                    await self._reload()
+            finally:
+                self._deferred = False
+
+    async def attach(self) -> None:
+        """Take hold again of a process that may still run. The first who needs the run restores it.
+
+        For a run of many events: its machine must find it here at once, and nobody else waits.
+        """
+        async with self._order:
+            self._stale = self._deferred = True
+            if self._view is not None and self._view.run is not None:
+                await self._hold(self._view, self._view.run)
+
+    @property
+    def restoring(self) -> bool:
+        """Whether its run is yet to be restored for the first time."""
+        return self._deferred
 
     def in_order(self) -> _InOrder:
         """One thing at a time, and each on top of what the journal has."""
@@ -173,46 +193,51 @@ class Session:
         self._stale = True
         await self.journal.append(self.id, [])  # what is under way is stored before we read
         view = self._view = await self.journal.summary(self.id)
-        held, self.run = self.run_held, None
+        self.run = None
         if view is None or view.run is None:
             port, self.port, self.run_held = self.port, None, None
             if port is not None:
                 port.forget()
         else:
-            events = await self.events_after(view.run_began - 1)
-            self.run = Run(self.id, view.run, view.spec, view.holds)
-            self.run.restore(events, view.holds)
-            self.run.watch.touch(self.supervisor.now)
-            if self.port is None or held != view.run:
-                self.port, self.run_held = self._hold(view, self.run, events), view.run
-            for _, event in events:
-                if isinstance(event, Sent) and event.run == view.run:
-                    self.port.write(event.number, bytes(event.line))
+            port = await self._hold(view, view.run)
+            run = Run(self.id, view.run, view.spec, view.holds)
+            async for stored in self.events_of_run():
+                run.restore_event(stored.event, stored.at)
+                if isinstance(stored.event, Sent) and stored.event.run == view.run:
+                    port.write(stored.event.number, bytes(stored.event.line))
+            run.restored(view.holds)
+            run.watch.touch(self.supervisor.now)
+            self.run = run
             if view.afresh or view.account.stopping:
-                self.port.stop()
-        self._stale = False
+                port.stop()
+        self._stale = self._deferred = False
 
-    async def events_after(self, seq: int) -> list[tuple[int, Event]]:
-        found: list[tuple[int, Event]] = []
+    async def events_of_run(self) -> AsyncIterator[Stored]:
+        """The events since the run, or the last one, began. They are never all in memory."""
+        seq = self.view.run_began - 1
         while page := await self.journal.read(self.id, after=seq, limit=PAGE):
             seq = page[-1].seq
-            found += [(stored.at, stored.event) for stored in page]
-        return found
+            for stored in page:
+                yield stored
 
-    def _hold(self, view: SessionView, run: Run, events: Sequence[tuple[int, Event]]) -> RunPort:
+    async def _hold(self, view: SessionView, run: str) -> RunPort:
         """Take hold of a process; one that its machine may never have heard of is asked for again.
 
         A machine that has heard of it does not start it twice.
         """
-        begun = [event for _, event in events if isinstance(event, RunStarting | RunStarted)]
-        match begun:
-            case [RunStarting(origin=origin, machine=machine, mode=mode)] if machine != DIALLED:
-                spec = replace(view.spec, mode=mode)
-                with suppress(NotFound):  # another machine, which has not come back yet
-                    return self.machines.start(run.run, self.id, spec, origin)
-            case _:
-                pass
-        return self.machines.attach(run.run, self.id, view.machine or "", said=run.said)
+        if self.port is None or self.run_held != run:
+            self.port, self.run_held = await self._find_port(view, run), run
+        return self.port
+
+    async def _find_port(self, view: SessionView, run: str) -> RunPort:
+        if not view.account.up_since and view.machine != DIALLED:
+            (stored, *_) = await self.journal.read(self.id, after=view.run_began - 1, limit=1)
+            starting = stored.event
+            assert isinstance(starting, RunStarting)
+            spec = replace(view.spec, mode=starting.mode)
+            with suppress(NotFound):  # another machine, which has not come back yet
+                return self.machines.start(run, self.id, spec, starting.origin)
+        return self.machines.attach(run, self.id, view.machine or "", said=view.said)
 
     # --- what changes it -----------------------------------------------------------------------
 

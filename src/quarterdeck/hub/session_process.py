@@ -169,8 +169,8 @@ class ProcessEvents:
         session = self.session
         known: dict[str, None] = {}
         prompts: dict[str, None] = {}
-        for _, event in await session.events_after(session.view.run_began - 1):
-            match event:
+        async for stored in session.events_of_run():
+            match stored.event:
                 case Said(run=of, line=line) if of == run and (uuid := uuid_of(line)):
                     known[uuid] = None
                 case Recalled(run=of, uuid=uuid) if of == run:
