@@ -83,6 +83,26 @@ async def test_a_hub_that_was_restarted_is_found_again(plug: Plug, screen: Scree
     await check(plug, screen, session, "before it", "typed while it was away", "after it")
 
 
+async def test_an_idle_agent_is_shown_as_idle_when_its_runner_is_back(
+    plug: Plug, screen: Screen
+) -> None:
+    session = await plug.create()
+    await screen.open(session)
+    await screen.say(play("before it"))
+    state = screen.page.locator(".session-header-bar .badge")
+    await screen.hears("before it")
+    await expect(state).to_have_text("idle")
+
+    await plug.stop()
+    await expect(banner(screen)).to_be_visible()
+    await plug.start()
+    await expect(screen.story.locator(".note", has_text="Connection restored.")).to_be_visible()
+    await expect(state).to_have_text("idle")
+    await plug.send(session, "after it")
+    await screen.hears("after it")
+    await expect(state).to_have_text("idle")
+
+
 async def test_a_prompt_outlives_the_page_that_it_was_typed_in(plug: Plug, screen: Screen) -> None:
     session = await plug.create()
     await screen.open(session)
