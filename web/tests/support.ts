@@ -44,6 +44,8 @@ export class HubSocket {
   static readonly OPEN = 1;
   static last: HubSocket;
   readyState = 1;
+  /** The command frames that were sent. */
+  readonly commands: { id: string; command: unknown }[] = [];
   onmessage: ((message: { data: string }) => void) | null = null;
   onclose: unknown;
   constructor() {
@@ -52,7 +54,8 @@ export class HubSocket {
     queueMicrotask(() => this.push(hello));
   }
   send(text: string): void {
-    const { t, id } = JSON.parse(text) as { t: string; id: string };
+    const { t, id, command } = JSON.parse(text) as { t: string; id: string; command: unknown };
+    if (t === "command") this.commands.push({ id, command });
     if (t === "follow") queueMicrotask(() => this.push({ t: "following", id, sessions: {} }));
   }
   close(): void {}
