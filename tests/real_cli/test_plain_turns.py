@@ -19,7 +19,8 @@ from quarterdeck import Agent, Prompt, Query, User
 from quarterdeck.domain.errors import UnsupportedError, UsageError
 from quarterdeck.testing import Gate, ResponseHeaders, Text, Thinking, ToolUse, play, reply
 from quarterdeck.wire.content import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from quarterdeck.wire.messages import Assistant, CommandLifecycle, Result, StreamEvent
+from quarterdeck.wire.internal import CommandLifecycle
+from quarterdeck.wire.messages import Assistant, Result, StreamEvent
 from quarterdeck.wire.outbound import text_block
 from quarterdeck.wire.states import State
 from quarterdeck.wire.stream import (

@@ -11,15 +11,18 @@ from quarterdeck.wire import codec
 from quarterdeck.wire.base import Malformed, Message, Unknown
 from quarterdeck.wire.content import TextBlock, ToolResultBlock
 from quarterdeck.wire.control import ControlCancel, ControlRequest, ControlResponse
-from quarterdeck.wire.envelope import OriginKind
-from quarterdeck.wire.internal import LifecycleState
+from quarterdeck.wire.envelope import OriginKind, System
+from quarterdeck.wire.internal import (
+    AutocompactState,
+    CommandLifecycle,
+    LifecycleState,
+    TranscriptMirror,
+)
 from quarterdeck.wire.messages import (
     ActiveGoal,
     Assistant,
     AssistantError,
     AuthStatus,
-    AutocompactState,
-    CommandLifecycle,
     ConversationReset,
     FromCli,
     PromptSuggestion,
@@ -31,13 +34,12 @@ from quarterdeck.wire.messages import (
     StreamlinedToolUseSummary,
     ToolProgress,
     ToolUseSummary,
-    TranscriptMirror,
     User,
 )
 from quarterdeck.wire.outbound import KeepAlive
 from quarterdeck.wire.reports import RateLimitStatus
 from quarterdeck.wire.result import ResultSubtype, TerminalReason
-from quarterdeck.wire.system import Init, System
+from quarterdeck.wire.system import Init
 
 M = TypeVar("M", bound=Message)
 

@@ -10,27 +10,28 @@ import pytest
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Unknown
 from quarterdeck.wire.envelope import System
+from quarterdeck.wire.internal import SessionTitleChanged
+from quarterdeck.wire.notices import Informational, PermissionDenied
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.result import FastModeState
 from quarterdeck.wire.system import (
     SYSTEM,
     ApiRetry,
-    BackgroundTasksChanged,
     CommandsChanged,
     CompactBoundary,
-    Informational,
     Init,
-    PermissionDenied,
     SessionState,
     SessionStateChanged,
-    SessionTitleChanged,
     Status,
+    WorkingStatus,
+)
+from quarterdeck.wire.tasks import (
+    BackgroundTasksChanged,
     TaskEnd,
     TaskNotification,
     TaskStarted,
     TaskStatus,
     TaskUpdated,
-    WorkingStatus,
 )
 
 S = TypeVar("S", bound=System)

@@ -301,35 +301,3 @@ class SessionMetadata(System, tag="session_metadata"):
     """Things known of a session in Anthropic's cloud."""
 
     metadata: Raw = ABSENT
-
-
-INTERNAL_SYSTEM: tuple[type[System], ...] = (
-    BridgeState,
-    SessionTitleChanged,
-    InheritedAsksSettled,
-    CodeChangePublished,
-    VcsStateChanged,
-    FeedbackDraftQueued,
-    UiInvalidate,
-    UiLog,
-    UiToast,
-    UiNotify,
-    UiNotifyCancel,
-    UiStatus,
-    UiPanes,
-    UiPlaced,
-    UiScroll,
-    UiFocus,
-    CloudSessionDelta,
-    DevIntent,
-    TurnHandoffAvailable,
-    TurnPreempted,
-    PeerMessageHold,
-    PerTurnEffortChanged,
-    PermissionCheckStatus,
-    InstructionSizeWarning,
-    FileAttachmentsMissing,
-    PostTurnSummary,
-    TaskSummary,
-    SessionMetadata,
-)

@@ -33,36 +33,8 @@ from quarterdeck.wire.reports import (
     decode_context_usage,
     decode_usage_report,
 )
-from quarterdeck.wire.result import Result
+from quarterdeck.wire.result import Result as Result
 from quarterdeck.wire.stream import Event, delta_text, events
-
-__all__ = [
-    "FROM_CLI",
-    "FROM_CLI_TYPES",
-    "ActiveGoal",
-    "Assistant",
-    "AssistantError",
-    "AuthStatus",
-    "AutocompactState",
-    "CommandLifecycle",
-    "ConversationReset",
-    "FromCli",
-    "Goal",
-    "Priority",
-    "PromptSuggestion",
-    "RateLimitEvent",
-    "ResetTrigger",
-    "Result",
-    "StreamEvent",
-    "StreamlinedText",
-    "StreamlinedToolUseSummary",
-    "SubagentRetry",
-    "SystemHeader",
-    "ToolProgress",
-    "ToolUseSummary",
-    "TranscriptMirror",
-    "User",
-]
 
 
 class SystemHeader(Message, tag="system"):

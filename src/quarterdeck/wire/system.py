@@ -12,86 +12,12 @@ from typing import ClassVar
 from msgspec import field
 
 from quarterdeck.domain.structs import name_set
+from quarterdeck.wire import internal, notices, tasks
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 from quarterdeck.wire.envelope import System
 from quarterdeck.wire.info import SlashCommand
-from quarterdeck.wire.internal import INTERNAL_SYSTEM, BridgeState, SessionTitleChanged
-from quarterdeck.wire.notices import (
-    ElicitationComplete,
-    FilesPersisted,
-    HookProgress,
-    HookResponse,
-    HookStarted,
-    Informational,
-    LocalCommandOutput,
-    MemoryRecall,
-    MirrorError,
-    Notification,
-    PermissionDenied,
-    PluginInstall,
-    SessionWritesLost,
-)
 from quarterdeck.wire.permissions import PermissionMode
 from quarterdeck.wire.result import FastModeDisabledReason, FastModeState
-from quarterdeck.wire.tasks import (
-    BackgroundTask,
-    BackgroundTasksChanged,
-    TaskEnd,
-    TaskNotification,
-    TaskPatch,
-    TaskProgress,
-    TaskStarted,
-    TaskStatus,
-    TaskUpdated,
-    TaskUsage,
-)
-
-__all__ = [
-    "SYSTEM",
-    "ApiRetry",
-    "BackgroundTask",
-    "BackgroundTasksChanged",
-    "BridgeState",
-    "CommandsChanged",
-    "CompactBoundary",
-    "CompactMetadata",
-    "ControlRequestProgress",
-    "ElicitationComplete",
-    "FilesPersisted",
-    "HookProgress",
-    "HookResponse",
-    "HookStarted",
-    "Informational",
-    "Init",
-    "InitMcpServer",
-    "InitPlugin",
-    "LocalCommandOutput",
-    "MemoryRecall",
-    "MirrorError",
-    "ModelRefusalFallback",
-    "ModelRefusalNoFallback",
-    "Notification",
-    "PermissionDenied",
-    "PluginError",
-    "PluginInstall",
-    "SessionState",
-    "SessionStateChanged",
-    "SessionTitleChanged",
-    "SessionWritesLost",
-    "Status",
-    "System",
-    "TaskEnd",
-    "TaskNotification",
-    "TaskPatch",
-    "TaskProgress",
-    "TaskStarted",
-    "TaskStatus",
-    "TaskUpdated",
-    "TaskUsage",
-    "ThinkingTokens",
-    "WorkerShuttingDown",
-    "WorkingStatus",
-]
 
 
 class InitMcpServer(Part):
@@ -334,38 +260,10 @@ class CommandsChanged(System, tag="commands_changed"):
     commands: tuple[SlashCommand, ...] = ()
 
 
-_PUBLIC: tuple[type[System], ...] = (
-    Init,
-    Status,
-    CompactBoundary,
-    ApiRetry,
-    ControlRequestProgress,
-    ModelRefusalFallback,
-    ModelRefusalNoFallback,
-    LocalCommandOutput,
-    HookStarted,
-    HookProgress,
-    HookResponse,
-    PluginInstall,
-    TaskStarted,
-    TaskProgress,
-    TaskUpdated,
-    TaskNotification,
-    BackgroundTasksChanged,
-    ThinkingTokens,
-    SessionStateChanged,
-    WorkerShuttingDown,
-    CommandsChanged,
-    Notification,
-    FilesPersisted,
-    MemoryRecall,
-    ElicitationComplete,
-    PermissionDenied,
-    MirrorError,
-    Informational,
-    SessionWritesLost,
-)
-
 SYSTEM: dict[str, type[Message]] = {
-    str(struct.__struct_config__.tag): struct for struct in (*_PUBLIC, *INTERNAL_SYSTEM)
+    str(found.__struct_config__.tag): found
+    for names in (globals(), vars(notices), vars(tasks), vars(internal))
+    for found in list(names.values())
+    if isinstance(found, type) and issubclass(found, System) and found is not System
 }
+"""Every `system` message that has a type, by subtype."""

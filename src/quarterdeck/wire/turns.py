@@ -24,14 +24,8 @@ from msgspec import Struct, field
 
 from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock
-from quarterdeck.wire.messages import (
-    Assistant,
-    CommandLifecycle,
-    ConversationReset,
-    Result,
-    StreamEvent,
-    User,
-)
+from quarterdeck.wire.internal import CommandLifecycle
+from quarterdeck.wire.messages import Assistant, ConversationReset, Result, StreamEvent, User
 from quarterdeck.wire.result import ModelUsage
 from quarterdeck.wire.system import Init, SessionStateChanged
 from quarterdeck.wire.tasks import TaskNotification

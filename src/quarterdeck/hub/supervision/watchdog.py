@@ -27,8 +27,8 @@ from quarterdeck.wire.base import Message
 from quarterdeck.wire.content import ToolResultBlock, ToolUseBlock
 from quarterdeck.wire.messages import Assistant, RateLimitEvent, Result, User
 from quarterdeck.wire.reports import RateLimitStatus
-from quarterdeck.wire.system import (
-    ApiRetry,
+from quarterdeck.wire.system import ApiRetry
+from quarterdeck.wire.tasks import (
     BackgroundTasksChanged,
     TaskNotification,
     TaskProgress,
