@@ -117,10 +117,10 @@ class Importer:
         """
         for cli_session in only:
             check_id(cli_session)
-        infos, broken = await to_thread.run_sync(_found, directory, self._config_dir)
+        infos, broken = await to_thread.run_sync(_find_sessions, directory, self._config_dir)
         current = await self._current()
         wanted = [info for info in infos if not only or info.session_id in only]
-        done = [await self._one(info, current, dry_run) for info in wanted]
+        done = [await self._import_one(info, current, dry_run) for info in wanted]
         done += [each for each in broken if not only or each.cli_session in only]
         found = {each.cli_session for each in done}
         done += [
@@ -142,7 +142,7 @@ class Importer:
                     found.setdefault(view.cli_session, view.session)
         return found
 
-    async def _one(
+    async def _import_one(
         self, info: SessionInfo, current: dict[str, str], dry_run: bool
     ) -> ImportedSession:
         name = one_line(info.custom_title or info.first_prompt or info.summary, NAME_LENGTH)
@@ -159,12 +159,14 @@ class Importer:
             here = former[-1] if former else None
         messages = await to_thread.run_sync(transcript_lines_of, Path(info.path))
         if here is not None:
-            return await self._more(report, here, messages, dry_run)
+            return await self._import_more(report, here, messages, dry_run)
         if not info.cwd or not info.cwd.startswith("/"):
-            return _changed(report, ImportOutcome.BROKEN, detail="it does not say where it ran")
+            return _with_outcome(
+                report, ImportOutcome.BROKEN, detail="it does not say where it ran"
+            )
         if not messages:
-            return _changed(report, ImportOutcome.BROKEN, detail="it has no messages")
-        report = _changed(report, ImportOutcome.NEW, messages=len(messages))
+            return _with_outcome(report, ImportOutcome.BROKEN, detail="it has no messages")
+        report = _with_outcome(report, ImportOutcome.NEW, messages=len(messages))
         if dry_run:
             return report
         session = new_id()
@@ -172,28 +174,28 @@ class Importer:
         first = [SessionCreated(spec=spec, by=BY), CliSession(cli_session=info.session_id)]
         current[info.session_id] = session
         try:
-            await self._append(session, [*first, *map(_recalled, messages)])
+            await self._append(session, [*first, *map(_recalled_event, messages)])
         except UsageError as error:
-            return _changed(report, ImportOutcome.BROKEN, detail=str(error))
-        return _changed(report, ImportOutcome.NEW, session=session)
+            return _with_outcome(report, ImportOutcome.BROKEN, detail=str(error))
+        return _with_outcome(report, ImportOutcome.NEW, session=session)
 
-    async def _more(
+    async def _import_more(
         self, report: ImportedSession, session: str, messages: list[TranscriptLine], dry_run: bool
     ) -> ImportedSession:
         view = await self._journal.summary(session)
         if view is None:
-            return _changed(report, ImportOutcome.BROKEN, detail="it was deleted meanwhile")
+            return _with_outcome(report, ImportOutcome.BROKEN, detail="it was deleted meanwhile")
         if view.run is not None:
-            return _changed(report, ImportOutcome.RUNNING, session=session, detail="")
-        known = await self._known(session)
+            return _with_outcome(report, ImportOutcome.RUNNING, session=session, detail="")
+        known = await self._known_uuids(session)
         news = [one for one in messages if one.uuid not in known]
         if not news:
-            return _changed(report, ImportOutcome.KNOWN, session=session)
+            return _with_outcome(report, ImportOutcome.KNOWN, session=session)
         if not dry_run:
-            await self._append(session, [*map(_recalled, news)])
-        return _changed(report, ImportOutcome.MORE, session=session, messages=len(news))
+            await self._append(session, [*map(_recalled_event, news)])
+        return _with_outcome(report, ImportOutcome.MORE, session=session, messages=len(news))
 
-    async def _known(self, session: str) -> set[str]:
+    async def _known_uuids(self, session: str) -> set[str]:
         """The uuids of all messages of a session in the journal."""
         known: set[str] = set()
         seq = 0
@@ -237,11 +239,11 @@ def _uuid(event: Event) -> str | None:
             return None
 
 
-def _recalled(one: TranscriptLine) -> Recalled:
+def _recalled_event(one: TranscriptLine) -> Recalled:
     return Recalled(run=IMPORTED, uuid=one.uuid, line=Raw(one.line))
 
 
-def _changed(
+def _with_outcome(
     report: ImportedSession, outcome: ImportOutcome, **more: str | int | None
 ) -> ImportedSession:
     return msgspec.structs.replace(report, outcome=outcome, **more)
@@ -260,7 +262,7 @@ def _chunks(events: Iterable[Event]) -> Iterable[list[Event]]:
         yield chunk
 
 
-def _found(
+def _find_sessions(
     directory: str | None, config_dir: Path | None
 ) -> tuple[list[SessionInfo], list[ImportedSession]]:
     """The sessions on disk, oldest first; and the files that are not valid sessions."""
@@ -271,12 +273,12 @@ def _found(
         for path in sorted(folder.glob("*.jsonl")):
             if is_session_id(path.stem) and path.stem not in readable:
                 broken[path.stem] = ImportedSession(
-                    cli_session=path.stem, outcome=ImportOutcome.BROKEN, detail=_why(path)
+                    cli_session=path.stem, outcome=ImportOutcome.BROKEN, detail=_problem_of(path)
                 )
     return infos[::-1], list(broken.values())
 
 
-def _why(path: Path) -> str:
+def _problem_of(path: Path) -> str:
     try:
         if not path.is_file():
             return f"{path} is not a regular file"

@@ -108,14 +108,14 @@ class HubSocket:
         try:
             await self._socket.send(data if len(data) <= _FRAGMENT else _fragments(data))
         except ConnectionClosed as closed:
-            raise _closed(closed) from closed
+            raise _link_closed(closed) from closed
 
     async def receive(self) -> tuple[HubHeader | UnreadableStart, list[bytes]]:
         """The next frame. Raises `LinkClosed`, or `LinkError` for an invalid frame."""
         try:
             data = await self._socket.recv()
         except ConnectionClosed as closed:
-            raise _closed(closed) from closed
+            raise _link_closed(closed) from closed
         if isinstance(data, str):
             raise LinkError("the hub sent a text frame; frames must be binary")
         try:
@@ -146,11 +146,11 @@ def _unreadable_start(data: bytes, error: Exception) -> UnreadableStart | None:
     return UnreadableStart(run=head.run, reason=f"this runner does not understand it: {error}")
 
 
-def _closed(closed: ConnectionClosed) -> LinkClosed:
+def _link_closed(closed: ConnectionClosed) -> LinkClosed:
     code = closed.rcvd.code if closed.rcvd else 1006
-    said = f": {closed.rcvd.reason}" if closed.rcvd and closed.rcvd.reason else ""
+    reason = f": {closed.rcvd.reason}" if closed.rcvd and closed.rcvd.reason else ""
     return LinkClosed(
-        f"the connection to the hub is lost: {describe_code(code)}{said}", close_code=code
+        f"the connection to the hub is lost: {describe_code(code)}{reason}", close_code=code
     )
 
 

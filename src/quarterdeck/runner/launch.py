@@ -46,7 +46,7 @@ async def prepare(
     spec: SessionSpec,
     origin: Origin,
     worktrees: Worktrees,
-    spill: ArgumentFiles,
+    files: ArgumentFiles,
     *,
     only: str | None = None,
 ) -> Prepared:
@@ -71,7 +71,7 @@ async def prepare(
     env = child_environment(env=spec.env, api_billing=spec.api_billing, file_checkpointing=True)
     return Prepared(
         command=command,
-        argv=tuple(to_argv(launch, spill)),
+        argv=tuple(to_argv(launch, files)),
         env={**env, mark: "1"},
         directory=os.fspath(directory),
         version=version,

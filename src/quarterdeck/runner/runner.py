@@ -255,8 +255,8 @@ class Runner:
             return f"this machine runs at most {self._limits.runs} agents at once"
         available = self._memory()
         if available is not None and available < self._limits.memory_floor:
-            have, floor = available >> 20, self._limits.memory_floor >> 20
-            return f"not enough memory: {have} MiB available, {floor} MiB required"
+            free, floor = available >> 20, self._limits.memory_floor >> 20
+            return f"not enough memory: {free} MiB available, {floor} MiB required"
         return None
 
     async def _start_run(self, start: Start) -> None:
@@ -299,26 +299,26 @@ class Runner:
         """Whether a run works in this folder, or is being started on this branch."""
         if any(start.spec.worktree == branch for start in self._starting.values()):
             return True
-        places = [run.directory for run in self._runs.values() if run.live]
-        return any(Path(place).resolve().is_relative_to(folder) for place in places if place)
+        folders = [run.directory for run in self._runs.values() if run.live]
+        return any(Path(place).resolve().is_relative_to(folder) for place in folders if place)
 
     # --- the machine's socket ---
 
     async def _connect(self) -> None:
         """Connect, exchange frames, and reconnect, for ever. Handles all failures."""
         attempt = 0
-        said = ""
+        last_error = ""
         while True:
             socket: HubSocket | None = None
             try:
                 socket = await self._hub.dial("/runner")
                 await self._handshake(socket)
-                attempt, said = 0, ""
+                attempt, last_error = 0, ""
                 await self._exchange(socket)
             except (LinkRefused, LinkClosed) as error:
-                if str(error) != said:  # once, not at every attempt
+                if str(error) != last_error:  # once, not at every attempt
                     log.info("%s", error)
-                said = str(error)
+                last_error = str(error)
             except LinkError as error:
                 log.warning("dropped the machine's connection: %s", error)
                 if socket is not None:

@@ -215,9 +215,9 @@ class Spool:
         self.write_error = ""
         return True
 
-    def _mark(self, said: int | None = None) -> Record:
+    def _mark(self, last: int | None = None) -> Record:
         """The first record of each segment, since earlier segments are deleted."""
-        number = self.last if said is None else max(said, 0)
+        number = self.last if last is None else max(last, 0)
         return Record(Kind.MARK, number, self.written.to_bytes(8, "big"))
 
     def _forget_recent(self) -> None:
@@ -240,19 +240,19 @@ class Spool:
     def _compact(self, segment: Segment) -> bool:
         """Rewrite a segment without its transient lines, into the previous one if there is room."""
         try:
-            kept = [r for r in segment.read() if r.kind in {Kind.DURABLE, Kind.END}]
+            remaining = [r for r in segment.read() if r.kind in {Kind.DURABLE, Kind.END}]
             index = self._segments.index(segment)
             before = self._segments[index - 1] if index else None
             lost = segment.transient
-            size = sum(record.size for record in kept)
+            size = sum(record.size for record in remaining)
             if before is not None and before.size + size <= self._bounds.segment:
-                if kept:
+                if remaining:
                     self._unload(before)
-                    before.rewrite([*before.read(), *kept])
+                    before.rewrite([*before.read(), *remaining])
                 self._remove(segment)
-            elif kept:
+            elif remaining:
                 self._unload(segment)
-                segment.rewrite(kept)
+                segment.rewrite(remaining)
             else:
                 self._remove(segment)
         except OSError as error:

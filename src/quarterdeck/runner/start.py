@@ -31,7 +31,7 @@ HIGH_WATER = 1 * MIB
 """Unread bytes of a CLI before it has to wait; they count as memory of the run."""
 
 
-def _nothing() -> None:
+def _no_op() -> None:
     pass
 
 
@@ -45,7 +45,7 @@ class Process(Value):
     spool: Spool
     link: SubprocessLink | None = None
     read_transcript: Callable[[Recall], MissedMessages] = MissedMessages
-    release: Callable[[], None] = _nothing
+    release: Callable[[], None] = _no_op
     ended_at: float | None = None
 
 
@@ -62,8 +62,8 @@ async def start_process(
     `wanted` is checked right before the start: a `Stop` may have come meanwhile.
     """
     with ExitStack() as undo:
-        spill = undo.enter_context(ArgumentFiles())
-        ready = await prepare(start.spec, start.origin, worktrees, spill, only=limits.claude)
+        files = undo.enter_context(ArgumentFiles())
+        ready = await prepare(start.spec, start.origin, worktrees, files, only=limits.claude)
         if not wanted():
             raise LaunchError("it was stopped before it started")
         spool = Spool.create(home.folder_of(start.run), limits.bounds)
@@ -88,7 +88,7 @@ async def start_process(
         spool=spool,
         started=started,
         read_transcript=partial(MissedMessages, record=record),
-        release=spill.close,
+        release=files.close,
     )
 
 

@@ -48,14 +48,14 @@ class MissedMessages:
 
     def _find(self) -> list[bytes]:
         """The messages from the first known one of this run on that are new to the hub."""
-        told = set(self._wanted.known)
-        ours = {*told, *self._wanted.prompts}
+        known = set(self._wanted.known)
+        ours = {*known, *self._wanted.prompts}
         for session in self._sessions():
             messages = self._read(session)
             begins = (at for at, message in enumerate(messages) if message.uuid in ours)
             if (first := next(begins, None)) is not None:
                 self.cli_session = session
-                news = {one.uuid: one for one in messages[first:] if one.uuid not in told}
+                news = {one.uuid: one for one in messages[first:] if one.uuid not in known}
                 return [bytes(message.line) for message in news.values()]
         return []
 
@@ -79,12 +79,12 @@ class MissedMessages:
             record.directory, include_worktrees=False, config_dir=record.config
         ):
             files = (path for path in folder.glob("*.jsonl") if is_session_id(path.stem))
-            for path in sorted(files, key=_changed, reverse=True)[:_NEWEST]:
+            for path in sorted(files, key=_modified_at, reverse=True)[:_NEWEST]:
                 if path.stem != named:
                     yield path.stem
 
 
-def _changed(path: Path) -> float:
+def _modified_at(path: Path) -> float:
     try:
         return path.stat().st_mtime
     except OSError:

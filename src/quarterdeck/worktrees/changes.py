@@ -43,7 +43,7 @@ async def see_changes(wanted: SeeChanges, worktrees: Worktrees) -> Changes:
     if wanted.branch is None:
         top = (await git(wanted.directory, "rev-parse", "--show-toplevel")).text
         head = await worktrees.commit_of(top, "HEAD")
-        base = Base(commit=head or await _nothing(git, top))
+        base = Base(commit=head or await _empty_tree(git, top))
         async with scratch_index(git, top) as env:
             await _notice_new_files(git, top, env)
             found = await _compare(git, top, (base.commit,), env, limit)
@@ -91,7 +91,9 @@ async def scratch_index(git: Git, tree: str | Path) -> AsyncIterator[dict[str, s
             await anyio.to_thread.run_sync(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-async def untracked(git: Git, tree: str | Path, env: dict[str, str]) -> tuple[list[str], list[str]]:
+async def list_untracked(
+    git: Git, tree: str | Path, env: dict[str, str]
+) -> tuple[list[str], list[str]]:
     """New files that git does not ignore; and new folders that are repositories of their own."""
     listed = await git(tree, "ls-files", "--others", "--exclude-standard", "-z", env=env)
     names = listed.names
@@ -103,7 +105,7 @@ async def untracked(git: Git, tree: str | Path, env: dict[str, str]) -> tuple[li
 
 async def _notice_new_files(git: Git, tree: str | Path, env: dict[str, str]) -> None:
     """Add new files to the copied index, so that they are in the diff."""
-    new, _ = await untracked(git, tree, env)
+    new, _ = await list_untracked(git, tree, env)
     if new:
         names = "\0".join(new[:MOST_UNTRACKED]).encode(errors="surrogateescape")
         await git(
@@ -112,7 +114,7 @@ async def _notice_new_files(git: Git, tree: str | Path, env: dict[str, str]) -> 
         )  # fmt: skip
 
 
-async def _nothing(git: Git, tree: str) -> str:
+async def _empty_tree(git: Git, tree: str) -> str:
     """The empty tree, to compare a repository without commits to."""
     return (await git(tree, "hash-object", "-t", "tree", "--stdin", stdin=b"")).text
 

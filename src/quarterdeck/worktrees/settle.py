@@ -16,7 +16,7 @@ import anyio
 from quarterdeck.domain.errors import Conflict, LaunchError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.protocol.machine_requests import Settled, SettleTree, TreeAction
-from quarterdeck.worktrees.changes import scratch_index, untracked
+from quarterdeck.worktrees.changes import list_untracked, scratch_index
 from quarterdeck.worktrees.git import Git
 from quarterdeck.worktrees.worktrees import BASES, HEADS, Base, Tree, Worktrees
 
@@ -35,7 +35,7 @@ Busy = Callable[[Path, str], bool]
 async def settle(wanted: SettleTree, worktrees: Worktrees, busy: Busy) -> Settled:
     """Settle it. Raises `Conflict` with a code, or `LaunchError` with git's error message."""
     await worktrees.check_name(wanted.directory, wanted.branch)
-    async with worktrees.alone(wanted.directory) as common:
+    async with worktrees.locked(wanted.directory) as common:
         settling = _Settlement(wanted, worktrees, common, busy)
         does = {
             TreeAction.MERGE: settling.merge,
@@ -92,7 +92,7 @@ class _Settlement:
         base = await self._base()
         assert base.ref is not None
         await self._commit_rest()
-        merged = await self._merged(base, self._tip)
+        merged = await self._merge_commit(base, self._tip)
         if merged != base.commit:
             await self._advance(base, merged)
         removed = await self._remove_if_free()
@@ -151,12 +151,12 @@ class _Settlement:
         )  # fmt: skip
         self._tip = await self._worktrees.commit_of(self._directory, HEADS + self._branch)
 
-    async def _merged(self, base: Base, before: str) -> str:
+    async def _merge_commit(self, base: Base, before: str) -> str:
         """The new commit of the base. Nothing has changed when this raises."""
         tip = self._tip or before
-        if await self._has(base.commit, tip):
+        if await self._contains(base.commit, tip):
             return base.commit
-        if await self._has(tip, base.commit):
+        if await self._contains(tip, base.commit):
             return tip
         env = await self._git.without_programs(self._directory)
         made = await self._git(
@@ -298,7 +298,7 @@ class _Settlement:
 
     async def _refuse_nested(self, tree: Path, env: dict[str, str]) -> None:
         """Refuse a repository inside it: only its commit id would be saved."""
-        _, nested = await untracked(self._git, tree, env)
+        _, nested = await list_untracked(self._git, tree, env)
         if nested:
             text = f"{_text(nested[0])} in {_text(tree)} is a repository of its own: move it first"
             raise Conflict("nested_repository", text)
@@ -306,8 +306,8 @@ class _Settlement:
     async def _refuse_submodules(self, tree: Path) -> None:
         listed = (await self._git(tree, "ls-files", "--stage", "-z")).names
         for entry in listed:
-            facts, _, name = entry.partition("\t")
-            if facts.startswith(_GITLINK) and await anyio.Path(tree / name / ".git").exists():
+            mode, _, name = entry.partition("\t")
+            if mode.startswith(_GITLINK) and await anyio.Path(tree / name / ".git").exists():
                 text = f"the submodule {_text(name)} is checked out there: remove it by hand"
                 raise Conflict("submodules", text)
 
@@ -330,7 +330,7 @@ class _Settlement:
         )  # fmt: skip
         return [entry[3:] for entry in listed.names]
 
-    async def _has(self, commit: str, older: str) -> bool:
+    async def _contains(self, commit: str, older: str) -> bool:
         result = await self._git(
             self._directory, "merge-base", "--is-ancestor", older, commit, good=(0, 1)
         )

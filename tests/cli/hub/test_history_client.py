@@ -73,7 +73,7 @@ async def test_what_was_left_on_disk_is_imported_found_exported_and_let_go(
     assert "unknown suffix" in (await deck("export", first.session, "x.pdf", code=2)).err
 
     assert "0 of 2 sessions would go" in (await deck("retention")).err
-    assert "a limit is wanted" in (await deck("retention", "--delete", code=1)).err
+    assert "a limit is required" in (await deck("retention", "--delete", code=1)).err
     await deck("archive", first.session)
     await anyio.sleep(0.01)  # 0.0000001 days are 8.64 ms: only now a session can be older
     told = await deck("retention", "--days", "0.0000001", "--archived-only")

@@ -131,7 +131,7 @@ def test_whoever_has_just_typed_is_left_alone() -> None:
     desk.now = AWAY_SECONDS + 1
     desk.notifier.observe(TURN)
     assert desk.out.getvalue() == "\a"
-    desk.notifier.typed()
+    desk.notifier.note_typing()
     desk.notifier.observe(TURN)
     assert desk.out.getvalue() == "\a"
 

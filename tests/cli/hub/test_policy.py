@@ -82,8 +82,8 @@ async def test_what_cannot_be_right_is_said_before_anything_is_asked(
     assert (
         wrong == "team.toml:1: default: expected one of cli, ask, deny; there are ask, cli, deny\n"
     )
-    checked = json.loads((await deck("policy", "check", "team.toml", "--json", code=1)).out)
-    assert checked["flaws"][0]["line"] == 1
+    result = json.loads((await deck("policy", "check", "team.toml", "--json", code=1)).out)
+    assert result["flaws"][0]["line"] == 1
     await deck("policy", "check", "nothing.toml", code=2)
     assert (
         "team.toml:1" in (await deck("policy", "explain", "X", "--file", "team.toml", code=2)).err

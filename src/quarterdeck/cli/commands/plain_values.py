@@ -42,13 +42,13 @@ def _parameters(get: Callable[..., list[Any]], context: Any) -> list[Any]:
 
 def _process(parameter: Any, check: Callable[..., object], context: Any, value: object) -> object:
     """The value of a parameter. It replaces `process_value`."""
-    found = _taken(parameter, value)
+    found = _take(parameter, value)
     if found is _UNCLEAR:
         return check(context, value)
     return found if parameter.callback is None else parameter.callback(context, parameter, found)
 
 
-def _taken(parameter: Any, value: object) -> object:
+def _take(parameter: Any, value: object) -> object:
     kind, info = parameter.type_descriptor.annotation, parameter.type_descriptor.parameter_info
     several = parameter.nargs != 1 or getattr(parameter, "multiple", False)
     if value is None:

@@ -80,10 +80,10 @@ def _more(opened: AskOpened) -> list[str]:
     if opened.plan:
         lines, rest = marked_lines(opened.plan, PLAN_LINES)
         return [*lines, f"… {rest} more lines"] if rest else lines
-    return [_asked(question) for question in questions_of(opened)]
+    return [_question_line(question) for question in questions_of(opened)]
 
 
-def _asked(question: Question) -> str:
+def _question_line(question: Question) -> str:
     options = " | ".join(one_line(option.label, 80) for option in question.options)
     return f"{mark_invisible(question.question)} [{options}]"
 
@@ -157,12 +157,12 @@ def _answers(
     known = questions_of(opened)
     found: dict[str, tuple[str, ...]] = {}
     for each in arguments:
-        question, label = _named(each, known)
+        question, label = _split_answer(each, known)
         found[question] = (*found.get(question, ()), label)
     return {name: labels[0] if len(labels) == 1 else labels for name, labels in found.items()}
 
 
-def _named(arguments: str, known: tuple[Question, ...]) -> tuple[str, str]:
+def _split_answer(arguments: str, known: tuple[Question, ...]) -> tuple[str, str]:
     for question in known:
         for name in (question.question, question.header):
             if name and arguments.startswith(f"{name}="):

@@ -172,17 +172,17 @@ class _Attached:
                     self._reading.cancel()
             case ev.AskAnswered(ask=ask, by=by, allowed=allowed):
                 answer = "allowed" if allowed else "denied"
-                self._settled(ask, f"{answer} by {by}, elsewhere")
+                self._close_question(ask, f"{answer} by {by}, elsewhere")
             case ev.AskWithdrawn(ask=ask, reason=reason):
-                self._settled(ask, f"the question was withdrawn: {reason}")
+                self._close_question(ask, f"the question was withdrawn: {reason}")
             case ev.RunEnded(run=run):
                 for opened in list(self._open.values()):
                     if opened.run == run:
-                        self._settled(opened.ask, "the question ended with its process")
+                        self._close_question(opened.ask, "the question ended with its process")
             case _:
                 pass
 
-    def _settled(self, ask: str, how: str) -> None:
+    def _close_question(self, ask: str, how: str) -> None:
         """A question is no longer open; show that, unless it was answered here."""
         if self._open.pop(ask, None) is None:
             return
@@ -198,7 +198,7 @@ class _Attached:
             while True:
                 if self._open:
                     await self._ask(next(iter(self._open.values())))
-                elif (text := await self._typed()) is None:
+                elif (text := await self._read_prompt()) is None:
                     break
                 elif text.strip():
                     await self._send(text)
@@ -210,7 +210,7 @@ class _Attached:
         with anyio.CancelScope() as scope:
             self._asking = (opened.ask, scope)
             answer = await answer_at(self._keyboard, opened)
-            self._notifier.typed()
+            self._notifier.note_typing()
             # From here on its outcome shows what became of it.
             self._asking = None
             self._open.pop(opened.ask, None)
@@ -219,7 +219,7 @@ class _Attached:
                 self._open[opened.ask] = opened  # the answer was invalid: ask once more
         self._asking = None
 
-    async def _typed(self) -> str | None:
+    async def _read_prompt(self) -> str | None:
         """The typed prompt; empty if a question interrupted, None when they leave."""
         lines: list[str] = []
         while True:
@@ -229,7 +229,7 @@ class _Attached:
                 line = await self._keys.line()
             interrupted, self._reading = self._reading.cancelled_caught, None
             if not interrupted:
-                self._notifier.typed()
+                self._notifier.note_typing()
             self._screen.prompt_taken()
             if interrupted:
                 self._console.file.write(_CLEAR_LINE)

@@ -101,7 +101,7 @@ def run_import(
     for each in report.sessions:
         # Known sessions are not listed, unless they were named.
         if each.outcome is not ImportOutcome.KNOWN or sessions:
-            console.print(_imported(each), soft_wrap=True)
+            console.print(_import_line(each), soft_wrap=True)
     counts = Counter(each.outcome.value for each in report.sessions)
     outcomes = ", ".join(f"{number} {outcome}" for outcome, number in sorted(counts.items()))
     would = "would be: " if dry_run else ""
@@ -112,7 +112,7 @@ def run_import(
     return Exit.SUCCESS
 
 
-def _imported(each: ImportedSession) -> Text:
+def _import_line(each: ImportedSession) -> Text:
     line = Text.assemble((f"{each.outcome.value:<7}", _STYLES.get(each.outcome, "dim")))
     line.append(f"  {(each.session or '')[:SHORT]:<{SHORT}}", "cyan")
     line.append(f"  {each.cli_session}", "dim")

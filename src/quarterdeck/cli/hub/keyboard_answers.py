@@ -72,10 +72,10 @@ async def answer_at(keyboard: Keyboard, opened: AskOpened) -> Answer:
         case QuestionsAsk():
             return await keyboard.converse(partial(_questions, keyboard, ask))
         case ToolAsk():
-            return _of(await keyboard.decide(ask))
+            return _answer_of(await keyboard.decide(ask))
 
 
-def _of(decision: Decision) -> Answer:
+def _answer_of(decision: Decision) -> Answer:
     match decision:
         case Deny(message=message, interrupt=stop):
             # The hub has the same default text for a denial.
@@ -92,10 +92,10 @@ async def _plan(ask: PlanAsk, text: str | None, area: Area) -> Answer:
     choices = _PLAN_CHOICES if text else _PLAN_CHOICES[1:]
     area.print(Text(), *plan_card(plan), *menu(choices))
     while True:
-        said = await area.ask("? ")
-        if said is None:
+        reply = await area.ask("? ")
+        if reply is None:
             return PlanAnswer(choice="reject", feedback=NO_ANSWER)
-        word, _, rest = said.partition(" ")
+        word, _, rest = reply.partition(" ")
         if (choice := _WORDS.get(word.lower())) is not None:
             return PlanAnswer(choice=choice)
         match word.lower():
@@ -115,8 +115,8 @@ async def _questions(keyboard: Keyboard, ask: QuestionsAsk, area: Area) -> Answe
         return SkipAnswer()
     return QuestionsAnswer(
         answers={
-            question: given if isinstance(given, str) else tuple(given)
-            for question, given in answers.items()
+            question: chosen if isinstance(chosen, str) else tuple(chosen)
+            for question, chosen in answers.items()
         }
     )
 
@@ -131,8 +131,8 @@ async def _form(request: Elicitation, area: Area) -> Answer:
         area.print(*(inside(Text(line, "dim")) for line in marked_lines(schema, SCHEMA_LINES)[0]))
     area.print(*menu(_FORM_CHOICES))
     while True:
-        said = await area.ask("? ")
-        word, _, rest = (said or "c").partition(" ")
+        reply = await area.ask("? ")
+        word, _, rest = (reply or "c").partition(" ")
         match word.lower():
             case "y" | "yes":
                 values = rest.strip() or (await area.ask("  the values, as JSON: ") or "{}")

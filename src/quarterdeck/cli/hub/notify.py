@@ -142,17 +142,17 @@ class Notifier:
         self._always = always
         self._channel = channel or channel_for(os.environ)
         self._clock = clock
-        self._typed = clock()
+        self._last_typed = clock()
 
-    def typed(self) -> None:
+    def note_typing(self) -> None:
         """The person has typed a line."""
-        self._typed = self._clock()
+        self._last_typed = self._clock()
 
     def observe(self, event: Event) -> None:
         """Notify of this event, if it matters and the person seems to be away."""
         if self._always is None or (text := message_for(event)) is None:
             return
-        if not self._always and self._clock() - self._typed < AWAY_SECONDS:
+        if not self._always and self._clock() - self._last_typed < AWAY_SECONDS:
             return
         self._notify(one_line_of(text))
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.client import BlockingClient
-from quarterdeck.cli.hub.spec import checked, read_prompt
+from quarterdeck.cli.hub.spec import check_folder, read_prompt
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.domain.errors import UsageError
@@ -38,7 +38,7 @@ def run_new(
     text = None if prompt is None else read_prompt(prompt)
     client = connect(target)
     new = CreateSession(
-        spec=checked(spec) if target.is_here else spec,
+        spec=check_folder(spec) if target.is_here else spec,
         prompt=ABSENT if text is None else _json(text),
         prompt_id=None if text is None else str(uuid4()),
         cli_session=cli_session,

@@ -91,7 +91,7 @@ def file_or_json(given: str, option: str) -> bytes:
         raise UsageError(f"{option}: cannot read {given}: {error.strerror}") from error
 
 
-def checked(spec: SessionSpec) -> SessionSpec:
+def check_folder(spec: SessionSpec) -> SessionSpec:
     """Refuse a folder that does not exist, if it is on this machine."""
     # A project may be on another machine.
     if spec.machine is None and spec.project is None and not Path(spec.directory).is_dir():

@@ -44,7 +44,7 @@ class Story:
         match read_event(shape.event, shape.at):
             case Prompt(id=id_, text=text, others=others) if id_ not in self.typed_here:
                 more = f"\n[and {count(others, 'block')} without text]" if others else ""
-                self._screen.said(text + more)
+                self._screen.echo_prompt(text + more)
             case Line(message=message):
                 self._show_message(message)
             case Notice() as notice if notice.code not in self._hidden:

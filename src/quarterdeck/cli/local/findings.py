@@ -93,8 +93,8 @@ def _cli(claude: str | None, environ: Mapping[str, str]) -> tuple[Cli | None, li
     except LaunchError as error:
         head, *rest = (line.strip() for line in str(error).strip().splitlines())
         places, advice = rest[:-1], rest[-1] if rest else ""
-        said = " ".join((head, ", ".join(places))).strip()
-        return None, [Finding("claude", Level.PROBLEM, said, advice)]
+        message = " ".join((head, ", ".join(places))).strip()
+        return None, [Finding("claude", Level.PROBLEM, message, advice)]
     found = Finding("claude", Level.OK, " ".join(command))
     return Cli(command, cli_version(command)), [found]
 

@@ -97,11 +97,11 @@ async def probe_cli(command: tuple[str, ...], report: Callable[[Scene], None]) -
         async with ScriptedModel() as model:
             run_ = _ProbeRun(model, work, report)
             options = Options(allow_dangerously_skip_permissions=False)
-            said = await anyio.to_thread.run_sync(cli_version, command)
-            with ArgumentFiles() as spill:
+            version_text = await anyio.to_thread.run_sync(cli_version, command)
+            with ArgumentFiles() as files:
                 link = await SubprocessLink.start(
                     command,
-                    to_argv(options, spill),
+                    to_argv(options, files),
                     cwd=work,
                     env=isolated_env(
                         home,
@@ -113,7 +113,7 @@ async def probe_cli(command: tuple[str, ...], report: Callable[[Scene], None]) -
                 agent = Agent(
                     options,
                     link=link,
-                    version=Version.parse(said) if said else None,
+                    version=Version.parse(version_text) if version_text else None,
                     decide=run_.decide,
                     hooks=[
                         Hook(event=event, function=run_.hook)
@@ -222,7 +222,7 @@ class _ProbeRun:
         )
         bash = ToolUse("Bash", {"command": "touch probed", "description": "probe"})
         await scene("a tool, with permission", say(agent, bash, expect=ToolAsk))
-        await scene("hooks", self._hooks_called)
+        await scene("hooks", self._check_hooks)
         await scene("our own tool (MCP)", self._own_tool(agent))
         await scene("a question", say(agent, _QUESTION, expect=QuestionsAsk))
         plan = reply(ToolUse("ExitPlanMode", {"plan": "probe"}))
@@ -238,7 +238,7 @@ class _ProbeRun:
         shell = {"command": "sleep 0.2", "run_in_background": True, "description": "probe"}
         await scene("a background command", say(agent, ToolUse("Bash", shell)))
         await scene("an API error, and a retry", say(agent, reply(ApiError(529), Text("back"))))
-        await scene("interrupt", self._interrupted(agent))
+        await scene("interrupt", self._interrupt_turn(agent))
         await scene("control requests", self._commands(agent))
         await scene("a last turn", say(agent, "bye"))
 
@@ -288,11 +288,11 @@ class _ProbeRun:
 
         return act
 
-    async def _hooks_called(self) -> None:
+    async def _check_hooks(self) -> None:
         if not self._hooks:
             raise _SceneFailed("none was called")
 
-    def _interrupted(self, agent: Agent) -> Callable[[], Awaitable[None]]:
+    def _interrupt_turn(self, agent: Agent) -> Callable[[], Awaitable[None]]:
         async def act() -> None:
             query = await agent.prompt(play(reply("a long", Gate("probe"))))
             await self._model.wait_at_gate("probe")

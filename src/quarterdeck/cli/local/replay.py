@@ -82,7 +82,7 @@ def _show(record: Record, number: int, screen: Screen) -> None:
         case "in":
             message = to_cli(_data(record, number))
             if isinstance(message, Prompt):
-                screen.said(text_of(decode_content(message.message.content)))
+                screen.echo_prompt(text_of(decode_content(message.message.content)))
         case "meta":
             if record.event == "resumed":
                 screen.note("the connection was lost and restored")

@@ -92,14 +92,14 @@ class _Run:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._signals, tasks.cancel_scope)
             try:
-                with ArgumentFiles() as spill:
-                    version, link = await start_link(self._options, spill, None)
+                with ArgumentFiles() as files:
+                    version, link = await start_link(self._options, files, None)
                     self._link = link
                     try:
                         agent = Agent(
                             self._options,
                             decide=self._decide,
-                            link=self._wrapped(link),
+                            link=self._wrap(link),
                             version=version,
                         )
                         tasks.start_soon(self._show, agent, tasks.cancel_scope)
@@ -119,7 +119,7 @@ class _Run:
             raise self._error
         return self._code
 
-    def _wrapped(self, link: Link) -> Link:
+    def _wrap(self, link: Link) -> Link:
         if self._request.record is not None:
             try:
                 link = RecordingLink(link, self._request.record)

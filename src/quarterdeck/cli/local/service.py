@@ -50,13 +50,13 @@ class Unit(Value):
 
     def _systemd(self) -> str:
         environment = "\n".join(
-            f"Environment={_quoted(f'{name}={value}')}" for name, value in self.environment.items()
+            f"Environment={_quote(f'{name}={value}')}" for name, value in self.environment.items()
         )
         return f"""[Unit]
 Description=Quarterdeck, a controller for Claude Code
 
 [Service]
-ExecStart={" ".join(_quoted(word).replace("$", "$$") for word in self.command)}
+ExecStart={" ".join(_quote(word).replace("$", "$$") for word in self.command)}
 ExecReload=/bin/kill -HUP $MAINPID
 {environment}
 # The hub only: the runner and its agents keep running, and the next hub reconnects.
@@ -165,7 +165,7 @@ def unit_path(manager: str) -> Path:
     return Path(base) / "systemd" / "user" / UNIT
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """One word of a unit, with quotes and specifiers escaped."""
     if any(letter in text for letter in "\n\r\0"):
         raise UsageError(f"{text!r} cannot be written into a unit")

@@ -78,7 +78,7 @@ def _show(message: SessionMessage, screen: Screen) -> None:
         return
     body = decode_user_body(message.message)
     if not message.is_compact_summary and body.text.strip():
-        screen.said(body.text)
+        screen.echo_prompt(body.text)
     screen.show(User(message_json=message.message))
 
 

@@ -86,12 +86,12 @@ def of_call(tool_name: str, tool_input: Raw, *, careful: bool = False) -> Diff |
         return None
     match tool_name:
         case "Write" if call.content is not None:
-            return _made(call.file_path, _all_new(call.content), "the whole file", show)
+            return _make_diff(call.file_path, _all_new(call.content), "the whole file", show)
         case "Edit" if call.old_string is not None and call.new_string is not None:
-            return _compared(call.file_path, ((call.old_string, call.new_string),), show)
+            return _compare(call.file_path, ((call.old_string, call.new_string),), show)
         case "MultiEdit" if call.edits:
             pairs = tuple((edit.old_string, edit.new_string) for edit in call.edits)
-            return _compared(call.file_path, pairs, show)
+            return _compare(call.file_path, pairs, show)
         case _:
             return None
 
@@ -111,9 +111,9 @@ def of_result(tool_use_result: Raw) -> Diff | None:
                 f"@@ -{hunk.old_start},{hunk.old_lines} +{hunk.new_start},{hunk.new_lines} @@"
             )
             lines += hunk.lines
-        return _made(outcome.file_path, lines)
+        return _make_diff(outcome.file_path, lines)
     if outcome.type == "create" and outcome.content is not None:
-        return _made(outcome.file_path, _all_new(outcome.content), "new file")
+        return _make_diff(outcome.file_path, _all_new(outcome.content), "new file")
     return None
 
 
@@ -135,7 +135,7 @@ def _all_new(content: str) -> list[str]:
     return [f"+{line}" for line in _lines(content)]
 
 
-def _compared(path: str, pairs: tuple[tuple[str, str], ...], show: Callable[[str], str]) -> Diff:
+def _compare(path: str, pairs: tuple[tuple[str, str], ...], show: Callable[[str], str]) -> Diff:
     size = sum(len(old) + len(new) for old, new in pairs)
     count = sum(old.count("\n") + new.count("\n") for old, new in pairs)
     if size > LARGEST or count > LONGEST:
@@ -148,10 +148,12 @@ def _compared(path: str, pairs: tuple[tuple[str, str], ...], show: Callable[[str
         lines += ["@@" if line.startswith("@@") else line for line in hunks]
     if lines and lines[0] == "@@":
         del lines[0]
-    return _made(path, lines, show=show)
+    return _make_diff(path, lines, show=show)
 
 
-def _made(path: str, lines: list[str], note: str = "", show: Callable[[str], str] = _plain) -> Diff:
+def _make_diff(
+    path: str, lines: list[str], note: str = "", show: Callable[[str], str] = _plain
+) -> Diff:
     safe = tuple(show(line) for line in lines)
     return Diff(
         mark_invisible(path) if show is _careful else plain(path),

@@ -112,10 +112,10 @@ class Keyboard:
         always = in_words(ask.suggestions) if not ask.request.suppress_always_allow_rule else []
         area.print(*menu(_tool_choices(always)))
         while True:
-            said = await area.ask("? ")
-            if said is None:
+            reply = await area.ask("? ")
+            if reply is None:
                 return ask.deny(NO_ANSWER)
-            word, _, rest = said.partition(" ")
+            word, _, rest = reply.partition(" ")
             match word.lower():
                 case "y" | "yes":
                     return ask.allow()
@@ -168,10 +168,10 @@ class Keyboard:
     async def _plan(self, ask: PlanAsk, area: Area) -> Decision:
         area.print(Text(), *plan_card(ask.plan), *menu(_PLAN_CHOICES))
         while True:
-            said = await area.ask("? ")
-            if said is None:
+            reply = await area.ask("? ")
+            if reply is None:
                 return ask.reject(NO_ANSWER)
-            word, _, rest = said.partition(" ")
+            word, _, rest = reply.partition(" ")
             match word.lower():
                 case "y" | "yes":
                     return ask.approve()
@@ -221,20 +221,20 @@ class Keyboard:
             )
         )
         while True:
-            said = await area.ask("? ")
-            if said is None or said == "/skip":
+            reply = await area.ask("? ")
+            if reply is None or reply == "/skip":
                 return None
-            chosen = _chosen(question, said)
+            chosen = _parse_choice(question, reply)
             if isinstance(chosen, str | list):
                 return chosen
             area.print(Text(f"  {chosen.args[0]}", "red"))
 
 
-def _chosen(question: Question, said: str) -> str | list[str] | ValueError:
+def _parse_choice(question: Question, reply: str) -> str | list[str] | ValueError:
     """The person's choice: labels by their numbers, or their own text."""
-    parts = [part for part in said.replace(",", " ").split() if part]
+    parts = [part for part in reply.replace(",", " ").split() if part]
     if not parts or not all(part.isdecimal() for part in parts) or not question.options:
-        return said
+        return reply
     numbers = [int(part) for part in parts]
     if not all(1 <= number <= len(question.options) for number in numbers):
         return ValueError(f"there are {len(question.options)} answers to choose from")

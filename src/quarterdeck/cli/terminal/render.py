@@ -195,8 +195,8 @@ def notice(message: Message) -> Text | None:
         case ApiRetry():
             return _note(_retry(message), "yellow")
         case RateLimitEvent(rate_limit_info=info):
-            said = _limit(info)
-            return _note(said, "yellow") if said else None
+            shown = _limit(info)
+            return _note(shown, "yellow") if shown else None
         case Status(status=WorkingStatus.COMPACTING):
             return _note("compacting the conversation …")
         case Status(compact_error=str(error)):
@@ -231,16 +231,16 @@ def _other_notice(message: Message) -> Text | None:
             )
         case ModelRefusalNoFallback():
             return _note(f"{one_line(message.original_model, 80)} refused to answer", "red")
-        case Informational(content=str(said), level=level) if said.strip():
-            return _note(one_line(said, 2000), "yellow" if level == "warning" else "")
-        case Notification(text=said) if said.strip():
-            return _note(one_line(said, 500))
-        case LocalCommandOutput(content=said) | StreamlinedText(text=said) if said.strip():
-            return Text(plain(said).strip("\n"))
-        case ToolUseSummary(summary=said) | StreamlinedToolUseSummary(tool_summary=said) if said:
-            return _note(one_line(said, 500))
-        case PromptSuggestion(suggestion=said) if said.strip():
-            return _note(f"next, perhaps: {one_line(said, 300)}")
+        case Informational(content=str(shown), level=level) if shown.strip():
+            return _note(one_line(shown, 2000), "yellow" if level == "warning" else "")
+        case Notification(text=shown) if shown.strip():
+            return _note(one_line(shown, 500))
+        case LocalCommandOutput(content=shown) | StreamlinedText(text=shown) if shown.strip():
+            return Text(plain(shown).strip("\n"))
+        case ToolUseSummary(summary=shown) | StreamlinedToolUseSummary(tool_summary=shown) if shown:
+            return _note(one_line(shown, 500))
+        case PromptSuggestion(suggestion=shown) if shown.strip():
+            return _note(f"next, perhaps: {one_line(shown, 300)}")
         case _:
             return _fault(message)
 
@@ -249,8 +249,8 @@ def _fault(message: Message) -> Text | None:
     """A failure around the conversation."""
     match message:
         case HookResponse(outcome="error"):
-            said = one_line(message.stderr or message.output, 300)
-            return _note(f"the hook {one_line(message.hook_name, 80)} failed: {said}", "red")
+            shown = one_line(message.stderr or message.output, 300)
+            return _note(f"the hook {one_line(message.hook_name, 80)} failed: {shown}", "red")
         case PluginInstall(status="failed"):
             return _note(
                 f"the plugin {one_line(message.name or '', 80)} could not be installed:"
@@ -323,8 +323,8 @@ def _task(message: TaskStarted | TaskNotification) -> Text | None:
             return _note(f"{what} started{where}: {one_line(message.description, 200)}")
         case TaskNotification(status=status):
             style = "red" if status is TaskEnd.FAILED else ""
-            said = one_line(message.summary, 300)
-            return _note(f"task {one_line(status.value, 40)}: {said}", style)
+            shown = one_line(message.summary, 300)
+            return _note(f"task {one_line(status.value, 40)}: {shown}", style)
 
 
 # --- the end of a turn ------------------------------------------------------------------------

@@ -65,7 +65,7 @@ class Screen:
         self._prompt: str | None = None
         self._prompt_shown = False
         self._total_cost = 0.0
-        self._said: str = ""
+        self._last_text: str = ""
 
     # --- what others do with it -----------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Screen:
         self._prompt, self._prompt_shown = None, False
         self._last = ""
 
-    def said(self, text: str) -> None:
+    def echo_prompt(self, text: str) -> None:
         """Show a prompt that was not typed here."""
         for number, line in enumerate(plain(text).strip("\n").split("\n")):
             mark = "> " if number == 0 else "  "
@@ -175,7 +175,7 @@ class Screen:
             case TextBlock(text=text):
                 style = "red" if message.error is not None else ""
                 self._finish("text", text, style, below)
-                self._said = text if not below else self._said
+                self._last_text = text if not below else self._last_text
             case ThinkingBlock(thinking=text):
                 self._finish("thinking", text, _THINKING, below)
             case ToolUseBlock():
@@ -262,14 +262,14 @@ class Screen:
         spent = float(result.total_cost_usd or 0) - self._total_cost
         self._total_cost = float(result.total_cost_usd or 0)
         error = result.error_text
-        if error and not result.interrupted and error != self._said:
+        if error and not result.interrupted and error != self._last_text:
             self._line("notice", Text(plain(error), "red"), crop=False)
         elif not result.failed and result.structured_output:
             shown = msgspec.json.format(bytes(result.structured_output), indent=2).decode()
             self._finish("text", shown, "", False)
-        elif not result.failed and result.result and not self._said:
+        elif not result.failed and result.result and not self._last_text:
             self._finish("text", result.result, "", False)
-        self._said = ""
+        self._last_text = ""
         cost = spent if spent >= 0 else self._total_cost
         self._line("end", render.outcome(result, cost), crop=False)
 

@@ -30,10 +30,10 @@ def plain(text: str) -> str:
     if "\r" in text:
         # Text that a progress bar overwrites becomes separate lines: nothing is hidden.
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _OBEYED.sub(_shown, text)
+    return _OBEYED.sub(_symbol, text)
 
 
-def _shown(found: re.Match[str]) -> str:
+def _symbol(found: re.Match[str]) -> str:
     code = ord(found[0])
     if code < 0x20:
         return chr(_PICTURES + code)

@@ -78,7 +78,7 @@ class Sources(NamedTuple):
     commits: Callable[[], Commits | None] = lambda: None
 
 
-class _Seen(Struct):
+class _SessionValues(Struct):
     """The stored values of a session."""
 
     state: SessionState
@@ -101,7 +101,7 @@ class Metrics:
         self._sources = sources or Sources()
         self._clock = clock
         self._tally = Tally()
-        self._sessions: dict[str, _Seen] | None = None
+        self._sessions: dict[str, _SessionValues] | None = None
         self._machines: list[MachineView] = []
         self._lock = anyio.Lock()
         self._fresh_until = 0.0
@@ -158,18 +158,18 @@ class Metrics:
             self._tally.changed |= changed  # they are read again
             raise
 
-    async def _read_all(self) -> dict[str, _Seen]:
-        found: dict[str, _Seen] = {}
+    async def _read_all(self) -> dict[str, _SessionValues]:
+        found: dict[str, _SessionValues] = {}
         for archived in (False, True):
             after: str | None = None
             while views := await self._hub.sessions(after=after, limit=PAGE, archived=archived):
                 after = views[-1].session
-                found |= {view.session: _seen(view) for view in views}
+                found |= {view.session: _values_of(view) for view in views}
         return found
 
-    async def _read(self, sessions: dict[str, _Seen], session: str) -> None:
+    async def _read(self, sessions: dict[str, _SessionValues], session: str) -> None:
         try:
-            sessions[session] = _seen(await self._hub.session(session))
+            sessions[session] = _values_of(await self._hub.session(session))
         except NotFound:
             sessions.pop(session, None)
 
@@ -382,8 +382,8 @@ def _counter(name: str, text: str, label: str, values: Mapping[str, float]) -> C
     return family
 
 
-def _seen(view: SessionView) -> _Seen:
-    return _Seen(
+def _values_of(view: SessionView) -> _SessionValues:
+    return _SessionValues(
         state=view.state,
         archived=view.archived,
         asks=len(view.asks),

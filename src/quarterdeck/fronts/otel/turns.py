@@ -100,7 +100,7 @@ class Turn:
                 self._run = run
             case Said(run=run, line=line):
                 self._run = run
-                self._said(bytes(line), stored.at)
+                self._add_line(bytes(line), stored.at)
             case AskOpened(ask=ask, tool_use_id=str(call)):
                 self._asks[ask] = (call, stored.at)
             case AskAnswered(ask=ask, allowed=allowed):
@@ -153,7 +153,7 @@ class Turn:
 
     # --- what the CLI says -----------------------------------------------------------------------
 
-    def _said(self, line: bytes, at: int) -> None:
+    def _add_line(self, line: bytes, at: int) -> None:
         match from_cli(line):
             case Assistant() as message:
                 self._assistant(message, at)
@@ -167,15 +167,15 @@ class Turn:
             case _:
                 pass
 
-    def _assistant(self, said: Assistant, at: int) -> None:
-        lane = self._lane(said.parent_tool_use_id, at)
-        message = said.message
+    def _assistant(self, assistant: Assistant, at: int) -> None:
+        lane = self._lane(assistant.parent_tool_use_id, at)
+        message = assistant.message
         if message.id != lane.message or lane.request is None:
             self._close_request(lane)
             lane.message = message.id or ""
             lane.request = self._open(
                 f"chat {message.model}" if message.model else "chat",
-                self._root_of(said.parent_tool_use_id),
+                self._root_of(assistant.parent_tool_use_id),
                 lane.since,
                 {
                     "gen_ai.operation.name": "chat",
@@ -192,11 +192,11 @@ class Turn:
             if message.stop_reason is not None:
                 reason = (str(message.stop_reason.value),)
                 lane.request.attributes["gen_ai.response.finish_reasons"] = reason
-            if said.error is not None:
-                lane.request.error = str(said.error.value)
+            if assistant.error is not None:
+                lane.request.error = str(assistant.error.value)
         for block in message.content:
             if isinstance(block, ToolUseBlock) and block.id not in self._tools:
-                self._open_tool(block, said.parent_tool_use_id, at)
+                self._open_tool(block, assistant.parent_tool_use_id, at)
         lane.since = at
 
     def _open_tool(self, block: ToolUseBlock, caller: str | None, at: int) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_Given = TypeVar("_Given")
+_Argument = TypeVar("_Argument")
 
 LONGEST_TITLE, LONGEST_BODY = 100, 200
 """Characters. Even at the most bytes per character, a message stays below every service's limit."""
@@ -144,16 +144,16 @@ class Push:
         self, stored: Stored, opened: AskOpened, client: httpx2.AsyncClient, tasks: TaskGroup
     ) -> None:
         grants = self._grants()
-        await self._changed(self._store.keep_only, grants)
-        told = [each for each in self._store.subscriptions if each.grant in grants]
-        if not told:
+        await self._change(self._store.keep_only, grants)
+        subscriptions = [each for each in self._store.subscriptions if each.grant in grants]
+        if not subscriptions:
             return
         try:
             view = await self._hub.session(stored.session)
         except NotFound:
             return  # the session was deleted meanwhile
         message = msgspec.json.encode(_note(stored.session, view.name, opened))
-        for to in told:
+        for to in subscriptions:
             waiting = self._waiting.get(to.endpoint)
             if waiting is None:
                 self._waiting[to.endpoint] = waiting = deque(maxlen=MOST_WAITING)
@@ -184,26 +184,26 @@ class Push:
             if found.ok:
                 return
             if found.gone:
-                await self._changed(self._store.remove, to.endpoint)
+                await self._change(self._store.remove, to.endpoint)
                 return
             error_ = found.error
             if pause is not None:
                 await anyio.sleep(pause)
         log.warning("gave up a push by %s: %s", to.origin, error_)
 
-    async def _changed(self, change: Callable[[_Given], None], given: _Given) -> None:
+    async def _change(self, change: Callable[[_Argument], None], argument: _Argument) -> None:
         """Change the stored subscriptions. A full disk does not end deliveries."""
         try:
-            await anyio.to_thread.run_sync(change, given)
+            await anyio.to_thread.run_sync(change, argument)
         except OSError as error:
             log.error("cannot write the push subscriptions: %s", error)
 
 
 def _note(session: str, name: str, opened: AskOpened) -> Note:
-    said = f"{opened.tool}: {opened.title}" if opened.title else opened.tool
+    body = f"{opened.tool}: {opened.title}" if opened.title else opened.tool
     return Note(
         title=_cut(f"{name or 'An agent'} waits for you", LONGEST_TITLE),
-        body=_cut(said, LONGEST_BODY),
+        body=_cut(body, LONGEST_BODY),
         url=f"/s/{quote(session, safe='')}",
         tag=opened.ask,
     )

@@ -91,14 +91,14 @@ class Endpoint:
             failed: list[Exception] = []
             async with anyio.create_task_group() as tasks:
                 for work in (self._read, self._deliver):
-                    tasks.start_soon(self._guarded, work, failed, tasks.cancel_scope)
+                    tasks.start_soon(self._guard, work, failed, tasks.cancel_scope)
             if not failed:
                 return
             # After an internal failure wait, and go on from the saved cursor.
             log.error("webhook %s: %s", self._hook.name, failed[0])
             await anyio.sleep(PAUSE_SECONDS)
 
-    async def _guarded(
+    async def _guard(
         self,
         work: Callable[[], Awaitable[None]],
         failed: list[Exception],
@@ -114,20 +114,20 @@ class Endpoint:
 
     async def _read(self) -> None:
         name, epoch = self._hook.name, self._hub.epoch
-        saved = await _blocking(lambda: self._outbox.begin(name, epoch, self._hub.position))
+        saved = await _in_thread(lambda: self._outbox.begin(name, epoch, self._hub.position))
         await self._count()
         async for batch in self._hub.follow(after=saved):
             for stored in batch:
-                waiting = await self._wanted(stored)
+                waiting = await self._payload_for(stored)
                 if waiting is not None:
                     await self._put(stored.position, waiting)
                     saved = stored.position
             last = batch[-1].position
             if last - saved >= SAVE_EVENTS:
-                await _blocking(partial(self._outbox.move, name, epoch, last))
+                await _in_thread(partial(self._outbox.move, name, epoch, last))
                 saved = last
 
-    async def _wanted(self, stored: Stored) -> Waiting | None:
+    async def _payload_for(self, stored: Stored) -> Waiting | None:
         kind = event_of(stored.event)
         hook = self._hook
         if kind is None or (hook.events and kind not in hook.events):
@@ -151,7 +151,7 @@ class Endpoint:
             self._room = anyio.Event()
             await self._room.wait()
         hook = self._hook
-        await _blocking(lambda: self._outbox.put(hook.name, self._hub.epoch, position, waiting))
+        await _in_thread(lambda: self._outbox.put(hook.name, self._hub.epoch, position, waiting))
         await self._count()
         self._news.set()
 
@@ -160,7 +160,7 @@ class Endpoint:
     async def _deliver(self) -> None:
         while True:
             self._news = anyio.Event()
-            waiting = await _blocking(lambda: self._outbox.next(self._hook.name))
+            waiting = await _in_thread(lambda: self._outbox.next(self._hook.name))
             wait = LONGEST_SLEEP if waiting is None else waiting.due - time.time()
             if waiting is None or wait > 0:
                 with anyio.move_on_after(min(wait, LONGEST_SLEEP)):
@@ -180,7 +180,7 @@ class Endpoint:
             tries = waiting.tries + 1
             if not self._is_over(waiting, tries, found):
                 due = time.time() + self._pause(tries, found)
-                await _blocking(lambda: self._outbox.later(hook.name, waiting.id, tries, due))
+                await _in_thread(lambda: self._outbox.reschedule(hook.name, waiting.id, tries, due))
                 log.info("webhook %s: %s: %s", hook.name, waiting.id, found.error)
                 return
             counts.given_up += 1
@@ -191,7 +191,7 @@ class Endpoint:
                 tries,
                 found.error,
             )
-        await _blocking(lambda: self._outbox.done(hook.name, waiting.id))
+        await _in_thread(lambda: self._outbox.remove(hook.name, waiting.id))
         await self._count()
         self._room.set()
 
@@ -205,10 +205,10 @@ class Endpoint:
         return max(pause, min(found.retry_after or 0.0, self._backoff.most))
 
     async def _count(self) -> None:
-        self._counts.waiting = await _blocking(lambda: self._outbox.count(self._hook.name))
+        self._counts.waiting = await _in_thread(lambda: self._outbox.count(self._hook.name))
 
 
-async def _blocking(work: Callable[[], _Answer]) -> _Answer:
+async def _in_thread(work: Callable[[], _Answer]) -> _Answer:
     """Run it in a thread, to its end, so that its result is always known."""
     # The thread is not cancelled: a cancelled caller continues when it has ended.
     return await anyio.to_thread.run_sync(work)

@@ -137,7 +137,7 @@ class Outbox:
         id_, body, at, tries, due = row
         return Waiting(id=id_, body=body, at=at, tries=tries, due=due)
 
-    def later(self, name: str, id_: str, tries: int, due: float) -> None:
+    def reschedule(self, name: str, id_: str, tries: int, due: float) -> None:
         """Schedule a retry."""
         with self._mutex:
             self._connection.execute(
@@ -145,7 +145,7 @@ class Outbox:
                 (tries, due, name, id_),
             )
 
-    def done(self, name: str, id_: str) -> None:
+    def remove(self, name: str, id_: str) -> None:
         """Remove a payload that was delivered or given up."""
         with self._mutex:
             self._connection.execute("DELETE FROM waiting WHERE name = ? AND id = ?", (name, id_))

@@ -83,7 +83,7 @@ async def attempt(client: httpx2.AsyncClient, hook: Webhook, id_: str, body: byt
     except UsageError as error:
         found = Attempt(ok=False, error=str(error))
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        found = Attempt(ok=False, error=_words(error))
+        found = Attempt(ok=False, error=_error_text(error))
     return msgspec.structs.replace(found, seconds=time.monotonic() - began)
 
 
@@ -109,11 +109,11 @@ def _retry_after(answer: httpx2.Response) -> float | None:
     return float(given) if given.isascii() and given.isdigit() and len(given) < 10 else None
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The error without a URL in it."""
     name = type(error).__name__
     cause = error.__cause__ or error.__context__
     while cause is not None and (cause.__cause__ or cause.__context__) is not None:
         cause = cause.__cause__ or cause.__context__
-    said = str(cause if isinstance(cause, OSError) else "")
-    return f"{name}: {said}"[:LONGEST_ERROR] if said else name
+    error_text = str(cause if isinstance(cause, OSError) else "")
+    return f"{name}: {error_text}"[:LONGEST_ERROR] if error_text else name

@@ -46,7 +46,7 @@ class Webhooks:
         self._link = link
         self._backoff = backoff or Backoff()
         self._most_waiting = most_waiting
-        self._hooks = _checked(hooks)
+        self._hooks = _check_names(hooks)
         self._counts: dict[str, Counts] = {}
         self._changed = anyio.Event()
 
@@ -61,7 +61,7 @@ class Webhooks:
         A running attempt is cancelled and repeated. Raises `UsageError` for two endpoints of one
         name; then nothing changes.
         """
-        checked = _checked(hooks)
+        checked = _check_names(hooks)
         if checked != self._hooks:
             self._hooks = checked
             self._changed.set()
@@ -112,7 +112,7 @@ class Webhooks:
             tasks.cancel_scope.cancel()
 
 
-def _checked(hooks: Sequence[Webhook]) -> dict[str, Webhook]:
+def _check_names(hooks: Sequence[Webhook]) -> dict[str, Webhook]:
     found: dict[str, Webhook] = {}
     for hook in hooks:
         if hook.name in found:

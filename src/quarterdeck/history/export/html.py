@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from quarterdeck.history.export.markdown import capitalized, moment, properties, readable
+from quarterdeck.history.export.markdown import capitalize, moment, properties, readable
 from quarterdeck.history.story import Answer, AnyEntry, Call, Notice, Outcome, Prompt, Thinking
 from quarterdeck.journal.views import SessionView
 from quarterdeck.wire.tools import one_line
@@ -74,16 +74,16 @@ def item(entry: AnyEntry, answer: str = "") -> str:
             return _section(entry, "answer", answer)
         case Thinking(text=thought):
             body = f"<pre>{text(thought)}</pre>"
-            return _section(entry, "thinking", _collapsed("Thinking", "", body))
+            return _section(entry, "thinking", _details("Thinking", "", body))
         case Call(tool=tool, title=title, input=input_):
             body = f"<pre>{text(readable(input_))}</pre>"
-            return _section(entry, "call", _collapsed(one_line(tool), title, body))
+            return _section(entry, "call", _details(one_line(tool), title, body))
         case Outcome(tool=tool, title=title, text=result, failed=failed):
             what = f"{one_line(tool) or 'a tool'} {'failed' if failed else 'returned'}"
             kind = "outcome failed" if failed else "outcome"
-            return _section(entry, kind, _collapsed(what, title, f"<pre>{text(result)}</pre>"))
+            return _section(entry, kind, _details(what, title, f"<pre>{text(result)}</pre>"))
         case Notice(text=notice):
-            line = one_line(capitalized(notice), 1000)
+            line = one_line(capitalize(notice), 1000)
             return _section(entry, "note", f"<p>{text(line)}</p>")
 
 
@@ -94,7 +94,7 @@ def text(value: str) -> str:
 
 def render(answers: Sequence[str]) -> list[str]:
     """Render answers from Markdown to HTML. May take long."""
-    return [_markdown(answer) for answer in answers]
+    return [_render_answer(answer) for answer in answers]
 
 
 def plain(answer: str) -> str:
@@ -102,7 +102,7 @@ def plain(answer: str) -> str:
     return f"<div class=text>{text(answer)}</div>"
 
 
-def _markdown(answer: str) -> str:
+def _render_answer(answer: str) -> str:
     rest = ""
     if len(answer) > LONGEST_ANSWER:
         return plain(answer)
@@ -117,7 +117,7 @@ def _section(entry: AnyEntry, kind: str, body: str) -> str:
     return f'<section class="{kind}{" inner" if entry.inner else ""}">{body}</section>\n'
 
 
-def _collapsed(what: str, title: str, body: str) -> str:
+def _details(what: str, title: str, body: str) -> str:
     summary = f"<b>{text(what)}</b> <span>{text(one_line(title))}</span>"
     return f"<details><summary>{summary}</summary>{body}</details>"
 

@@ -67,14 +67,14 @@ def item(entry: AnyEntry) -> str:
             label = "_A subagent:_\n\n" if entry.inner else ""
             return f"\n{label}{text}\n"
         case Thinking(text=text):
-            return f"\n_Thinking:_\n\n{fenced(text)}\n"
+            return f"\n_Thinking:_\n\n{code_block(text)}\n"
         case Call(tool=tool, title=title, input=input_):
-            return f"\n**{plain(tool)}** {plain(title)}\n\n{fenced(readable(input_), 'json')}\n"
+            return f"\n**{plain(tool)}** {plain(title)}\n\n{code_block(readable(input_), 'json')}\n"
         case Outcome(tool=tool, title=title, text=text, failed=failed):
             what = "failed" if failed else "returned"
-            return f"\n_{plain(tool or 'a tool')} {what}_ {plain(title)}\n\n{fenced(text)}\n"
+            return f"\n_{plain(tool or 'a tool')} {what}_ {plain(title)}\n\n{code_block(text)}\n"
         case Notice(text=text):
-            return f"\n_{plain(capitalized(text))}_\n"
+            return f"\n_{plain(capitalize(text))}_\n"
 
 
 def foot(_: SessionView) -> str:
@@ -82,7 +82,7 @@ def foot(_: SessionView) -> str:
     return ""
 
 
-def fenced(text: str, language: str = "") -> str:
+def code_block(text: str, language: str = "") -> str:
     """A code block that no content can close."""
     longest = max((len(found) for found in _FENCES.findall(text)), default=2)
     fence = "`" * (longest + 1)
@@ -94,7 +94,7 @@ def plain(text: str) -> str:
     return _MARKS.sub(r"\\\1", one_line(text, 500))
 
 
-def capitalized(text: str) -> str:
+def capitalize(text: str) -> str:
     """The text of a notice with a capital first letter."""
     return text[:1].upper() + text[1:]
 
@@ -103,14 +103,14 @@ def readable(input_: Raw) -> str:
     """A tool's input as indented JSON, unless that would be too long."""
     data = bytes(input_)
     try:
-        if _indented(data) <= MOST_BLANKS:
+        if _count_blanks(data) <= MOST_BLANKS:
             return msgspec.json.format(data, indent=2).decode("utf-8", "replace")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     return data.decode("utf-8", "replace")
 
 
-def _indented(data: bytes) -> int:
+def _count_blanks(data: bytes) -> int:
     """The most blanks that indented JSON could have in front of its lines."""
     depth = deepest = lines = 0
     for bracket in _BRACKETS.finditer(data):
