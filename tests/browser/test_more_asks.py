@@ -200,7 +200,7 @@ async def test_a_policys_question_says_why_and_only_those_whom_it_names_can_allo
     await expect(why).to_contain_text("Must be answered by any owner.")
     await expect(why).to_contain_text("Times out after 30 min 0 s.")
     await expect(why.get_by_role("timer")).to_have_text(
-        re.compile(r"Denied automatically in (29|30) min \d+ s\.")
+        re.compile(r"Denied automatically in [12]?\d min \d+ s\.")
     )
     await screen.shot("ask-policy")
     await screen.check_access()
@@ -358,7 +358,7 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
     assert given["form-2"]["action"] == "decline"
 
     timer = note.get_by_role("timer")
-    await expect(timer).to_have_text(re.compile(r"It resets in (49|50) min \d+ s\."))
+    await expect(timer).to_have_text(re.compile(r"It resets in [1-5]?\d min \d+ s\."))
     before = await timer.inner_text()
     await expect(timer).not_to_have_text(before)
     await expect(screen.page.locator(".session-header-bar")).to_contain_text("rate limited")

@@ -11,7 +11,6 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any
 
-import anyio
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -434,10 +433,7 @@ async def play(script: list[tuple[str, int]], *, dialled: bool, version: str) ->
 @example(script=[("asks", 5), ("time_passes", 2), ("person_answers", 5)])
 @example(script=[("shows_call", 0), ("tool_ends", 5), ("speaks", 1), ("ends_turn", 0)])
 @example(script=[("link_breaks", 0), ("person_switches", 2), ("link_comes_back", 1)])
-def test_a_run_that_is_folded_from_its_journal_is_the_live_one(
+async def test_a_run_that_is_folded_from_its_journal_is_the_live_one(
     script: list[tuple[str, int]], dialled: bool, version: str
 ) -> None:
-    async def main() -> None:
-        await play(script, dialled=dialled, version=version)
-
-    anyio.run(main)
+    await play(script, dialled=dialled, version=version)
