@@ -60,8 +60,8 @@ CLOCK_AT_ONCE = 16
 """Sessions that are looked at before others may go on."""
 
 
-class _Everywhere:
-    """Machines of every kind, by what a session says of its own."""
+class _AllMachines:
+    """Machines of both kinds: with a runner, and CLIs that dial."""
 
     def __init__(
         self, runners: Runners, dialled: InboundClis, run_env: Callable[[str], Mapping[str, str]]
@@ -106,7 +106,7 @@ class Hub:
         self.dialled = InboundClis(
             cli_secret or os.urandom(32), self._owner, self._adopt, self._said_at_root
         )
-        self._machines = machines or _Everywhere(self.runners, self.dialled, run_env)
+        self._machines = machines or _AllMachines(self.runners, self.dialled, run_env)
         self._journal = journal
         self._sessions = LoadedSessions()
         self._live = Live()
@@ -128,7 +128,7 @@ class Hub:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take up what the journal says is running, and keep the clock, while the block runs."""
+        """Load the running sessions from the journal, and run the clock, while the block runs."""
         await self._supervisor.load(self._journal)
         later = await self._take_up()
         try:
@@ -141,7 +141,7 @@ class Hub:
             await self.workers.close()
 
     async def _take_up(self) -> list[Session]:
-        """Take hold of what runs. Returns the sessions whose runs are yet to be restored."""
+        """Load the running sessions. Returns those whose runs are yet to be restored."""
         after: str | None = None
         left = RESTORED_AT_ONCE
         later: list[Session] = []
@@ -165,7 +165,9 @@ class Hub:
         for session in sorted(sessions, key=lambda one: one.view.head - one.view.run_began):
             try:
                 await session.restore()
-            except QuarterdeckError as error:  # whoever needs it tries again, and is told
+            except (
+                QuarterdeckError
+            ) as error:  # the next command tries again, and fails with the reason
                 log.error("session %s cannot be restored: %s", session.id, error)
 
     # --- commands ------------------------------------------------------------------------------
@@ -213,7 +215,7 @@ class Hub:
     async def _adopt(
         self, id_: str, back: bool, address: str | None, at_root: bool = False
     ) -> None:
-        """A CLI that nobody here started has dialled: a session begins with it, or goes on.
+        """A CLI that the hub did not start has dialled: begin or continue a session with it.
 
         One that was there before (`back`) and has no run any more was ended, and stays so. What it
         began is resumed by the runner at the same address, if there is one.

@@ -1,7 +1,7 @@
 """Lines, as the journal keeps them and as the CLI takes them. Pure; below `run`.
 
 What means something to us is what the journal has: a line that is no UTF-8 is mended first, so that
-a hub which reads it from the journal understands it as the one did that heard it.
+a restarted hub that reads it from the journal gets the same message.
 """
 
 from __future__ import annotations

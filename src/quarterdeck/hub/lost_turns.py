@@ -25,7 +25,7 @@ class LostTurn:
         self._over_at: int | None = None
 
     def link_resumed(self, *, lost: bool, busy: bool) -> None:
-        """The CLI is back; `lost` says whether it said something meanwhile that nobody heard."""
+        """The CLI is back; `lost`: messages that it wrote meanwhile are lost."""
         self.in_doubt = busy and (lost or self.in_doubt)
         self._over_at = None
 

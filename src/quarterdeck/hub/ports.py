@@ -1,4 +1,4 @@
-"""The way to a CLI process, whoever holds it: a runner, or the CLI that dialled us itself.
+"""The connection to a CLI process: through a runner, or of a CLI that dialled the hub itself.
 
 `RunPort` is what a session may do with its process; `RunOwner` is what the process does to its
 session. Everything is numbered on both ways, so that either side may be cut off, killed and
@@ -48,7 +48,7 @@ class RunPort(Protocol):
 
 
 class RunOwner(Protocol):
-    """Who is told what a process does."""
+    """Receives what a process does."""
 
     async def run_started(
         self, run: str, pid: int | None, version: str | None, directory: str | None
@@ -80,9 +80,9 @@ class Machines(Protocol):
     """Where processes are started."""
 
     def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> RunPort:
-        """Have a CLI started; what becomes of it is told to the run's owner.
+        """Have a CLI started; the run's owner is called with what it does.
 
-        Raises `NotFound` for a machine that nobody knows.
+        Raises `NotFound` for an unknown machine.
         """
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:

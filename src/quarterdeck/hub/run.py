@@ -165,7 +165,7 @@ class Run:
 
     @property
     def watch(self) -> Watch:
-        """What it was heard to do."""
+        """The signs of life of its CLI."""
         return self.state.watch
 
     @property
@@ -352,7 +352,7 @@ class Run:
                 pass
 
     def _decide_place(self, init: Init, at: int) -> None:
-        """A CLI that nobody here started tells where it works: there it is resumed, and forked."""
+        """A CLI that the hub did not start reports its directory, for resume and fork."""
         if not self.state.unknown_place or not init.cwd.startswith("/"):
             return
         version = init.claude_code_version or None
@@ -362,7 +362,7 @@ class Run:
             self._record(SpecChanged(spec=spec, by="cli"), at)
 
     def import_transcript(self, lines: Iterable[bytes], at: int) -> None:
-        """Take messages that nobody heard, from the CLI's transcript. A known one is nothing."""
+        """Take messages of the CLI's transcript. Those that the hub has received are ignored."""
         for line in lines:
             if mended(line)[1] is not None:
                 continue
@@ -468,12 +468,12 @@ class Run:
         self._record(LinkLost(run=self.run, reason=reason), at)
         self._record_changes(at)
 
-    def link_found(self, at: int, *, told_lost: bool) -> None:
+    def link_found(self, at: int, *, journalled_lost: bool) -> None:
         """The machine is there again, and nothing was lost: runs are numbered.
 
-        To a hub that has just started that may be nothing new (`told_lost`).
+        A hub that has just started may not know that the link was lost (`journalled_lost`).
         """
-        if told_lost or self.link_down:
+        if journalled_lost or self.link_down:
             self._record(LinkFound(run=self.run), at)
         self._record_changes(at)
 
@@ -521,7 +521,7 @@ class Run:
         return request_id
 
     def give_up(self, request_id: str, at: int) -> None:
-        """Nobody waits for this answer any more."""
+        """Cancel a request: no caller waits for its answer."""
         self._record_sent(self.state.peer.cancel_line(request_id), at)
 
     def answer(self, opened: AskOpened, reply: Reply, by: str, answer: Raw, at: int) -> None:

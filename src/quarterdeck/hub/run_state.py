@@ -128,7 +128,7 @@ class RunState:
         self.dialled = False
         """Whether its CLI dialled the hub: it repeats what it said when it dials again."""
         self.unknown_place = False
-        """Whether its CLI has not told yet where it works."""
+        """Whether the directory of its CLI is still unknown."""
         self.at_root = False
         """Whether its CLI dialled the hub at `/`."""
         self.stopped_at = 0

@@ -50,7 +50,7 @@ class UnheardEnd(Value):
 
 
 def check_machine(spec: SessionSpec, session: str) -> None:
-    """Raise `Conflict` where no runner could start a CLI: one dialled, from nobody knows where."""
+    """Raise `Conflict` if no runner can start a CLI: it dialled, from an unknown machine."""
     if spec.machine == DIALLED:
         raise Conflict(
             "dial_again",
@@ -61,9 +61,9 @@ def check_machine(spec: SessionSpec, session: str) -> None:
 
 
 class _InOrder:
-    """A lock, and what is to be done first by whoever has it.
+    """A lock, and a function that is called after each acquire.
 
-    No generator that is made anew: every line of every CLI passes here.
+    A class, not a generator function: every line of every CLI passes here.
     """
 
     def __init__(self, order: asyncio.Lock, first: Callable[[], Awaitable[None]]) -> None:
@@ -117,7 +117,7 @@ class Session:
 
     @property
     def view(self) -> SessionView:
-        """What the journal makes of the session so far."""
+        """The session's view."""
         if self._view is None:
             raise NotFound("session", self.id)
         return self._view
@@ -129,7 +129,7 @@ class Session:
 
     @property
     def running(self) -> bool:
-        """Whether it has a process, as far as anybody knows."""
+        """Whether it has a process, as far as the hub knows."""
         deferred = self._deferred and self._view is not None and self._view.run is not None
         return self.run is not None or deferred
 
@@ -151,18 +151,18 @@ class Session:
     # --- from the journal ----------------------------------------------------------------------
 
     async def restore(self) -> None:
-        """Become what the journal says, and take hold again of a process that may still run."""
+        """Load the session from the journal, and attach to a process that may still run."""
         async with self._order:
             try:
-                if self.run is None:  # somebody may have needed it sooner
+                if self.run is None:  # a command may have restored it
                     await self._reload()
             finally:
                 self._deferred = False
 
     async def attach(self) -> None:
-        """Take hold again of a process that may still run. The first who needs the run restores it.
+        """Attach to a process that may still run. The run is restored when it is first needed.
 
-        For a run of many events: its machine must find it here at once, and nobody else waits.
+        For a run of many events: its machine must find it at once, and no other session waits.
         """
         async with self._order:
             self._stale = self._deferred = True
@@ -175,20 +175,20 @@ class Session:
         return self._deferred
 
     def in_order(self) -> _InOrder:
-        """One thing at a time, and each on top of what the journal has."""
+        """One operation at a time, each on top of the state in the journal."""
         return self._ordered
 
     async def _catch_up(self) -> None:
-        """Before something is done: what is in memory may not be what the journal has."""
+        """Before each operation: load the session again if memory and journal may differ."""
         if self._stale:
             await self._reload()
             await self.supervisor.load(self.journal)
 
     async def _reload(self) -> None:
-        """Forget what is in memory for what is in the journal.
+        """Replace the state in memory by the state in the journal.
 
-        At the start; and after an append that failed, or that nobody waited for any more: what was
-        thought to happen with it has not happened, or has without our knowing.
+        At the start, and after an append that failed or was cancelled: its events are not in the
+        journal, or are there and not in memory.
         """
         self._stale = True
         await self.journal.append(self.id, [])  # what is under way is stored before we read
@@ -221,9 +221,9 @@ class Session:
                 yield stored
 
     async def _hold(self, view: SessionView, run: str) -> RunPort:
-        """Take hold of a process; one that its machine may never have heard of is asked for again.
+        """Attach to a process. One that its machine may not know is requested again.
 
-        A machine that has heard of it does not start it twice.
+        A machine that knows the run does not start it twice.
         """
         if self.port is None or self.run_held != run:
             self.port, self.run_held = await self._find_port(view, run), run
@@ -242,14 +242,14 @@ class Session:
     # --- what changes it -----------------------------------------------------------------------
 
     async def record(self, *events: Event) -> None:
-        """Journal what happened to it elsewhere."""
+        """Journal events that others made."""
         async with self.in_order():
             await self.append(events)
 
     async def rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
         """What the rules say about a call.
 
-        If nobody waits for it any more, lines may be in memory that are not in the journal.
+        If it is cancelled, lines may be in memory that are not in the journal.
         """
         try:
             return await self.policy_context.rule(question, spec)
@@ -258,7 +258,7 @@ class Session:
             raise
 
     async def append(self, events: Sequence[Event] = ()) -> None:
-        """Journal these events and those that the run has recorded; then let its lines go."""
+        """Journal these events and those that the run has recorded; then write the lines."""
         run = self.run
         if run is not None:
             run.record(events, self.supervisor.now)
@@ -268,8 +268,8 @@ class Session:
         try:
             stored = await self.journal.append(self.id, events)
         except BaseException:
-            # The events are in memory already, and not in the journal; or they will be there, and
-            # nobody has waited for it.
+            # The events are in memory, and not in the journal; or a cancelled append stores them
+            # later.
             self._stale = True
             raise
         self._fold(stored)
@@ -284,7 +284,7 @@ class Session:
             self._view = fold(self._view, one)
 
     async def start(self, origin: Origin, *events: Event, spec: SessionSpec | None = None) -> None:
-        """Have a process started, and journal that with what it is started for.
+        """Start a process, and journal that together with the events that it is started for.
 
         A conversation goes on in the mode that holds in it; `spec` says another way to start.
         """

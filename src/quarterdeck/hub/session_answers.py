@@ -2,8 +2,8 @@
 
 Owns what an answer does: it goes to the CLI that waits for it, is kept as a grant if it is for
 longer than once, and may switch the mode or begin a new conversation. A question whose process is
-gone can still be answered: the session is resumed and told the answer as a prompt. What the CLI
-takes for an answer is in `permissions.answers`.
+gone can still be answered: the session is resumed and gets the answer as a prompt. The wire format
+of an answer is in `permissions.answers`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def answer(session: Session, command: cmd.AnswerAsk) -> Outcome:
 
 
 async def check_answerer(session: Session, command: cmd.AnswerAsk) -> None:
-    """Raise `Forbidden` unless whoever answers is one of those whom the question is for."""
+    """Raise `Forbidden` unless this person may answer the question."""
     if (card := session.view.asks.get(command.ask)) is not None:
         deadlines.check_answerer(card.opened, command)
     elif (record := await session.journal.find_ask(command.ask)) is not None:
@@ -81,9 +81,9 @@ async def check_answerer(session: Session, command: cmd.AnswerAsk) -> None:
 
 
 async def _answer_late(session: Session, command: cmd.AnswerAsk) -> Outcome:
-    """A question that is not open: somebody was first, or its process is gone.
+    """Answer a question that is not open: another person was first, or its process is gone.
 
-    In the second case the answer still counts: the session resumes and is told it as a prompt.
+    In the second case the session is resumed, and gets the answer as a prompt.
     """
     record = await session.journal.find_ask(command.ask)
     if record is None:
@@ -154,7 +154,7 @@ def _in_mode_of(spec: SessionSpec, answer: cmd.Answer, by: str) -> list[Event]:
 
 
 async def _check_unanswered(session: Session, ask: str, position: int) -> None:
-    """A card that outlived its process was perhaps answered since. Raises `Conflict`."""
+    """Raise `Conflict` if a question was answered after its process had ended."""
     while page := await session.journal.audit(session=session.id, after=position):
         position = page[-1].position
         for stored in page:
@@ -173,7 +173,7 @@ def _to_implement(spec: SessionSpec, plan: str, by: str) -> tuple[SpecChanged, P
 async def _grant(
     session: Session, opened: AskOpened, reply: Reply, command: cmd.AnswerAsk, now: int
 ) -> None:
-    """Keep what is allowed for longer than once, before the CLI hears of it."""
+    """Store a grant for an answer that allows more than one call, before the CLI is answered."""
     seconds = getattr(command.answer, "seconds", None)
     if not reply.always and seconds is not None:
         raise UsageError("seconds: only an answer for always has this")

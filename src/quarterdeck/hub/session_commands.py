@@ -1,4 +1,4 @@
-"""What people may want of a session: one function for each command, and the table of them.
+"""The commands to a session: one function for each, and the table of them.
 
 Each function takes the session's lock, decides, and has the session journal what it decided before
 it has an effect. What the CLI's process does is in `session_process`, and what lines mean in `run`.
@@ -48,9 +48,9 @@ async def create(
 
 
 async def adopt(session: Session, created: SessionCreated, starting: RunStarting) -> None:
-    """Begin, or go on, with a process that is there already, and that nobody asked us for.
+    """Begin or continue with a process that the hub did not start.
 
-    A session has one process at most: while it has one, nothing is done.
+    A session has one process at most: if it has one, nothing happens.
     """
     async with session.in_order():
         if session.run is not None:
@@ -69,7 +69,7 @@ async def rename(session: Session, command: cmd.RenameSession) -> Outcome:
 
 
 async def archive(session: Session, command: cmd.ArchiveSession) -> Outcome:
-    """Put the session away, or take it out again."""
+    """Archive the session, or take it out of the archive."""
     async with session.in_order():
         if session.view.archived == command.archived:
             return Outcome(session=session.id, repeated=True)
@@ -78,12 +78,14 @@ async def archive(session: Session, command: cmd.ArchiveSession) -> Outcome:
 
 
 async def change(session: Session, command: cmd.ChangeSession) -> Outcome:
-    """Change what holds for the session from now on."""
+    """Change the session's spec."""
     async with session.in_order():
         spec = _changed_spec(session.view.spec, command)
         await session.append([SpecChanged(spec=spec, by=command.by)])
         if session.run is not None:
-            await session.apply(session.supervisor.heard(session.view, session.run, again=True))
+            await session.apply(
+                session.supervisor.check_spending(session.view, session.run, again=True)
+            )
         await session.apply(session.supervisor.freed(session.view, session.run))
         await session.send_next()
     return Outcome(session=session.id)
@@ -148,7 +150,7 @@ async def change_prompt(session: Session, command: cmd.ChangePrompt) -> Outcome:
 
 
 async def cancel_prompt(session: Session, command: cmd.CancelPrompt) -> Outcome:
-    """Take back a prompt that has not been sent yet."""
+    """Cancel a prompt that has not been sent yet."""
     async with session.in_order():
         await _check_queued(session, command.prompt)
         await session.append([PromptCancelled(prompt=command.prompt, by=command.by)])

@@ -1,8 +1,9 @@
 """What a session's process does to it: the `RunOwner` of a session.
 
 Owns how the news of a process become events, and what follows from them: it is greeted, its lines
-are taken, its transcript is read for what nobody heard, and with its end everything ends that was
-open. Each method takes the session's lock. The session journals each thing before it has an effect.
+are taken, its transcript is read for messages that the hub did not receive, and with its end
+everything ends that was open. Each method takes the session's lock. The session journals each
+thing before it has an effect.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ProcessEvents:
         self.session = session
 
     async def tick(self) -> None:
-        """What time brings: each second, or so."""
+        """Handle timeouts: called about once a second."""
         session = self.session
         async with session.in_order():
             run, port = session.run, session.port
@@ -61,7 +62,7 @@ class ProcessEvents:
             if run.has_recorded:
                 await session.append()
                 await session.send_next()
-            await session.apply(session.supervisor.heard(session.view, run, again=True))
+            await session.apply(session.supervisor.check_spending(session.view, run, again=True))
             await session.apply(session.supervisor.ticked(session.view, run))
             if freed:
                 await session.send_next()
@@ -76,7 +77,7 @@ class ProcessEvents:
     async def run_started(
         self, run: str, pid: int | None, version: str | None, directory: str | None
     ) -> None:
-        """It runs: greet it. Told again after each reconnect, which is nothing new."""
+        """Its process runs: send `initialize`. Reported again after each reconnect."""
         session = self.session
         async with session.in_order():
             if session.run is None or session.run.run != run:
@@ -85,15 +86,15 @@ class ProcessEvents:
                 session.greet_by = time.monotonic() + GREETING_SECONDS
             now = session.supervisor.now
             if session.view.link_lost is not None:
-                # Whoever was there before was not it, or not for long.
-                session.run.link_found(now, told_lost=True)
+                # The link was lost before the start was reported.
+                session.run.link_found(now, journalled_lost=True)
             if pid is None or session.view.pid != pid:
                 started = RunStarted(run=run, pid=pid, version=version, directory=directory)
                 session.run.started(started, now)
             await session.append()
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
-        """It said something: journal it with all that it means, and only then acknowledge it."""
+        """Its CLI wrote lines: journal them with their meaning, and only then acknowledge them."""
         session = self.session
         async with session.in_order():
             mine = session.run
@@ -123,24 +124,24 @@ class ProcessEvents:
             if session.port is not None:
                 session.port.acknowledge(mine.said)
             session.waiters.settle(endings)
-            await session.apply(session.supervisor.turned(session.view, mine, ended))
-            await session.apply(session.supervisor.heard(session.view, mine))
+            await session.apply(session.supervisor.check_turns(session.view, mine, ended))
+            await session.apply(session.supervisor.check_spending(session.view, mine))
             await session.send_next()
 
     # --- its end -------------------------------------------------------------------------------
 
     async def run_ended(self, run: str, ending: RunEnd) -> None:
-        """It is gone: what was open is withdrawn, and the session waits to be resumed.
+        """Its process is gone: open questions are withdrawn, and the session can be resumed.
 
-        Where it may have said what nobody heard, its transcript is read first. Until that is
-        journalled its machine keeps the end, and tells it again to whoever asks.
+        If it may have written messages that the hub did not receive, its transcript is read first.
+        Until these are journalled its machine keeps the end, and reports it again on reconnect.
         """
         session = self.session
         async with session.in_order():
             if session.run is None or session.run.run != run:
                 return
             if ending.unheard and session.port is not None:
-                known, prompts = await self._heard(run)
+                known, prompts = await self._received(run)
                 if known or prompts:
                     session.unheard = UnheardEnd(run=run, end=ending)
                     session.port.recall(session.view.cli_session, known, prompts)
@@ -150,7 +151,7 @@ class ProcessEvents:
     async def run_recalled(
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
     ) -> None:
-        """Its transcript has been read, so far: what is news is journalled, and then its end."""
+        """Messages of its transcript: journal the unknown ones, and after the last its end."""
         session = self.session
         async with session.in_order():
             mine, unheard = session.run, session.unheard
@@ -164,7 +165,7 @@ class ProcessEvents:
             if last:
                 await self._end(mine, unheard.end)
 
-    async def _heard(self, run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    async def _received(self, run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The uuids of the messages that the journal has of a run, and of prompts given to it."""
         session = self.session
         known: dict[str, None] = {}
@@ -200,7 +201,7 @@ class ProcessEvents:
         session.run = session.unheard = None
         try:
             if afresh:
-                # In one breath: a hub that is killed here has ended the one and begun the other.
+                # In one append: a hub that is killed here has ended the one and begun the other.
                 await session.start(Origin(), *events, ended)
             else:
                 await session.append([*events, ended])
@@ -236,17 +237,17 @@ class ProcessEvents:
                 await session.append()
 
     async def run_found(self, run: str) -> None:
-        """Its machine is there again. To a hub that has just started, that is nothing new."""
+        """Its machine is connected again."""
         session = self.session
         async with session.in_order():
             if session.run is not None and session.run.run == run:
-                told_lost = session.view.link_lost is not None
-                session.run.link_found(session.supervisor.now, told_lost=told_lost)
+                journalled_lost = session.view.link_lost is not None
+                session.run.link_found(session.supervisor.now, journalled_lost=journalled_lost)
                 await session.append()
                 await session.send_next()
 
     async def run_resumed(self, run: str, last: str | None) -> None:
-        """It dialled again, and something may be lost."""
+        """Its CLI dialled again, and messages may be lost."""
         session = self.session
         async with session.in_order():
             if session.run is not None and session.run.run == run:

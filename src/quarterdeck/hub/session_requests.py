@@ -44,7 +44,7 @@ async def stop(session: Session, command: cmd.StopSession) -> Outcome:
     try:
         if run.busy and not run.link_down:
             await _request(session, Interrupt(), LEAVE_SECONDS, of=run)
-        if not run.link_down:  # else nobody would hear it
+        if not run.link_down:  # else the request would not arrive
             await _request(session, EndSession(), LEAVE_SECONDS, of=run)
     except (RequestError, UnsupportedError, Conflict, JournalError) as error:
         log.debug("session %s did not take its leave: %s", session.id, error)

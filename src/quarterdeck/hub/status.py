@@ -1,8 +1,8 @@
 """How a session stands, by what its CLI says: state, limits, the CLI's id. Pure; below `run`.
 
 Owns the translation of the wire's states into the words that people read, and which of them was
-told last: only a change is an event. That its machine cannot be reached is no word of the CLI, and
-told by other events.
+journalled last: only a change is an event. The loss of the link to its machine has events of its
+own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STATES = {
     State.CLOSED: SessionState.ENDED,
 }
 _WHILE_LIMITED = frozenset({SessionState.IDLE, SessionState.WORKING, SessionState.RETRYING})
-"""Where a limit is what matters most; somebody who is asked can still answer."""
+"""Where a limit is what matters most; an open question can still be answered."""
 _END_OF_TIME = 253_402_300_800
 """The year 10,000, in seconds."""
 _NO_MODEL = "<synthetic>"
@@ -37,7 +37,7 @@ _NO_MODEL = "<synthetic>"
 
 
 class StatusTracker:
-    """What was told of a session as a whole."""
+    """The state, limits and CLI session id of one run."""
 
     def __init__(self) -> None:
         self._state: SessionState | None = None
@@ -77,7 +77,7 @@ class StatusTracker:
         return []
 
     def _measured(self, info: RateLimitInfo) -> list[Event]:
-        told = RateLimited(
+        limit = RateLimited(
             status=str(info.status),
             limit=info.rate_limit_type,
             resets_at=_milliseconds(info.resets_at),
@@ -85,10 +85,10 @@ class StatusTracker:
         )
         paid = info.is_using_overage or info.overage_in_use
         if info.status == RateLimitStatus.REJECTED and not paid:
-            self._limited = told
-        elif self._limited is not None and self._limited.limit == told.limit:
+            self._limited = limit
+        elif self._limited is not None and self._limited.limit == limit.limit:
             self._limited = None
-        return [] if self._limits.get(told.limit) == told else [told]
+        return [] if self._limits.get(limit.limit) == limit else [limit]
 
     def changes(self, peer: Peer, message: Message | None, now: int) -> list[Event]:
         """What has changed, after a message of the CLI or something that we did."""

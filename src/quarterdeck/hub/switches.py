@@ -74,9 +74,9 @@ class Switches:
 
     def __init__(self, spec: SessionSpec) -> None:
         self._mode = chosen_mode(spec) or DEFAULT
-        self._told_mode: str | None = spec.mode
-        self._told_model: str | None = None
-        self._told_effort = spec.effort
+        self._known_mode: str | None = spec.mode
+        self._known_model: str | None = None
+        self._known_effort = spec.effort
         self._wanted: dict[str, _Wanted] = {}
         self._of_calls: dict[str, str] = {}
         self._model_commanded = False
@@ -85,11 +85,11 @@ class Switches:
 
     @property
     def mode(self) -> str:
-        """The mode by which to judge: while a switch is under way, the one that allows less."""
+        """The mode for decisions: while a switch is under way, the one that allows less."""
         return self._least(self._mode)
 
     def mode_of_call(self, tool_use_id: str) -> str:
-        """The mode of a call that the CLI asks about: as its hook told it, unless it changed."""
+        """The mode of a call that the CLI asks about: that of its hook, unless it has changed."""
         return self._least(self._of_calls.get(tool_use_id, self._mode))
 
     def mode_in_hook(self, seen: HookInput | UnknownHook) -> str:
@@ -119,7 +119,7 @@ class Switches:
     # --- what is sent --------------------------------------------------------------------------
 
     def sent(self, request_id: str, command: Command[object], by: str) -> None:
-        """Somebody sends a request. Only an answer of the CLI ends it: one may come late."""
+        """A request is sent. Only an answer of the CLI ends it, which may come late."""
         if isinstance(
             command, SetPermissionMode | SetModel | ApplyFlagSettings | SetMaxThinkingTokens
         ):
@@ -127,9 +127,9 @@ class Switches:
 
     def evolve(self, switched: Switched) -> None:
         """A switch was journalled."""
-        self._told_mode = switched.mode or self._told_mode
-        self._told_model = switched.model or self._told_model
-        self._told_effort = switched.effort or self._told_effort
+        self._known_mode = switched.mode or self._known_mode
+        self._known_model = switched.model or self._known_model
+        self._known_effort = switched.effort or self._known_effort
 
     # --- what the CLI says ---------------------------------------------------------------------
 
@@ -167,10 +167,10 @@ class Switches:
         give to the next process is in the echo of the command, which follows.
         """
         self._model_commanded = message.text.startswith(_MODEL_SET)
-        told = _EFFORT_SET.match(message.text)
-        if told is None:
+        found = _EFFORT_SET.match(message.text)
+        if found is None:
             return []
-        level = told["level"]
+        level = found["level"]
         events = _changed(spec, replace(spec, effort=level), CLI)
         return [*events, *self._with_effort(level or AUTO)]
 
@@ -234,24 +234,24 @@ class Switches:
     def _in_mode(self, mode: str, by: str = CLI) -> list[Event]:
         self._mode = mode
         self._of_calls.clear()
-        if not mode or mode == self._told_mode:
+        if not mode or mode == self._known_mode:
             return []
-        self._told_mode = mode
+        self._known_mode = mode
         if by == CLI:
             # Newer versions announce a switch of ours before they answer it.
             by = next((one.by for one in self._wanted.values() if _wants(one, mode)), CLI)
         return [Switched(mode=mode, by=by)]
 
     def _with_model(self, model: str, by: str = CLI) -> list[Event]:
-        if not model or model == self._told_model:
+        if not model or model == self._known_model:
             return []
-        self._told_model = model
+        self._known_model = model
         return [Switched(model=model, by=by)]
 
     def _with_effort(self, effort: str | None, by: str = CLI) -> list[Event]:
-        if not effort or effort == self._told_effort:
+        if not effort or effort == self._known_effort:
             return []
-        self._told_effort = effort
+        self._known_effort = effort
         return [Switched(effort=effort, by=by)]
 
     # --- what people choose --------------------------------------------------------------------
@@ -268,7 +268,7 @@ class Switches:
 
     def ended(self, spec: SessionSpec) -> list[Event]:
         """The process is gone. A tighter mode that it had no time to answer for holds all the same:
-        nobody knows whether it obeyed.
+        it is unknown whether it obeyed.
         """
         events: list[Event] = []
         for wanted in self._wanted.values():
@@ -293,8 +293,8 @@ def _wants(wanted: _Wanted, mode: str) -> bool:
 def _model_after(command: SetModel, answer: Raw | None) -> str | None:
     """The model that holds after a successful request; None where that is not certain."""
     if command.only_if_model_is_current:
-        told = decode_or_none(answer, ModelAnswer) if answer is not None else None
-        return told.model if told is not None else None
+        found = decode_or_none(answer, ModelAnswer) if answer is not None else None
+        return found.model if found is not None else None
     # Without a name a resumed conversation of newer versions would go on with its old model.
     return command.model or _DEFAULT_MODEL
 

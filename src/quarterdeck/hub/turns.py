@@ -16,7 +16,7 @@ from quarterdeck.wire.turns import Turn
 from quarterdeck.wire.turns import TurnEnded as WireEnded
 
 NO_RESULT = "no result"
-"""The outcome of a turn whose result was not heard."""
+"""The outcome of a turn whose result was lost."""
 
 
 class Turns:
@@ -39,7 +39,7 @@ class Turns:
                 return self._ended(turn, tool_calls)
 
     def lost(self, taken: tuple[str, ...], tool_calls: int) -> TurnEnded:
-        """The end of a turn whose result was not heard."""
+        """The end of a turn whose result was lost."""
         return self._ended(Turn(taken, None, 0.0), tool_calls)
 
     def _ended(self, turn: Turn, tool_calls: int) -> TurnEnded:

@@ -24,7 +24,7 @@ class Waiter:
         self._ending: Ending | None = None
 
     def end(self, ending: Ending) -> None:
-        """Tell whoever waits how it ended."""
+        """End the wait."""
         self._ending = ending
         self._done.set()
 
@@ -50,16 +50,16 @@ class Waiters:
         self._waiting: dict[str, Waiter] = {}
 
     def expect(self, request_id: str, subtype: str) -> Waiter:
-        """Somebody will wait for this answer."""
+        """A caller will wait for this answer."""
         waiter = self._waiting[request_id] = Waiter(subtype)
         return waiter
 
     def forget(self, request_id: str) -> None:
-        """Nobody waits for it any more."""
+        """The caller does not wait any more."""
         self._waiting.pop(request_id, None)
 
     def settle(self, endings: Iterable[tuple[str, Ending]]) -> None:
-        """Requests have ended; some of them somebody waits for."""
+        """Requests have ended: end the waits for them."""
         for request_id, ending in endings:
             waiter = self._waiting.pop(request_id, None)
             if waiter is not None:

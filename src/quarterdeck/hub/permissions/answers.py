@@ -200,8 +200,8 @@ def late_prompt(opened: AskOpened, answer: Answer, edit: Edit | None = None) -> 
     about = f"Before the session was interrupted you asked about {opened.tool}: {opened.title}."
     match answer:
         case AllowAnswer() if edit is not None:
-            told = bytes(edit.input).decode()
-            return f"{about} The user allows it with this input instead: {told}"
+            given = bytes(edit.input).decode()
+            return f"{about} The user allows it with this input instead: {given}"
         case AllowAnswer():
             return f"{about} The user allows it. Go on."
         case DenyAnswer(message=message) | SkipAnswer(message=message):
@@ -213,7 +213,7 @@ def late_prompt(opened: AskOpened, answer: Answer, edit: Edit | None = None) -> 
         case PlanAnswer():
             return f"The user approved your plan. Implement it:\n\n{opened.plan or opened.title}"
         case QuestionsAnswer(answers=answers):
-            told = "\n".join(f"- {question} {given}" for question, given in answers.items())
-            return f"The user has answered your questions:\n{told}"
+            list_ = "\n".join(f"- {question} {given}" for question, given in answers.items())
+            return f"The user has answered your questions:\n{list_}"
         case ElicitationAnswer(action=action):
             return f"{about} The user's answer: {action}."

@@ -70,7 +70,7 @@ NO_RULING = Ruling(
         source="policy",
     )
 )
-"""For a call that nobody asked the rules about: a person decides."""
+"""For a call without a ruling: a person decides."""
 
 
 class PolicyContext:

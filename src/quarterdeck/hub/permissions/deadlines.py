@@ -18,7 +18,7 @@ TIME_LIMIT = "time limit"
 
 
 def check_answerer(opened: AskOpened, command: AnswerAsk) -> None:
-    """Raise `Forbidden` unless whoever answers may do so. A denial is anybody's to give."""
+    """Raise `Forbidden` unless this person may answer. Every person may deny."""
     if isinstance(command.answer, DenyAnswer):
         return
     if not may_answer(opened.answered_by, command.by, command.role):

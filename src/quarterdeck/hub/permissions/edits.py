@@ -1,9 +1,9 @@
-"""An answer that allows a call with another input: the rules decide about what is to run.
+"""An answer that allows a call with another input: the rules decide about that input.
 
 A person was asked about one call and lets another one run in its place. Nothing else stands between
-that input and the tool: the CLI does not show it to the hook again. So the rules that hold now are
-held against it, in the name and the role of whoever answers. Pure; `judge` decides, and `session`
-asks here before an answer has any effect.
+that input and the tool: the CLI does not show it to the hook again. So it is held against the rules
+in force, with the name and the role of the person who answers. Pure; `gate` makes the question, and
+`session_answers` checks the verdict here before an answer has any effect.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ def edited_call(opened: AskOpened, answer: Answer) -> CanUseTool | None:
 
 
 def check_edit(verdict: Verdict, command: AnswerAsk) -> None:
-    """Raise `Forbidden` unless whoever answers may have it run."""
+    """Raise `Forbidden` unless this person may have it run."""
     if verdict.behavior is Behavior.ALLOW:
         return
     why = "; ".join(verdict.reasons)
     if verdict.behavior is Behavior.DENY:
         raise Forbidden(f"policy denies the edited input: {why}")
     if verdict.ruled and verdict.rule is None:
-        # The decision itself failed, and so nobody knows whom a rule would want to be asked.
+        # The decision itself failed: it is unknown who a rule wants to be asked.
         raise Forbidden(f"policy cannot read the edited input: {why}")
     people = verdict.ask_settings.answered_by
     if not may_answer(people, command.by, command.role):

@@ -39,14 +39,13 @@ SESSION = "session"
 """The source of a rule that is part of the session, not of a policy."""
 
 MOST_REMEMBERED = 4096
-"""Calls that the hook has shown and whose end was not heard of: a CLI that is odd must not fill the
-memory."""
+"""The number of calls without a result that are remembered: an odd CLI must not fill the memory."""
 
 
 HEEDED = release(120)
 """From here on a CLI asks when the hook says so, in every mode, and tells which subagent it is that
 calls. Versions up to 2.1.62 do neither: they let pass what they would have let pass. 2.1.92 asks,
-but nobody knows which version is the first, and a hook that waits itself is right in all."""
+but the first such version is unknown, and a hook that waits itself is right in all."""
 
 
 PLAN_ASKS = release(325)
@@ -96,7 +95,7 @@ class GateDecision(Value):
 
 
 class _Shown(Value):
-    """A call that the hook has shown and that nobody but the CLI has decided yet."""
+    """A call that the hook has shown, and that has no entry in the audit yet."""
 
     tool: str
     mode: str

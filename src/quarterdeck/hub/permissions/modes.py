@@ -17,7 +17,7 @@ _ORDER = ("plan", "dontAsk", DEFAULT, ACCEPT_EDITS, "auto", BYPASS)
 
 
 def allows_more(mode: str, than: str) -> bool:
-    """Whether a mode may let more pass than another. One that nobody knows may."""
+    """Whether a mode may let more pass than another. An unknown one may."""
     if mode == than:
         return False
     if mode not in _ORDER or than not in _ORDER:

@@ -1,7 +1,7 @@
 """The open questions of a run: from the CLI's request to a card, and to its end. Pure; below `run`.
 
 Owns which question of ours belongs to which request of the CLI, as long as it is open. `gate` says
-who answers a request without a person, and `answers` what the CLI is told.
+who answers a request without a person, and `answers` what the CLI is sent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PLAN = "ExitPlanMode"
 
 
 class OpenAsks:
-    """The questions of one run that are open, and the plans that the CLI has told."""
+    """The questions of one run that are open, and the plans in the CLI's messages."""
 
     def __init__(self) -> None:
         self._cards: dict[str, AskOpened] = {}
@@ -86,7 +86,7 @@ class OpenAsks:
         return self._cards.get(card.ask, card)
 
     def plan_of(self, request: CanUseTool) -> str | None:
-        """The text of the plan that a request is about, as far as the CLI has told it."""
+        """The text of the plan that a request is about, as far as it is known."""
         plan = parse_plan(request.input)
         return (plan.plan if plan else None) or self._plans.get(request.tool_use_id)
 

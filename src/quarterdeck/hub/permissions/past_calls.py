@@ -2,7 +2,7 @@
 
 Every call passes the hook, and every line of the CLI is in the journal: so is every call, with its
 whole input. What a rule needs to know of its place and time is put together from the events around
-it. Above is `desk`; below are the journal and the CLI's own words.
+it. Above is `service`; below are the journal and the CLI's lines.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAGE = 2000
 MOST_CALLS = 20_000
 """So many calls are looked at; a month of a busy team has fewer."""
 MOST_BYTES = 64 * 1024 * 1024
-"""Of their inputs, which are all in memory while somebody waits for a replay."""
+"""Of their inputs, which are all in memory during a replay."""
 
 AT_ONCE = 50
 """Events that are looked at before others may go on."""

@@ -5,8 +5,8 @@ session may name, as are the presets. A file that is wrong, or gone, changes not
 text of it is kept beside it, and stays in force over restarts. Where there was never a good one,
 everything is asked. Grants are in `grants.json`, which is written before what it allows is allowed.
 
-Above is whoever decides (`seat`) and whoever wants to know (`desk`); below is `policy`, which does
-no I/O.
+Above are `context`, which decides, and `service`, which explains; below is `policy`, which does no
+I/O.
 """
 
 from __future__ import annotations

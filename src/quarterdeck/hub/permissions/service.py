@@ -1,8 +1,8 @@
 """What people want to know of policy, and may change: for every front, with one face.
 
 Owns nothing: the policies in force, the journal's calls of the past, and the audit log's chain are
-below. What somebody tries is computed in a process that can be killed (`workers`), so that nobody
-waits for somebody else's replay.
+below. Checks, explanations and replays run in a process that can be killed (`workers`), so that no
+user waits for the replay of another.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PolicyView(Value, omit_defaults=False):
 
 
 class Question(Value):
-    """A call that somebody wants to know about. What is left out is unknown, or the session's."""
+    """A call to be explained. Fields that are left out are unknown, or the session's."""
 
     tool: str
     argument: str = ""
@@ -88,7 +88,7 @@ class PolicyService:
         clock: Callable[[], float] = time.time,
         workers: Workers | None = None,
     ) -> None:
-        """`workers`: the processes that all in the hub share; whoever makes them ends them."""
+        """`workers`: the processes that all in the hub share; their maker ends them."""
         self._workers = workers or Workers()
         self._journal = journal
         self._policies = policies
@@ -175,7 +175,7 @@ class PolicyService:
         return await self._policies.revoke(id_)
 
     async def verify(self, head: str | None = None) -> Checked:
-        """Check the audit log's chain, and that it leads through a head that somebody has kept."""
+        """Check the audit log's chain, and that it leads through a head that was kept outside."""
         expected = parse_head(head) if head is not None else None
         if head is not None and expected is None:
             raise UsageError("head: position:seal is wanted, as an earlier check gave it")
@@ -201,11 +201,11 @@ def question_facts(question: Question, now: int) -> Facts:
     )
 
 
-def overlaid(known: Facts, told: Facts) -> Facts:
-    """The facts of a session, with what somebody wants to try instead."""
+def overlaid(known: Facts, given: Facts) -> Facts:
+    """The facts of a session, with the given ones in their place."""
     return Facts(
         **{
-            name: getattr(told, name) if getattr(told, name) is not None else getattr(known, name)
+            name: getattr(known if getattr(given, name) is None else given, name)
             for name in Facts.__struct_fields__
         }
     )

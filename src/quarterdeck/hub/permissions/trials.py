@@ -1,7 +1,7 @@
-"""What somebody wants to know of policy, computed: the functions that a worker process runs.
+"""Checks, explanations and replays of policies: the functions that a worker process runs.
 
-Pure but for a clock: a call or a policy in, an answer out. Above is `desk`, which has the journal
-and the policies in force; `workers` carries the calls over.
+Pure except for a clock: a call or a policy in, an answer out. Above is `service`, which has the
+journal and the policies in force; `workers` carries the calls over.
 """
 
 from __future__ import annotations

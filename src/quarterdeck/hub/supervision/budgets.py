@@ -5,7 +5,7 @@ reached. What a session itself has spent stands in its account, which the journa
 over all are read from the journal when the hub starts, and grow with every event that is stored. So
 both are what they were after a restart, and go on after a resume.
 
-It decides nothing about the CLI: `guard` interrupts and holds prompts back.
+It decides nothing about the CLI: `supervisor` interrupts and holds prompts back.
 """
 
 from __future__ import annotations

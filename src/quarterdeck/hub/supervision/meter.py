@@ -33,15 +33,15 @@ that holds too early can be raised, money that is spent does not come back."""
 
 
 class Prices:
-    """What a token costs, by the totals that the CLIs told."""
+    """What a token costs, by the totals in the CLIs' results."""
 
     def __init__(self, known: Iterable[ModelTokens] = ()) -> None:
         self._units: dict[str, float] = {}
         self.learn(known)
 
-    def learn(self, told: Iterable[ModelTokens]) -> None:
-        """The CLI has told what this cost."""
-        for each in told:
+    def learn(self, totals: Iterable[ModelTokens]) -> None:
+        """Learn from totals with their cost."""
+        for each in totals:
             if (weight := _weight(each)) > 0 and each.cost_usd > 0:
                 self._units[each.model] = each.cost_usd / weight
 
@@ -163,7 +163,7 @@ class Meter:
                 pass
 
     def _take(self, response: str, model: str, usage: Usage) -> None:
-        """Numbers of one response: each may be told several times, and the largest counts."""
+        """Numbers of one response: each may come several times, and the largest counts."""
         if not response or model == _NO_MODEL:
             return
         old = self._responses.get(response) or _Response(model=model)

@@ -1,9 +1,9 @@
-"""What is watched in every session: that it does not spend too much, and that it is alive.
+"""Supervises every session: what it spends, and whether it is alive.
 
-Owns the rules of budgets and of the watchdog as the hub applies them. `session` asks at fixed
-points: when lines came, when a prompt is to go, when the clock ticks, when a run ends; and does
-what it is told, which is journalled first. Below are the pure parts: `meter`, `budgets`, `watchdog`
-and `crashes`. One guard serves all sessions. It keeps nothing that the journal does not: the sums
+Owns the rules of budgets and of the watchdog as the hub applies them. A session asks at fixed
+points: when lines came, before a prompt is sent, when the clock ticks, when a run ends. It journals
+the actions that it gets, and then performs them. Below are the pure parts: `meter`, `budgets`,
+`watchdog` and `crashes`. One supervisor serves all sessions. Its state is in the journal: the sums
 over all sessions are read from there.
 """
 
@@ -100,7 +100,7 @@ class Supervisor:
         if why := self.held(view, run):
             raise Conflict("budget_reached", why)
 
-    def heard(self, view: SessionView, run: Run, *, again: bool = False) -> Actions:
+    def check_spending(self, view: SessionView, run: Run, *, again: bool = False) -> Actions:
         """Lines came and are journalled: what is to be written down, and whether it must stop.
 
         Most lines change no number, and are passed over; but others may have spent (`again`).
@@ -119,7 +119,7 @@ class Supervisor:
             run.request(Interrupt(), self.now, by=BUDGET)
         return Actions(events=tuple(events))
 
-    def turned(self, view: SessionView, run: Run, events: Sequence[Event]) -> Actions:
+    def check_turns(self, view: SessionView, run: Run, events: Sequence[Event]) -> Actions:
         """Turns have ended: one of a resumed conversation may have come to nothing."""
         found: list[Event] = []
         for event in events:

@@ -1,4 +1,4 @@
-"""Whether a run is alive: what it was heard to do last, and what explains that it is silent. Pure.
+"""Whether a run is alive: its last sign of life, and what explains its silence. Pure.
 
 Owns the alarms of a run that goes on. A line of any kind is life: a delta, a keep-alive, the
 progress of a task. Silence is no alarm while something explains it: a question that is open, a tool
@@ -8,12 +8,12 @@ should have said something:
 - `silent_after_tool`: a tool gave its result, and then nothing came;
 - `no_reaction`: a permission was answered, and the CLI does nothing with it;
 - `no_result`: a turn is open, and neither a word nor its end comes;
-- `no_exit`: somebody wants it to end, and it does not.
+- `no_exit`: it was stopped, and does not end.
 
 Each is answered in steps, and only with what is safe: an answer may be said twice, a turn that says
 nothing may be interrupted, and what does not take that either may be ended, for a session can be
-resumed. `guard` does these things and writes them down, so that the next hub goes on at the same
-step; ends of runs are judged in `crashes`.
+resumed. `supervisor` does these things and journals them, so that the next hub goes on at the same
+step; `crashes` checks the ends of runs.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Answer(Value):
 
 
 class Watch:
-    """What one run was heard to do."""
+    """The signs of life of one run."""
 
     def __init__(self, now: int = 0) -> None:
         self._last = now
@@ -132,7 +132,7 @@ class Watch:
         self._answer: _Answer | None = None
         self._asks: dict[str, tuple[str, str]] = {}
         self.answered_for = False
-        """Whether a turn of this run has come to anything, or somebody did not let it."""
+        """Whether a turn of this run has had an answer, or was interrupted."""
 
     def receive(self, message: Message, at: int) -> None:
         """Take note of a message, at a time in ms. The CLI lives."""
@@ -170,11 +170,11 @@ class Watch:
         self._answer = None
 
     def asked_to(self, subtype: str) -> None:
-        """Somebody asks something of the CLI; what they break off need not come to anything."""
+        """A request is sent: a turn that is interrupted need not have an answer."""
         self.answered_for = self.answered_for or subtype == "interrupt"
 
     def touch(self, at: int) -> None:
-        """Silence is counted from now on: we did something, or could not hear it before."""
+        """Silence is counted from now on: we did something, or the link was down."""
         self._last = max(self._last, at)
 
     def asked(self, opened: AskOpened) -> None:
@@ -201,7 +201,7 @@ class Watch:
         return None if self._answer is None else self._answer.request_id
 
     def ended(self, account: Account) -> list[str]:
-        """The alarms that are over, since the CLI was heard again."""
+        """The alarms that are over, since the CLI has shown life again."""
         return [
             name
             for name, alarm in account.alarms.items()
