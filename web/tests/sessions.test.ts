@@ -13,9 +13,9 @@ describe("the list of sessions", () => {
   });
 
   it("has who waits for you first", () => {
-    const states = ["ended", "idle", "working", "waiting for you"] as const;
+    const states = ["ended", "idle", "working", "waiting"] as const;
     const sorted = states.map((state) => session({ state })).sort(byUrgency);
-    expect(sorted.map((one) => one.state)).toEqual(["waiting for you", "working", "idle", "ended"]);
+    expect(sorted.map((one) => one.state)).toEqual(["waiting", "working", "idle", "ended"]);
   });
 
   it("names a session by its folder if nobody named it", () => {
@@ -38,7 +38,7 @@ describe("the list as a person sees it", () => {
     }),
     session({
       session: "c",
-      state: "waiting for you",
+      state: "waiting",
       spec: { directory: "/x", project: "docs" } as Session["spec"],
     }),
     session({ session: "d", archived: true }),

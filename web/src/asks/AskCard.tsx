@@ -41,7 +41,7 @@ const HEADINGS: Record<AskOpened["ask_kind"], string> = {
   elicitation: "needs input",
 };
 
-/** A question to a person: open, on its way, or settled. */
+/** A question to a person: open, being sent, or settled. */
 export const AskCard = memo(function AskCard(props: {
   opened: AskOpened;
   at: number;

@@ -63,7 +63,7 @@ export function Keys() {
     const pressed = (event: KeyboardEvent): void => {
       const does = guard.press(event, PAGE_KEYS);
       if (!does) return;
-      // What opens a field moves the focus there: the key itself is not written into it.
+      // A key that opens a field moves the focus there: it must not be typed into it.
       event.preventDefault();
       if (does !== "command") does.click();
       else if (event.key === "?") setHelp(true);
@@ -74,7 +74,7 @@ export function Keys() {
       cancelJump();
       guard.clicked(event.target);
     };
-    // What a button of a card does may show something else on it: that is to be seen first.
+    // A button may change its card: a person must see the change before keys act.
     const used = (event: Event): void => guard.used(event.target);
     const focused = (event: FocusEvent): void => guard.focused(event.target);
     const blurred = (event: FocusEvent): void => guard.blurred(event.relatedTarget);
@@ -120,15 +120,15 @@ export function Keys() {
 }
 
 /**
- * To the question of the open session that has waited longest, and else to the one of all that has;
- * from one of them, to the one after it.
+ * Go to the oldest question of the open session, or else to the oldest of all; from a question, to
+ * the next one.
  */
 function goToNextAsk(go: (to: string) => void): void {
   const asks = [...store.get().asks.values()].sort((a, b) => a.at - b.at);
   const card = document.activeElement?.closest<HTMLElement>("[data-ask]");
   const here = asks.findIndex((ask) => ask.opened.ask === card?.dataset.ask);
   const open = asks.find((ask) => pathOf(ask.session) === location.pathname);
-  // A card that has the focus by no act of a person is entered before it is left.
+  // A card that a program focused is entered first, and left with the next press.
   const after = guard.isIn(card) ? asks[(here + 1) % asks.length] : asks[here];
   const found = here < 0 ? (open ?? asks[0]) : after;
   if (!found) return;

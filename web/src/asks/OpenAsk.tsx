@@ -2,7 +2,7 @@ import { useLocation } from "wouter";
 import { jumpTo } from "../session/jumpToAsk";
 import { store } from "../state/store";
 
-/** The way from the list to the whole card, where a small one does not show everything. */
+/** The link from a compact card to the full one, which shows everything. */
 export function OpenAsk({ ask }: { ask: string }) {
   const [, go] = useLocation();
   const open = (): void => {

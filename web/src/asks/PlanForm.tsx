@@ -34,7 +34,7 @@ export function partsOf(plan: string): string[] {
   return parts;
 }
 
-/** The comments as one text for the agent, each with the place that it is about. */
+/** The comments as one text for the agent, each with a quote of its part. */
 export function feedbackOf(comments: readonly Comment[], more: string): string {
   const quoted = comments.map(({ about, says }) => {
     const place = about.split("\n")[0] ?? "";
@@ -87,7 +87,7 @@ export function PlanForm({ opened, busy, compact, answer }: FormProps) {
                   aria-label={`Your comment on part ${index + 1}`}
                   rows={2}
                   value={comments[index] ?? ""}
-                  // The field that is written in stays, also while it is empty.
+                  // A focused field stays open, even while it is empty.
                   onFocus={() => asking?.part !== index && setAsking({ part: index })}
                   onChange={(event) => setComments({ ...comments, [index]: event.target.value })}
                 />

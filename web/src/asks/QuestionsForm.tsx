@@ -10,7 +10,7 @@ import { type Question, questionsOf } from "./request";
 type Picked = Readonly<Record<string, { labels: string[]; other: string }>>;
 const NOTHING = { labels: [], other: "" };
 
-/** What goes to the agent: a label, several, or the person's own words, by the question's text. */
+/** The answers by question: a label, several labels, or free text. */
 export function answersOf(
   questions: readonly Question[],
   picked: Picked,
@@ -24,7 +24,7 @@ export function answersOf(
   return Object.fromEntries(answers);
 }
 
-/** Questions with choices, several choices, or words of one's own. */
+/** Questions with one choice, several choices, or free text. */
 export function QuestionsForm({ opened, busy, answer }: FormProps) {
   const questions = questionsOf(opened);
   const [picked, setPicked] = useState<Picked>({});

@@ -1,4 +1,4 @@
-// What a card shows of a tool call: all of it, and what of it is still folded.
+// What a card shows of a tool call: all of it, and how much is still hidden.
 import { editRows, linesOf, type Row } from "../session/Diff";
 import { type JsonObject, text } from "../state/contentBlocks";
 import { editsOf, type FileEdit } from "../state/tools";
@@ -13,7 +13,7 @@ export type Part =
 export interface Member {
   name: string;
   value: string;
-  /** What is to be known of it, if it makes the call less safe. */
+  /** A warning, if it makes the call less safe. */
   warning?: string;
 }
 
@@ -40,7 +40,7 @@ const WARNINGS: ReadonlyMap<string, string> = new Map([
 ]);
 const UNSAFE = /danger|sandbox|bypass|permission|unsafe|force|mode$/i;
 
-/** All that a card shows of a call. Every member of its input is in one of the places. */
+/** The content of a call's card. Every member of the input is in one of its parts. */
 export function contentOf(tool: string, input: JsonObject): Content {
   const known = SHOWN.get(tool);
   if (!known) {
@@ -64,7 +64,7 @@ export function contentOf(tool: string, input: JsonObject): Content {
   return { parts, members, description: tool === "Bash" ? text(input.description) : "" };
 }
 
-/** Whether a part shows all of a member: one that is not what it should be is listed as it is. */
+/** Whether a part shows all of a member: one with an unexpected type is listed as it is. */
 function isWhole(name: string, value: unknown): boolean {
   if (name !== "edits") return typeof value === "string";
   return (
@@ -83,7 +83,7 @@ function warningOf(name: string, value: unknown): string | undefined {
   return WARNINGS.get(name) ?? (UNSAFE.test(name) ? "may make the call less safe" : undefined);
 }
 
-/** How many lines are not shown while each part and member has at most so many. */
+/** How many lines are hidden while each part and member shows at most so many. */
 export function hiddenLines({ parts, members }: Content, most: number): number {
   const rest = (code: string): number => cutAt(segmentsOf(code), most)[1];
   const ofParts = parts.map((part) =>
@@ -92,11 +92,11 @@ export function hiddenLines({ parts, members }: Content, most: number): number {
   return [...ofParts, ...members.map(({ value }) => rest(value))].reduce((sum, n) => sum + n, 0);
 }
 
-/** In letters and lines: what fits into a card of the list. */
+/** In characters and lines: what fits into a card of the sidebar. */
 const SHORT = 280;
 const FEW = 6;
 
-/** Whether a small card can show a call whole. A change to a file needs its room. */
+/** Whether a compact card can show all of a call. A change to a file never fits. */
 export function fitsInList(content: Content): boolean {
   const texts = [
     ...content.parts.map((part) => (part.kind === "code" ? part.code : undefined)),

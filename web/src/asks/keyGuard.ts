@@ -4,7 +4,7 @@
 // Tab into it, or the jump key. Focus that a program moved does not count. And only after a pause:
 // no character was typed, no jump was made and the card did not change for `PAUSE`. So text that is
 // typed where no field has the focus answers nothing, however the focus got there. What grants more
-// than one call, and every answer to a plan, wants the same key a second time.
+// than one call, and every answer to a plan, needs the same key a second time.
 //
 // The guard knows the DOM and the clock; it knows no hub, no React and no answers: a card marks its
 // buttons with `data-key`, and with `data-twice` (the end of "Press A again to …").
@@ -18,7 +18,7 @@ export const SECOND_PRESS = 4000;
 export const OPEN_CARD = "[data-ask][data-state='open']";
 const FIELDS = "input, textarea, select, [contenteditable]:not([contenteditable='false'])";
 
-/** What of a keyboard event decides. */
+/** The parts of a keyboard event that the guard uses. */
 export type Press = Pick<
   KeyboardEvent,
   | "key"
@@ -32,7 +32,7 @@ export type Press = Pick<
   | "target"
 >;
 
-/** Whether an element takes what is typed. */
+/** Whether an element takes typed text. */
 export function isField(element: EventTarget | null): boolean {
   if (!(element instanceof HTMLElement)) return false;
   return element.isContentEditable || element.closest(FIELDS) !== null;
@@ -43,7 +43,7 @@ export function composes(press: Pick<Press, "isComposing" | "keyCode">): boolean
   return press.isComposing || press.keyCode === 229;
 }
 
-/** Whether a key writes something. */
+/** Whether a key types a character. */
 function writes({ key, ctrlKey, metaKey }: Press): boolean {
   if (ctrlKey || metaKey) return false;
   return [...key].length === 1 || key === "Dead" || key === "Process" || key === "Unidentified";
@@ -66,7 +66,7 @@ export class KeyGuard {
   private card: HTMLElement | undefined;
   private changedAt = NEVER;
   private jumpedAt = NEVER;
-  /** When a character was typed; and when one that was no command. */
+  /** When a character was typed; and when one was typed that was not a command. */
   private typedAt = NEVER;
   private strayAt = NEVER;
   private pending: Pending | undefined;
@@ -98,7 +98,7 @@ export class KeyGuard {
 
   // --- where a person is ---------------------------------------------------------------------
 
-  /** A person pointed at something and pressed. */
+  /** A person clicked or tapped. */
   clicked(target: EventTarget | null): void {
     this.forget();
     const card = cardOf(target);
@@ -112,19 +112,19 @@ export class KeyGuard {
     if (card) this.changed(card);
   }
 
-  /** Something got the focus. Only Tab brings a person into a card by it. */
+  /** An element got the focus. Only Tab enters a card this way. */
   focused(target: EventTarget | null): void {
     const card = cardOf(target);
     if (card && this.tabbing) this.enter(card);
     else this.notify(); // a field of the card takes the keys for itself
   }
 
-  /** Something lost the focus to something else, or to nothing. */
+  /** An element lost the focus, to another one or to none. */
   blurred(next: EventTarget | null): void {
     if (this.card && !(next instanceof Node && this.card.contains(next))) this.leave(this.card);
   }
 
-  /** The jump key was pressed, or another page is shown: what is typed now was meant for before. */
+  /** The jump key was pressed, or the page changed: keys that are typed now were meant for the old page. */
   jumped(): void {
     this.jumpedAt = performance.now();
     this.forget();
@@ -138,14 +138,14 @@ export class KeyGuard {
     this.jumped();
   }
 
-  /** A part of the card was closed: its person is still in it. */
+  /** A form in the card was closed: the person is still in the card. */
   back(card: HTMLElement): void {
     card.focus({ preventScroll: true });
     if (card.matches(OPEN_CARD)) this.enter(card);
     this.changed(card);
   }
 
-  /** Something else is on the card now. */
+  /** The card shows something else now. */
   changed(card: HTMLElement): void {
     if (this.card !== card) return;
     if (!card.matches(OPEN_CARD)) return this.leave(card);
@@ -174,13 +174,13 @@ export class KeyGuard {
   // --- keys ------------------------------------------------------------------------------------
 
   /**
-   * What a key does: press a button of the card, be a command of the page, or nothing. To be asked
-   * once about every key, also about those that are typed into a field.
+   * The effect of a key: it presses a button of the card, is a command of the page, or nothing. Call
+   * it once for every key, including keys that are typed into a field.
    */
   press(press: Press, commands: ReadonlySet<string>): HTMLButtonElement | "command" | undefined {
     this.tabs(press);
     const second = press.key === this.pending?.key && isAlone(press);
-    // A key that is held stays the key that was pressed: it neither confirms nor cancels.
+    // A held key is one press: it neither confirms nor cancels.
     const held = press.key === this.pending?.key && press.repeat;
     if (!second && !held) this.forget();
     const now = performance.now();
@@ -250,7 +250,7 @@ function isAlone(press: Press): boolean {
   return isFree(press) && !press.shiftKey;
 }
 
-/** The same, of a key that may need Shift to be written. */
+/** The same, for a key that may need Shift to be typed. */
 function isFree(press: Press): boolean {
   if (press.ctrlKey || press.metaKey || press.altKey || press.repeat || composes(press))
     return false;

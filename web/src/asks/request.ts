@@ -1,4 +1,4 @@
-// What a card shows of a request of the CLI, which is untrusted and may lack anything.
+// The parts of a CLI's request that a card shows. It is untrusted and may lack any member.
 import type { AskOpened } from "../api/types";
 import { relativeTo } from "../session/relativePath";
 import { isObject, type JsonObject, text } from "../state/contentBlocks";
@@ -21,20 +21,20 @@ export function inputOf(opened: AskOpened): JsonObject {
   return isObject(request.input) ? request.input : {};
 }
 
-/** A plan in a line: its first one. */
+/** The title of a plan: its first line. */
 export function planTitle(plan: string): string {
   const line = plan.split("\n").find((one) => one.trim()) ?? "";
   return line.replace(/^#+\s*/, "").trim() || "Plan";
 }
 
-/** What is asked, in a line for people: a call by its title, a plan by its own, a question itself. */
+/** A question in one line: a call's title, a plan's title, or the question itself. */
 export function askTitle(opened: AskOpened): string {
   if (opened.ask_kind === "plan") return planTitle(opened.plan ?? "");
   if (opened.ask_kind === "questions") return questionsOf(opened)[0]?.question || "Question";
   return opened.title || opened.tool;
 }
 
-/** Why it is asked, as far as anybody said; paths are shown from this folder. */
+/** The reasons of a question; paths are relative to this folder. */
 export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   const request = isObject(opened.request) ? opened.request : {};
   const path = relativeTo(text(request.blocked_path), folder);
@@ -59,7 +59,7 @@ export function alwaysRulesOf(opened: AskOpened): string[] {
   return opened.tool !== "Bash" && others.length ? others : ["allow exactly this call"];
 }
 
-/** What the CLI suggests, in words. The hub makes rules of its own of the rules that allow. */
+/** The CLI's suggestions, in words. The hub turns the ones that allow into its own rules. */
 function suggestionsOf(opened: AskOpened): ["allow" | "other" | "none", string][] {
   const request = isObject(opened.request) ? opened.request : {};
   const given = Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];

@@ -5,17 +5,17 @@ import { Marked } from "../ui/Marked";
 import { type Block, finish, grow, NO_SESSIONS, type Parsed, parse } from "./blocks";
 import styles from "./markdown.module.css";
 
-// An agent's text is untrusted. HTML in it is left out, links open elsewhere and only where a person
-// can see where to, and a picture is a link: nothing is fetched because an agent said so.
+// An agent's text is untrusted. HTML in it is left out, links open in another tab and show their
+// target, and an image is a link: nothing is fetched because of an agent's text.
 
 const SAFE = /^(https?:|mailto:)/i;
-/** Deeper than anybody writes: what lies below is shown as plain text, and breaks no browser. */
+/** Nested deeper than people write: the rest is shown as plain text, so that no browser breaks. */
 const DEEPEST = 20;
 
 /** Whether a person decides by the text: then nothing in it may be hidden. */
 const Careful = createContext(false);
 
-/** Text as it comes, or as it came. With `careful`, also what Markdown itself would hide. */
+/** Markdown, complete or still being generated. With `careful`, also the parts that Markdown hides. */
 export const Markdown = memo(function Markdown(props: {
   text: string;
   live?: boolean;
@@ -39,7 +39,7 @@ export const Markdown = memo(function Markdown(props: {
   );
 });
 
-/** A block, drawn once for as long as it is the same. */
+/** A block, rendered again only when it changes. */
 const Drawn = memo(({ node }: { node: Block["node"] }) => drawn(node, 0));
 
 function all(nodes: readonly Nodes[], depth: number): ReactNode[] {
@@ -124,7 +124,7 @@ function Words({ text }: { text: string }): ReactNode {
   return useContext(Careful) ? <Marked text={text} /> : text;
 }
 
-/** What is no part of a text as people read it, but is sent on with it. */
+/** A part of the source that Markdown does not display, such as HTML. */
 function Hidden({ text }: { text: string }): ReactNode {
   if (!useContext(Careful)) return null;
   return (
@@ -137,7 +137,7 @@ function Hidden({ text }: { text: string }): ReactNode {
   );
 }
 
-/** The words below a node. Without a recursion of its own: what comes here is deep. */
+/** The text below a node. Not recursive: such nodes are deep. */
 function plain(node: Nodes): string {
   const found: string[] = [];
   const waiting: Nodes[] = [node];
@@ -181,7 +181,7 @@ function Items({ list, depth }: { list: List; depth: number }) {
   return list.ordered ? <ol start={list.start ?? 1}>{items}</ol> : <ul>{items}</ul>;
 }
 
-/** An item without blank lines around it: its words are no paragraph. */
+/** An item without blank lines around it: its text is not a paragraph. */
 function tight(item: ListItem, depth: number): ReactNode[] {
   return item.children.flatMap((child, index): ReactNode[] =>
     child.type === "paragraph"

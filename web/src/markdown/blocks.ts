@@ -9,7 +9,7 @@ import { gfm } from "micromark-extension-gfm";
 import remend from "remend";
 
 export interface Block {
-  /** Where it begins in the text: its key for as long as the text grows. */
+  /** Its offset in the text: its key while the text grows. */
   start: number;
   node: RootContent;
 }
@@ -27,7 +27,7 @@ export function parse(text: string): Parsed {
   return { text, live: false, blocks: blocksIn(text, text, 0) };
 }
 
-/** The blocks of a text that goes on, from those of its beginning. */
+/** The blocks of a text that has grown, from the blocks of its beginning. */
 export function grow(before: Parsed, text: string): Parsed {
   if (before.live && before.text === text) return before;
   const [done, open] = settled(before, text);
@@ -41,21 +41,21 @@ export function grow(before: Parsed, text: string): Parsed {
 
 /** The blocks of a text that has grown and is complete now. */
 export function finish(before: Parsed, text: string): Parsed {
-  // A name for a link may be given anywhere, and holds everywhere: that takes the whole text.
+  // A link reference can be defined anywhere and used everywhere: that takes the whole text.
   if (DEFINES.test(text)) return parse(text);
   const [done, open] = settled(before, text);
   const rest = text.slice(open);
   return { text, live: false, blocks: [...done, ...blocksIn(rest, rest, open)] };
 }
 
-/** What stays as it is in a longer text: all blocks but the last, and where that one begins. */
+/** The blocks that no longer text changes: all but the last, and where that one begins. */
 function settled(before: Parsed, text: string): [readonly Block[], number] {
   const open = before.blocks.at(-1)?.start ?? 0;
   const fits = before.live && text.startsWith(before.text.slice(0, open));
   return fits ? [before.blocks.slice(0, -1), open] : [[], 0];
 }
 
-/** What is begun is shown as if it were closed; nothing else in the text is touched. */
+/** Open marks are closed for display; nothing else in the text is changed. */
 const MENDED = {
   comparisonOperators: false,
   singleTilde: false,
@@ -65,7 +65,7 @@ const MENDED = {
 const DEFINES = /^ {0,3}\[[^\]\n]+\]:/m;
 const FENCE = /^ {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^\n`]*\n/;
 
-/** Code that is being written, which may be long: there is nothing in it to be parsed. */
+/** Code that is being generated, which may be long: it is not parsed. */
 function openFence(text: string): RootContent | undefined {
   const [head, fence, lang] = FENCE.exec(text) ?? [];
   if (head === undefined || fence === undefined) return undefined;
@@ -79,7 +79,7 @@ function openFence(text: string): RootContent | undefined {
 function blocksIn(text: string, given: string, at: number): Block[] {
   const { children } = linked(tree(text));
   const blocks = children.map((node) => ({ start: at + (node.position?.start.offset ?? 0), node }));
-  // Were anything but the end another text, the places would not be those of what was said.
+  // If anything but the end differed, the offsets would be wrong.
   const last = (blocks.at(-1)?.start ?? at) - at;
   if (text === given || text.slice(0, last) === given.slice(0, last)) return blocks;
   return blocksIn(given, given, at);
@@ -90,20 +90,20 @@ const MICROMARK = {
   mdastExtensions: [gfmFromMarkdown()],
 };
 
-/** Quotes in quotes, deeper than anybody writes: the parser would take very long. */
+/** Quotes nested deeper than people write: the parser would take very long. */
 const TOO_DEEP = /^(?:[ \t]*>){21}/m;
 
 function tree(text: string): Root {
   try {
     if (!TOO_DEEP.test(text)) return fromMarkdown(text, MICROMARK);
   } catch {
-    // A text that the parser cannot take is shown as it is, too.
+    // A text that the parser rejects is shown as it is, too.
   }
   const value = { type: "text" as const, value: text };
   return { type: "root", children: [{ type: "paragraph", children: [value] }] };
 }
 
-/** With links in the place of references to them. */
+/** With the references replaced by their links. */
 function linked(root: Root): Root {
   const names = new Map<string, Definition>();
   const collect = (node: Nodes): void => {

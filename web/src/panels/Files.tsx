@@ -29,7 +29,7 @@ export function editedFiles(story: Story): Map<string, FileEdit[]> {
   return files;
 }
 
-/** The files that were changed in this session, with what was changed. */
+/** The files that were changed in this session, with their changes. */
 export function Files({ session, opened }: PanelProps) {
   const files = useMemo(() => [...editedFiles(opened.story)], [opened.story]);
   return (

@@ -16,7 +16,7 @@ export interface PanelProps {
 const PANELS = { Files, Tasks, Context, MCP: Mcp, Raw } as const;
 type Name = keyof typeof PANELS;
 
-/** What stands beside a session: one of several views of it. */
+/** The panel beside a session: one of several views of it. */
 export default function Panel(props: PanelProps & { onClose: () => void }) {
   const [name, setName] = useState<Name>("Files");
   const Shown = PANELS[name];

@@ -8,7 +8,7 @@ import styles from "./code.module.css";
 import { useRelativePath } from "./relativePath";
 
 const CONTEXT = 3;
-/** Rows that are drawn at once. */
+/** Rows that are rendered at once. */
 export const MOST = 2000;
 /** Empty lines in a row that are shown as they are. */
 const MOST_EMPTY = 3;
@@ -19,7 +19,7 @@ type Sign = " " | "+" | "-" | "…";
 export interface Row {
   sign: Sign;
   text: string;
-  /** How many lines it stands for, if it is not one. */
+  /** How many lines it stands for, if more than one. */
   lines?: number;
 }
 

@@ -13,7 +13,7 @@ import styles from "./timeline.module.css";
 const NEAR_TOP = 600;
 const NEAR_END = 80;
 const GAP = 12;
-/** In pixels: how high a row is taken to be before it was drawn. */
+/** In pixels: the assumed height of a row that was not rendered yet. */
 const ESTIMATE = 64;
 const estimateSize = (): number => ESTIMATE;
 
@@ -31,13 +31,13 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
   const place = useRef<HTMLDivElement>(null);
   const [atEnd, setAtEnd] = useState(true);
   const following = useRef(true);
-  // What is queued stands at the composer until its turn begins.
+  // Queued prompts are shown at the composer until their turn begins.
   const said = useMemo(
     () => story.entries.filter((one) => one.kind !== "prompt" || one.stage !== "queued"),
     [story],
   );
   const entries = useMemo(() => {
-    // What was loaded may be ahead of the stream: a block that is complete is not being made.
+    // Loaded events may be ahead of the stream: a complete block is not live any more.
     const made = blocks.filter((one) => (story.blocks.get(one.message) ?? 0) <= one.block);
     return made.length ? [...said, ...made.map((one) => entryOf(session, one))] : said;
   }, [session, story, said, blocks]);
@@ -51,7 +51,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
     anchorTo: "end",
     followOnAppend: true,
     scrollEndThreshold: NEAR_END,
-    // The first thing that is drawn is the end: nothing above it is drawn for nothing.
+    // The end is rendered first: no row above it is rendered needlessly.
     initialOffset: () => count * (ESTIMATE + GAP),
     initialRect: { width: 0, height: globalThis.innerHeight },
     paddingStart: 24,
@@ -65,7 +65,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
     if (count > 0) rows.scrollToEnd();
   }, [session, count > 0]);
 
-  // Events of which nothing is shown may be many: what fills the place is looked for before them.
+  // Many events may show nothing: older ones are loaded until the view is filled.
   useEffect(() => {
     const box = place.current;
     if (box && opened.older && !opened.loading && box.scrollHeight < 2 * box.clientHeight) {
@@ -92,7 +92,7 @@ export function Timeline({ session, opened }: { session: string; opened: OpenSes
     const index = wanted ? entries.findIndex((entry) => entry.key === `ask:${wanted}`) : -1;
     if (!wanted || index < 0) return;
     rows.scrollToIndex(index, { align: "center" });
-    // The row is drawn by then; a card that is long is shown from its top by the focus.
+    // The row is rendered by then; the focus scrolls a long card to its top.
     const timer = setTimeout(() => {
       const card = place.current?.querySelector<HTMLElement>(`[data-ask="${CSS.escape(wanted)}"]`);
       if (!card) return;

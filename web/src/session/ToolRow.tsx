@@ -25,7 +25,7 @@ import styles from "./tool.module.css";
 
 const OPEN_BY_ITSELF = new Set(["edit", "todo"]);
 
-/** A tool call in a line, with what it did under it. */
+/** A tool call in one line, with its result below. */
 export const ToolRow = memo(function ToolRow(props: {
   entry: ToolEntry;
   threads: ReadonlyMap<string, readonly Entry[]>;
@@ -95,7 +95,7 @@ function whenOf(entry: ToolEntry): string {
   return duration(entry.ended - entry.at);
 }
 
-/** What became of a task, or what it does. */
+/** The state of a task, its duration and its progress. */
 export function TaskLine({ task }: { task: Task }) {
   const over = FINISHED.has(task.status);
   const parts = [
@@ -168,7 +168,7 @@ function Result({ entry, text: said }: { entry: ToolEntry; text: string }) {
   return <Terminal text={said} failed={entry.failed ?? false} />;
 }
 
-/** What a search in the web found. */
+/** The results of a web search. */
 function Links({ found }: { found: Found[] }) {
   return (
     <ol className={styles.links}>

@@ -1,4 +1,4 @@
-// Colours for code, loaded when the first code is shown. A few languages, each in a file of its own.
+// Syntax highlighting, loaded with the first code block. Each language is a separate chunk.
 import {
   createHighlighterCore,
   type GrammarState,
@@ -52,7 +52,7 @@ const ALIASES: Record<string, Language> = {
   htm: "html",
 };
 const LONGEST = 40_000;
-/** So many lines are coloured without a pause: a few milliseconds. */
+/** So many lines are highlighted without a pause: a few milliseconds. */
 const AT_ONCE = 40;
 
 let made: Promise<HighlighterCore> | undefined;
@@ -65,7 +65,7 @@ function highlighter(): Promise<HighlighterCore> {
   return made;
 }
 
-/** The language of a name or of a file's ending; undefined for one that is shown plain. */
+/** The language of a name or of a file's extension; undefined if it is not supported. */
 export function languageOf(name: string | undefined): Language | undefined {
   if (!name) return undefined;
   const ending = name.split(".").at(-1)?.toLowerCase() ?? "";
@@ -73,7 +73,7 @@ export function languageOf(name: string | undefined): Language | undefined {
   return lookup(ALIASES, ending);
 }
 
-/** The code in coloured pieces, a line at a time; nothing for a language that is shown plain. */
+/** The tokens of each line; empty for a language that is not supported. */
 export async function highlight(code: string, name: string, stop: AbortSignal): Promise<Piece[][]> {
   const language = languageOf(name);
   if (!language || code.length > LONGEST) return [];
@@ -102,7 +102,7 @@ function pieceOf({ content, htmlStyle }: ThemedToken): Piece {
   return { content, style: typeof htmlStyle === "object" ? htmlStyle : {} };
 }
 
-/** Let the page do what waits. */
+/** Let other tasks of the page run. */
 function pause(): Promise<void> {
   return new Promise((done) => setTimeout(done));
 }

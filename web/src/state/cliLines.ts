@@ -24,7 +24,7 @@ export function taskOf(line: JsonObject, before: Task | undefined, at: number): 
   };
 }
 
-/** What is said of an attempt of the CLI to reach the model's API again. */
+/** The note for a retry of the model's API. */
 export function retryOf(
   line: JsonObject,
   at: number,

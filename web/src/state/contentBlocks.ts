@@ -41,7 +41,7 @@ export const text = (value: unknown): string => (typeof value === "string" ? val
 export const number = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) ? value : undefined;
 
-/** The blocks of a message's content, whichever of its forms it has. */
+/** The blocks of a message's content, which may be a text or a list. */
 export function blocksOf(content: unknown): Block[] {
   if (typeof content === "string") return content ? [{ type: "text", text: content }] : [];
   if (!Array.isArray(content)) return [];
@@ -89,7 +89,7 @@ export function plainText(content: unknown): string {
     .join("\n");
 }
 
-/** The pictures in a content, as addresses that a page may show. */
+/** The images in a content, as data URLs. */
 export function imagesOf(content: unknown): string[] {
   return blocksOf(content).flatMap((block) => {
     if (block.type !== "image" || block.source.type !== "base64") return [];

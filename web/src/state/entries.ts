@@ -18,7 +18,7 @@ export interface TextEntry extends Base {
   kind: "text";
   text: string;
   uuid: string;
-  /** The session in which it is still being made. */
+  /** The session, while it is still being generated. */
   live?: string;
 }
 export interface ThinkingEntry extends Base {
@@ -74,7 +74,7 @@ export interface Settled {
 /** How a question is settled whose run has ended: it can be answered until another run starts. */
 export const RUN_ENDED = "the agent ended";
 
-/** Whether an agent's end leaves it so: an agent that is stopped withdraws its last one first. */
+/** Whether the end of a run leaves it unanswered: a stopped agent withdraws its last question first. */
 export function isUnanswered({ opened, settled }: AskEntry, last: boolean): boolean {
   return !settled || (last && settled.by === undefined && opened.ask_kind !== "tool");
 }

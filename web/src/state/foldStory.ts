@@ -213,7 +213,7 @@ export class StoryFold {
     }
   }
 
-  /** Of a prompt from before the session was ours there is nothing but its echo. */
+  /** An imported prompt has no event: it is read from the CLI's echo. */
   private imported(line: unknown): void {
     if (!isObject(line) || line.type !== "user" || line.isSynthetic || line.parent_tool_use_id) {
       return;
@@ -225,7 +225,7 @@ export class StoryFold {
     this.add({ kind: "prompt", ...base, id: base.key, text: said, images, by: "", stage: "taken" });
   }
 
-  /** The key of the next block of a message: the one that it had while it was made. */
+  /** The key of the next block of a message: the same as that of its live text. */
   private place(message: string, parent: string): string | undefined {
     if (!message || parent) return undefined;
     const count = this.to.blocks.get(message) ?? 0;
@@ -288,7 +288,7 @@ export class StoryFold {
     if (call) this.tool(call, { task });
   }
 
-  /** The call that has become a task, for news that do not name it. */
+  /** The call that started a task, for lines that do not name it. */
   private callOf(task: string): string {
     const call = this.to.entries.findLast(
       (entry): entry is ToolEntry => entry.kind === "tool" && entry.task?.id === task,
@@ -345,7 +345,7 @@ export class StoryFold {
     });
   }
 
-  /** A prompt that was queued stands where its turn begins, and not amid the turn before. */
+  /** A queued prompt moves to where its turn begins, and does not stay in the turn before. */
   private sent(id: string): void {
     const key = `prompt:${id}`;
     const index = this.to.entries.findLastIndex((entry) => entry.key === key);
@@ -357,7 +357,7 @@ export class StoryFold {
     this.replace(this.to.entries, `prompt:${id}`, change);
   }
 
-  /** A plan or a question is its card: the call that brought it says nothing more. */
+  /** A plan or a question is shown by its card: the row of its call is removed. */
   private asked(event: EventOf<"ask.opened">): void {
     if (event.ask_kind !== "tool" && event.tool_use_id) {
       const key = `tool:${event.tool_use_id}`;
@@ -415,7 +415,7 @@ export class StoryFold {
     }
   }
 
-  /** Change an entry; looked for from the end, since what changes is nearly always new. */
+  /** Change an entry. The search starts at the end: mostly new entries change. */
   private replace(entries: Entry[], key: string, change: object): boolean {
     const index = entries.findLastIndex((entry) => entry.key === key);
     const entry = entries[index];

@@ -1,6 +1,7 @@
 // The list of sessions as a person sees it: filtered, and grouped by machine and project. Pure.
 import type { Session } from "../api/types";
 import { byUrgency, nameOf, projectOf } from "./sessions";
+import { stateOf } from "./sessionStates";
 
 export type Show = "active" | "waiting" | "all" | "archived";
 
@@ -15,8 +16,8 @@ export function groupSessions(
   const fitting = sessions.filter((session) => {
     if (session.archived !== (show === "archived")) return false;
     if (show === "active" && session.state === "ended") return false;
-    if (show === "waiting" && session.state !== "waiting for you") return false;
-    const text = `${nameOf(session)} ${projectOf(session)} ${session.machine ?? ""} ${session.state}`;
+    if (show === "waiting" && session.state !== "waiting") return false;
+    const text = `${nameOf(session)} ${projectOf(session)} ${session.machine ?? ""} ${stateOf(session.state).label}`;
     return wanted.every((word) => text.toLowerCase().includes(word));
   });
   fitting.sort(byUrgency);

@@ -16,7 +16,7 @@ export const NO_BLOCKS: Live = [];
 const keyOf = (delta: Delta): string =>
   `${delta.message}/${delta.block ?? 0}/${delta.thinking ? "t" : ""}`;
 
-/** The live text with these deltas added; with `whole` each is all there is of its block. */
+/** The live text with these deltas added; with `whole` each replaces its block. */
 export function addDeltas(live: Live, deltas: readonly Delta[], whole: boolean): Live {
   const next = [...live];
   for (const delta of deltas) {
@@ -52,7 +52,7 @@ export function dropComplete(live: Live, events: readonly Stored[]): Live {
   return left.length === live.length ? live : left;
 }
 
-/** The CLI says each block of a message when it is complete: what was addDeltas of it is its beginning. */
+/** The CLI sends each block of a message when it is complete: its live text is how it begins. */
 function without(live: Live, names: readonly string[], block: Block): Live {
   const thinking = block.type === "thinking";
   if (block.type !== "text" && !thinking) return live;

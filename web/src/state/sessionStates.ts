@@ -14,10 +14,10 @@ export interface StateInfo {
 }
 
 const STATES: Record<SessionState, StateInfo> = {
-  "waiting for you": { label: "waiting for you", tone: "wait", urgency: 0, busy: true },
+  waiting: { label: "waiting for you", tone: "wait", urgency: 0, busy: true },
   disconnected: { label: "disconnected", tone: "bad", urgency: 1, busy: false },
   retrying: { label: "retrying", tone: "wait", urgency: 2, busy: true },
-  "rate limited": { label: "rate limited", tone: "wait", urgency: 2, busy: true },
+  rate_limited: { label: "rate limited", tone: "wait", urgency: 2, busy: true },
   working: { label: "working", tone: "work", urgency: 3, busy: true },
   compacting: { label: "compacting", tone: "work", urgency: 3, busy: true },
   starting: { label: "starting", tone: "work", urgency: 3, busy: false },

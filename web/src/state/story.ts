@@ -15,9 +15,9 @@ export interface Story {
   first: number;
   last: number;
   entries: readonly Entry[];
-  /** What subagents do, by the tool call that they work for. */
+  /** The entries of subagents, by the tool call that started them. */
   threads: ReadonlyMap<string, readonly Entry[]>;
-  /** How many blocks of each message were said: a block's number is its key, also while it is made. */
+  /** How many blocks of each message are complete: a block's number is its key, also in live text. */
   blocks: ReadonlyMap<string, number>;
   tasks: ReadonlyMap<string, Task>;
 }

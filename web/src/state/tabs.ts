@@ -1,8 +1,8 @@
-// Which sessions have a tab: a pure list, kept in this browser.
+// The sessions that have a tab: a pure list, stored in this browser.
 //
-// Each session that was opened has a tab of its own. A CLI that dials the hub again under another
-// session id is another session: it gets a tab beside the one that has ended. A tab in which
-// nothing has happened yet waits for a CLI, and is taken by the one that comes in its folder.
+// Each session that was opened has a tab of its own. A CLI that connects again under another
+// session id is another session: it gets a tab beside the one that has ended. A tab without a
+// conversation waits for a CLI, and is reused by the one that connects in its folder.
 import type { Session } from "../api/types";
 import { folderOf, type Sessions } from "./sessions";
 
@@ -23,12 +23,12 @@ export function saveTabs(tabs: Tabs): void {
   localStorage.setItem(TABS, JSON.stringify(tabs));
 }
 
-/** With a tab for this session, at the end if it is new. */
+/** The tabs with one for this session, at the end if it is new. */
 export function openTab(tabs: Tabs, session: string): Tabs {
   return tabs.includes(session) ? tabs : [...tabs, session];
 }
 
-/** Without this tab, and the session that is shown then. */
+/** The tabs without this one, and the session that is shown next. */
 export function closeTab(tabs: Tabs, session: string): [Tabs, string | undefined] {
   const at = tabs.indexOf(session);
   const left = tabs.filter((one) => one !== session);

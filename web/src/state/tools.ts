@@ -1,4 +1,4 @@
-// How a tool call is named to people: its kind and a title, as the hub's own cards have them.
+// Tool calls for people: their kind and their title, as the hub names them.
 import type { JsonObject } from "./contentBlocks";
 import { isObject, number, text } from "./contentBlocks";
 import { lookup } from "./lookup";
@@ -56,7 +56,7 @@ export function toolName(name: string): string {
 export function titleOf(name: string, input: JsonObject): string {
   const [, ...members] = lookup(KINDS, name) ?? ["tool"];
   for (const member of members) {
-    // Only the blanks that separate words: others are no blank to who runs it, and are marked.
+    // Only ordinary blanks are collapsed: a shell treats others as characters, and they are marked.
     const found = text(input[member])
       .replace(/[ \t\n]+/g, " ")
       .replace(/^ | $/g, "");
@@ -76,7 +76,7 @@ export interface FileEdit {
 }
 export interface Hunk {
   start: number;
-  /** Each with its sign before it: a blank, «+» or «-». */
+  /** Each with its sign before it: a blank, "+" or "-". */
   lines: string[];
 }
 
@@ -123,7 +123,7 @@ export interface Found {
   url: string;
 }
 
-/** What a web search found: from its structured result, or else from its text. */
+/** The results of a web search: from its structured result, or else from its text. */
 export function searchResults(structured: unknown, result: string): Found[] {
   const rows = isObject(structured) && Array.isArray(structured.results) ? structured.results : [];
   const found = rows

@@ -3,7 +3,7 @@ import { Component, type ReactNode } from "react";
 interface Props {
   /** What could not be displayed, for people: "entry", "question", "page". */
   what: string;
-  /** What it was made from. Once that changes it is tried again. */
+  /** Its data. When that changes, rendering is tried again. */
   raw?: unknown;
   children: ReactNode;
 }
@@ -28,7 +28,7 @@ export class ErrorBoundary extends Component<Props, { error: unknown; failed: bo
   }
 }
 
-/** In the place of something that could not be displayed: that it could not, and what it was. */
+/** In place of a component that failed: why, and its data. */
 export function RenderError(props: { what: string; raw?: unknown; error: unknown }) {
   return (
     <div className="render-error">

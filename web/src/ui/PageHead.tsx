@@ -1,6 +1,6 @@
 import { Link } from "wouter";
 
-/** A page's name; on a small screen with the way back to the sessions. */
+/** A page's title; on a small screen with a link back to the sessions. */
 export function PageHead({ title }: { title: string }) {
   return (
     <header className="page-head">

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** A table that scrolls by itself where it is too wide for the page. */
+/** A table that scrolls sideways when it is too wide for the page. */
 export function Table({ heads, children }: { heads: readonly string[]; children: ReactNode }) {
   return (
     <div className="table-wrap" tabIndex={0}>

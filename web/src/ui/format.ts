@@ -20,7 +20,7 @@ export function duration(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** How long ago, in a few letters. */
+/** How long ago, abbreviated. */
 export function ago(at: number, now: number): string {
   const seconds = Math.max(0, (now - at) / 1000);
   if (seconds < 60) return "now";
@@ -29,7 +29,7 @@ export function ago(at: number, now: number): string {
   return `${Math.floor(seconds / 86_400)} d`;
 }
 
-// Made once: a formatter takes much longer to make than to use.
+// Created once: creating a formatter takes much longer than using it.
 const CLOCK = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
 const MOMENT = new Intl.DateTimeFormat([], { dateStyle: "medium", timeStyle: "medium" });
 
@@ -45,9 +45,9 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
-/** An id of our own, for prompts and sessions: the hub does what has one only once. */
+/** An id for a prompt or a session, which makes its command idempotent. */
 export function newId(): string {
-  // A page that came by plain http from another machine has no `randomUUID`.
+  // A page from another machine over plain http has no `randomUUID`.
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const hex = Array.from(bytes, (byte, index) => {

@@ -1,23 +1,23 @@
-// Characters that a person does not see, or that change how others are drawn, as visible marks.
+// Visible marks for characters that are invisible, or that change how others are displayed.
 //
 // The texts come from an agent, and a person decides by them. `src/quarterdeck/domain/marks.py` has
-// the same table and rules for the terminal; tests/fixtures/marks.json holds both to one behaviour.
+// the same table and rules for the terminal; tests/fixtures/marks.json checks that both behave alike.
 
-/** A piece of a text. `text` is what it is; `mark` is what is shown in its place, if anything is. */
+/** A piece of a text. `text` is the original; `mark`, if there is one, is shown in its place. */
 export interface Segment {
   text: string;
   mark?: string;
 }
 
-/** Blanks in a row that are shown as they are; at the beginning of a line, and elsewhere. */
+/** The longest run of blanks that is shown as it is: at the beginning of a line, and elsewhere. */
 const LONGEST_INDENT = 80;
 const LONGEST_RUN = 20;
 const MOST_EMPTY_LINES = 3;
-/** The same mark so many times in a row is written out; more are counted. */
+/** Up to so many equal marks in a row are written out; more are counted. */
 const MOST_REPEATS = 3;
 const MOST_COMBINING = 3;
 
-/** First and last code point of what is never shown as it is, unless it is in place. */
+/** First and last code point of characters that are marked, unless they are in place. */
 export const MARKED: readonly (readonly [number, number])[] = [
   [0x0000, 0x0008], // control characters but for tab and newline
   [0x000b, 0x001f],
@@ -62,7 +62,7 @@ const FOUND = new RegExp(
     `|[\\u0300-\\u036f\\u1ab0-\\u1aff\\u1dc0-\\u1dff\\u20d0-\\u20ff\\ufe20-\\ufe2f]{${MOST_COMBINING + 1},}`,
   "gu",
 );
-/** What an emoji's variation selector or joiner stands beside. */
+/** The characters beside which a variation selector or joiner makes an emoji. */
 const PICTURE =
   /[\u{a9}\u{ae}\u{203c}\u{2049}\u{2122}\u{2139}\u{2190}-\u{21ff}\u{2300}-\u{23ff}\u{24c2}\u{25a0}-\u{27bf}\u{2900}-\u{297f}\u{2b00}-\u{2bff}\u{3030}\u{303d}\u{3297}\u{3299}\u{1f000}-\u{1faff}]/u;
 /** Letters of scripts that are written with joiners: Arabic and its relatives, the scripts of India. */
@@ -72,7 +72,7 @@ function classOf(ranges: readonly (readonly [number, number])[]): string {
   return ranges.map(([a, b]) => `\\u{${a.toString(16)}}-\\u{${b.toString(16)}}`).join("");
 }
 
-/** A text in pieces; all their `text` in a row is the text. */
+/** A text in pieces; their `text` joined is the text. */
 export function segmentsOf(text: string): Segment[] {
   const found: Segment[] = [];
   const add = (piece: string, mark?: string): void => {
@@ -93,7 +93,7 @@ export function segmentsOf(text: string): Segment[] {
   return found;
 }
 
-/** The first lines of what is shown, and how many lines of the text come after them. */
+/** The first lines for display, and how many lines of the text come after them. */
 export function cutAt(segments: readonly Segment[], lines: number): [Segment[], number] {
   const first: Segment[] = [];
   let left = lines;
@@ -113,7 +113,7 @@ export function cutAt(segments: readonly Segment[], lines: number): [Segment[], 
   return [first, 0];
 }
 
-/** How many lines a text has; an end of the last one begins no other. */
+/** How many lines a text has; a final newline does not start another. */
 export function lineCount(text: string): number {
   return text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
 }
@@ -129,7 +129,7 @@ export function hasMarks(text: string): boolean {
   return segmentsOf(text).some((one) => one.mark !== undefined);
 }
 
-/** JSON with every such character as an escape: the same value, and one sees what one edits. */
+/** JSON with every such character escaped: the same value, and all of it is visible while editing. */
 export function escapedJson(json: string): string {
   return segmentsOf(json)
     .map(({ text, mark }) =>
@@ -142,7 +142,7 @@ export function escapedJson(json: string): string {
 
 type Add = (piece: string, mark?: string) => void;
 
-/** Blanks and line ends: long runs would push what follows out of sight. */
+/** Blanks and newlines: long runs would push the rest out of sight. */
 function blanks(run: string, first: boolean, last: boolean, add: Add): void {
   const lines = run.split("\n");
   const line = (piece: string, most: number): void =>
@@ -163,7 +163,7 @@ function blanks(run: string, first: boolean, last: boolean, add: Add): void {
   line(lines.at(-1) ?? "", last ? LONGEST_RUN : LONGEST_INDENT);
 }
 
-/** Characters that are not seen, each as its code point. */
+/** Invisible characters, each as its code point. */
 function hidden(text: string, start: number, end: number, add: Add): void {
   const characters = [...text.slice(start, end)];
   let before = [...text.slice(Math.max(0, start - 2), start)].at(-1) ?? "";
@@ -189,7 +189,7 @@ function hidden(text: string, start: number, end: number, add: Add): void {
 
 const hex = (code: number): string => code.toString(16).toUpperCase().padStart(4, "0");
 
-/** Whether a selector or a joiner is where people write it: in an emoji, or within such a word. */
+/** Whether a selector or a joiner is in its usual place: in an emoji, or within a word of such a script. */
 function inPlace(character: string, before: string, next: string): boolean {
   switch (character) {
     case "\ufe0e":

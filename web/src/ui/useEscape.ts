@@ -1,5 +1,5 @@
-// What Escape closes: of all that is open, what was opened last. Only when nothing is open does the
-// key go on to the page, where it may interrupt a turn.
+// Escape closes the menu, dialog or field that was opened last. Only when nothing is open does the page
+// get the key, which may interrupt a turn.
 import { useEffect, useRef } from "react";
 
 const open: { close: () => void }[] = [];
@@ -7,7 +7,7 @@ const open: { close: () => void }[] = [];
 function pressed(event: KeyboardEvent): void {
   const last = open.at(-1);
   if (event.key !== "Escape" || !last) return;
-  // To an input method Escape means the word that is being composed.
+  // For an input method, Escape cancels the word that is being composed.
   if (event.isComposing || event.keyCode === 229) return;
   event.preventDefault();
   event.stopPropagation();

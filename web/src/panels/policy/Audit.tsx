@@ -31,7 +31,7 @@ export async function entriesBefore(
   let begin = end;
   let width = LIMIT;
   let found: Entry[] = [];
-  // The log is read forwards only, and its entries lie far apart: ever larger steps back.
+  // The log can only be read forwards, and its entries are sparse: the steps back grow.
   while (begin > 0 && found.length < wanted) {
     const from = Math.max(0, begin - width);
     const piece: Entry[] = [];

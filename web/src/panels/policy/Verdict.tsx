@@ -3,7 +3,7 @@ import styles from "./policy.module.css";
 
 const TONES: Record<string, string> = { allow: "good", deny: "bad", ask: "wait" };
 
-/** What was or would be decided, in colour and in a word. */
+/** A decision, in colour and in a word. */
 export function Verdict({ word }: { word: string }) {
   return (
     <span className={`badge ${styles.verdict}`} data-tone={lookup(TONES, word) ?? "idle"}>
