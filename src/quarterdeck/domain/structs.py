@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, dataclass_transform
 
-from msgspec import Raw, Struct, StructMeta, field
+from msgspec import DecodeError, Raw, Struct, StructMeta, field
+
+DECODE_ERRORS = (DecodeError, UnicodeDecodeError, RecursionError)
+"""The exceptions of decoding JSON that is not trusted."""
 
 ABSENT = Raw()
 """Absent JSON. It is falsy, and left out when its struct is encoded. (`Raw | None` does not work:

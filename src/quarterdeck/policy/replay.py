@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.policy.calls import ARGUMENT
 from quarterdeck.policy.decide import Behavior, Call, Rules, decide
 from quarterdeck.policy.policy import Policy
@@ -134,7 +134,7 @@ def describe_call(call: Call) -> str:
         members = msgspec.json.decode(call.input, type=dict[str, object])
         value = members.get(ARGUMENT.get(call.tool, ""), None)
         text = value if isinstance(value, str) else text
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         pass
     text = " ".join(text.split())
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, field
 
-from quarterdeck.domain.structs import Value
+from quarterdeck.domain.structs import DECODE_ERRORS, Value
 from quarterdeck.policy.shell import Part
 
 
@@ -46,7 +46,7 @@ def rewrite_input(rewrite: Rewrite, given: Raw, parts: Sequence[PartEdit]) -> Ra
     """The new input; None when nothing changes. Raises `CannotRewrite`."""
     try:
         members = msgspec.json.decode(given, type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         raise CannotRewrite(f"the input cannot be read: {error}") from error
     new = {name: value for name, value in members.items() if name not in rewrite.remove}
     new |= rewrite.set

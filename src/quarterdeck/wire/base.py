@@ -19,7 +19,7 @@ from typing import ClassVar, Generic, TypeVar, dataclass_transform, get_args
 import msgspec
 from msgspec import Raw, Struct, field
 
-from quarterdeck.domain.structs import NamedFields
+from quarterdeck.domain.structs import DECODE_ERRORS, NamedFields
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ class OpenUnion(Generic[T]):
         """Decode one member. Never raises."""
         try:
             return self._decode(json)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             part = unknown_part(json, error)
             if part.kind and part.kind not in self._kinds:  # a new kind is not an error
                 return msgspec.structs.replace(part, error=None)
@@ -149,7 +149,7 @@ def unknown_part(json: Raw | bytes, error: Exception | None = None) -> UnknownPa
     try:
         found = _decode_kind(json)
         kind = found.type or found.subtype or found.behavior or ""
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         kind = ""
     return UnknownPart(
         kind=kind,

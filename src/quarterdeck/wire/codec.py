@@ -15,14 +15,13 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Raw, Struct
 
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.base import Malformed, Message, Unknown
 from quarterdeck.wire.line_reader import OversizedLine
 from quarterdeck.wire.messages import FROM_CLI, FROM_CLI_TYPES, SystemHeader
 from quarterdeck.wire.outbound import TO_CLI
 from quarterdeck.wire.rawjson import replace_lone_surrogates
 from quarterdeck.wire.system import SYSTEM
-
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _from_cli: Callable[[bytes], Message] = msgspec.json.Decoder(FROM_CLI).decode
 _to_cli: Callable[[bytes], Message] = msgspec.json.Decoder(TO_CLI).decode
@@ -66,7 +65,7 @@ def from_cli(line: bytes) -> Message:
             if decode is None:
                 return _undecodable(line, None, FROM_CLI_TYPES)
             message = decode(line)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         return _decode_repaired(line, from_cli) or _undecodable(line, error, FROM_CLI_TYPES)
     message.__dict__["raw"] = line
     return message
@@ -76,7 +75,7 @@ def to_cli(line: bytes) -> Message:
     """Decode a line for a CLI."""
     try:
         message = _to_cli(line)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         return _decode_repaired(line, to_cli) or _undecodable(line, error, _KNOWN_TO_CLI)
     message.__dict__["raw"] = line
     return message
@@ -110,7 +109,7 @@ def _undecodable(
 ) -> Unknown | Malformed:
     try:
         header = _read_header(line)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return _without_type(line, error)
     message = Unknown(
         type=header.type,
@@ -126,7 +125,7 @@ def _undecodable(
 def _read_header(line: bytes) -> _Header:
     try:
         return _header(line)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return _Header(_type(line).type)  # keep the type when an id is not a string
 
 
@@ -136,7 +135,7 @@ def _without_type(line: bytes, error: Exception | None) -> Unknown | Malformed:
     """
     try:
         _any_object(line)
-    except _UNREADABLE as broken:
+    except DECODE_ERRORS as broken:
         return _to_malformed(line, str(broken), len(line))
     message = Unknown(type="", error=str(error) if error else None)
     message.__dict__["raw"] = line

@@ -14,7 +14,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw, field
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Number, OpenEnum, OpenUnion, Part, UnknownPart, unknown_part
 from quarterdeck.wire.envelope import Body, Lazy
 from quarterdeck.wire.rawjson import plain_object
@@ -302,7 +302,7 @@ def decode_content(json: Raw) -> Content:
         return ""
     try:
         found = _string_or_parts(json)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         return (unknown_part(json, error),)
     if found is None:
         return ""

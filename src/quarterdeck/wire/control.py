@@ -12,12 +12,11 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw, Struct, field
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Message, OpenEnum, Part
 from quarterdeck.wire.rawjson import always
 from quarterdeck.wire.requests import CliRequest, UnknownRequest, decode_request
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _NULL = Raw(b"null")
 
 
@@ -112,10 +111,10 @@ def decode_reply(json: Raw) -> Reply:
     """Type the body of a control response. Never raises."""
     try:
         reply = _decode_reply(json)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         try:
             request_id = _decode_id(json).request_id
-        except _UNREADABLE:
+        except DECODE_ERRORS:
             request_id = ""
         # The id is what matters: with it the request ends here and not at its time limit.
         return Reply(request_id=request_id, error=f"the answer cannot be decoded: {error}")
@@ -128,7 +127,7 @@ def _decode_pending(json: Raw) -> ControlRequest:
     line = bytes(json)
     try:
         request = _decode_control_request(line)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         request = ControlRequest(request_json=json)
     request.__dict__["raw"] = line
     return request

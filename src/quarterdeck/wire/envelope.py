@@ -15,6 +15,7 @@ from typing import ClassVar, Generic, Literal, TypeVar
 import msgspec
 from msgspec import Raw, field
 
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.base import Message, Number, OpenEnum, Part
 
 T = TypeVar("T")
@@ -66,7 +67,7 @@ class Lazy(Generic[T]):
     def _decode_or_empty(self, json: Raw) -> T:
         try:
             return self._decode(json)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except DECODE_ERRORS as error:
             part = self._empty()
             if isinstance(part, Body):
                 part.__dict__["error"] = str(error)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import UsageError
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Number, OpenEnum, Part
 from quarterdeck.wire.info import McpServerProvenance
 from quarterdeck.wire.permissions import Suggestion, suggestions
@@ -451,7 +451,6 @@ class _Event(Struct):
     hook_event_name: str = ""
 
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decode_event = msgspec.json.Decoder(_Event).decode
 _decoder: msgspec.json.Decoder[HookInput] = msgspec.json.Decoder(HookInput)
 
@@ -460,10 +459,10 @@ def decode_hook_input(json: Raw) -> HookInput | UnknownHook:
     """Type the input of a hook by its event. Never raises."""
     try:
         return _decoder.decode(json)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         try:
             event = _decode_event(json).hook_event_name
-        except _UNREADABLE:
+        except DECODE_ERRORS:
             event = ""
         known = HookEvent(event).known
         return UnknownHook(event=event, json=json, error=str(error) if known else None)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.base import UnknownPart
 
 T = TypeVar("T")
@@ -21,7 +22,6 @@ T = TypeVar("T")
 EMPTY = Raw(b"{}")
 """An object without members."""
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _blanks = b" \t\r\n"
 
 # Every escape is matched, so that the text \\ud83d after an escaped backslash is not changed.
@@ -70,7 +70,7 @@ def _one_line(raw: Raw) -> Raw:
             msgspec.json.decode(data, type=Raw)
         except msgspec.DecodeError:
             msgspec.json.decode(replace_lone_surrogates(data), type=Raw)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"not valid JSON: {error}") from error
     # A line feed between members is legal JSON and the end of the line for the CLI.
     return Raw(msgspec.json.format(data, indent=-1)) if b"\n" in data or b"\r" in data else raw
@@ -99,7 +99,7 @@ def subtype_of(raw: Raw) -> str:
     """The `subtype` of an object, or nothing. Never raises."""
     try:
         return _subtype(raw).subtype
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return ""
 
 
@@ -107,7 +107,7 @@ def members(raw: Raw) -> dict[str, Raw]:
     """The members of an object, undecoded; empty for other JSON. Never raises."""
     try:
         return _members(raw)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return {}
 
 
@@ -115,10 +115,10 @@ def plain_object(raw: Raw) -> dict[str, object]:
     """An object as plain Python values; empty for other JSON. Never raises."""
     try:
         return _plain(raw)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         try:
             return _plain(replace_lone_surrogates(bytes(raw)))
-        except _UNREADABLE:
+        except DECODE_ERRORS:
             return {}
 
 
@@ -131,7 +131,7 @@ def same_json(one: Raw, other: Raw) -> bool:
         return True
     try:
         return _sorted(_any(one)) == _sorted(_any(other))
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return False
 
 
@@ -139,5 +139,5 @@ def elements(raw: Raw) -> list[Raw] | None:
     """The elements of an array, undecoded; None for other JSON. Never raises."""
     try:
         return _elements(raw)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return None

@@ -13,7 +13,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Number, OpenEnum, Part
 from quarterdeck.wire.hooks import HookInput, UnknownHook, decode_hook_input
 from quarterdeck.wire.info import McpServerProvenance
@@ -284,7 +284,7 @@ def decode_request(json: Raw) -> CliRequest | UnknownRequest:
     """Type the body of a CLI's request. Never raises."""
     try:
         request = _decoder.decode(json)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         subtype = subtype_of(json)
         return UnknownRequest(
             subtype=subtype, json=json, error=str(error) if subtype in SUBTYPES else None

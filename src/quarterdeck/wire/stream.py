@@ -13,7 +13,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw, Struct, field
 
-from quarterdeck.domain.structs import ABSENT
+from quarterdeck.domain.structs import ABSENT, DECODE_ERRORS
 from quarterdeck.wire.base import Number, OpenUnion, Part, UnknownPart
 from quarterdeck.wire.content import (
     AssistantBody,
@@ -186,6 +186,6 @@ def delta_text(event: Raw) -> str:
     """The text that an event adds; empty for all events but text deltas. Never raises."""
     try:
         delta = _any_event(event).delta
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return ""
     return delta.text if delta and delta.kind == "text_delta" else ""

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.base import Malformed, Message, OpenEnum, Unknown, UnknownPart
 from quarterdeck.wire.envelope import Body
 from quarterdeck.wire.hooks import UnknownHook
@@ -42,7 +43,7 @@ def unknown_members(message: Message) -> list[str]:
         return [f"{name}: {fault}"]
     try:
         json = msgspec.json.decode(replace_lone_surrogates(message.raw))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except DECODE_ERRORS as error:
         return [f"{_name(message)}: cannot be compared ({error})"]
     # Many elements of a list may have the same new member: once is enough.
     return list(dict.fromkeys(_struct(message, json, _name(message))))

@@ -16,6 +16,7 @@ from msgspec import Raw, Struct, field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import replace_invisible
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.rawjson import dump, members
 
@@ -30,8 +31,6 @@ TITLE_LIMIT = 200
 
 _LOOKED_AT = 64 * 1024
 """Characters of a text that its title is made from; the rest of a huge one costs nothing."""
-
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Option(Part):
@@ -108,7 +107,7 @@ def parse_questions(json: Raw) -> Questions | None:
     """Parse the input of AskUserQuestion; None if it has no question. Never raises."""
     try:
         questions = msgspec.json.decode(json, type=_QuestionsInput).questions
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return None
     return Questions(questions, json) if questions else None
 
@@ -134,7 +133,7 @@ def parse_plan(json: Raw) -> Plan | None:
     """Parse the input of ExitPlanMode; None if it does not fit. Never raises."""
     try:
         return msgspec.json.decode(json, type=Plan)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return None
 
 
@@ -205,7 +204,7 @@ def _text(json: Raw | None) -> str:
         return ""
     try:
         return msgspec.json.decode(json, type=str)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return ""
 
 

@@ -18,6 +18,7 @@ import anyio.abc
 import msgspec
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import DECODE_ERRORS
 
 if TYPE_CHECKING:
     from quarterdeck.agent.mcp.server import ToolServer
@@ -120,7 +121,7 @@ def id_of(message: msgspec.Raw | bytes) -> int | str | None:
     """The id of a message that is not understood, so that its sender learns which one it was."""
     try:
         return msgspec.json.decode(message, type=_Identified).id
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return None
 
 

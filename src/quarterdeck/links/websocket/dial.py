@@ -23,9 +23,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
-from quarterdeck.links.base import Closing, Dropped, Resumed, check_text_lines
+from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.codes import PERMANENT, describe_code
-from quarterdeck.links.websocket.outbox import Outbox
+from quarterdeck.links.websocket.outbox import Outbox, OutboxLink
 
 FRAME_LIMIT = 128 * 1024 * 1024
 WRITE_SECONDS = 60.0
@@ -54,7 +54,7 @@ class Redial(msgspec.Struct, frozen=True, kw_only=True):
         return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311  (no secret)
 
 
-class DialLink(Closing):
+class DialLink(OutboxLink):
     """A resumable link to the WebSocket at `url`. Make it with `DialLink.connect`."""
 
     def __init__(
@@ -65,21 +65,17 @@ class DialLink(Closing):
         last_request_id: Callable[[], str | None],
         outbox: Outbox,
     ) -> None:
+        super().__init__(outbox)
         self._url = url
         self._token = token
         self._redial = redial
         self._last_request_id = last_request_id
-        self._outbox = outbox
         self._socket: ClientConnection | None = None
         self._lost_socket: ClientConnection | None = None
         self._attempts = 0
         self._down_since = time.monotonic()
         self._last_failure = "no attempt yet"
         self._last_code: int | None = None
-        self._over: LinkClosed | None = None
-        self._input_ended = False
-        self._send_order = asyncio.Lock()
-        self._changed = asyncio.Event()
         self._closing = asyncio.Event()
 
     @classmethod
@@ -110,11 +106,6 @@ class DialLink(Closing):
         return link
 
     @property
-    def resumable(self) -> bool:
-        """It dials again."""
-        return True
-
-    @property
     def connected(self) -> bool:
         """Whether there is a connection, as far as we know."""
         return self._socket is not None
@@ -127,8 +118,7 @@ class DialLink(Closing):
         while True:
             if self._lost_socket is not None:
                 return await self._drain(self._lost_socket)
-            if self._over is not None:
-                raise self._error()
+            self._check_over()
             if (socket := self._socket) is None:
                 await self._dial(self._redial.budget)
                 if self._socket is not None:
@@ -136,7 +126,7 @@ class DialLink(Closing):
                     return Resumed()
                 continue
             if not self._outbox.empty and not self._send_order.locked():
-                await self._flush_in_order()
+                await self.flush()
             try:
                 data = await socket.recv(decode=False)
             except ConnectionClosed as closed:
@@ -145,32 +135,6 @@ class DialLink(Closing):
             self._outbox.confirm(time.monotonic())
             if data:
                 return data
-
-    async def send(self, data: bytes) -> None:
-        """Send whole lines; kept, and sent after the reconnect, when the connection is down.
-
-        Waits while the other end is slow, or when very much is kept. Cancelled while it waits,
-        nothing of `data` is sent.
-        """
-        check_text_lines(data)
-        if not data:
-            return
-        async with self._send_order:
-            await self._flush()
-            while self._outbox.full and self._over is None:
-                self._changed.clear()
-                await self._changed.wait()
-                await self._flush()
-            if self._over is not None:
-                raise self._error()
-            if self._input_ended:
-                raise LinkClosed("Nothing more can be sent: the input has ended.")
-            self._outbox.put(data)
-            await self._flush()
-
-    async def end_input(self) -> None:
-        """Refuse to send from here on. A WebSocket has no end of input that could be seen."""
-        self._input_ended = True
 
     async def close(self) -> None:
         """Leave: the other end sees 1000, and is not to expect us back."""
@@ -273,7 +237,7 @@ class DialLink(Closing):
         except ConnectionClosed:
             self._lost_socket = None
             if self._over is not None:
-                raise self._error() from None
+                raise self._over.copy() from None
             code = self._last_code
             assert code is not None
             return Dropped(f"The connection was lost: {describe_code(code)}.", code)
@@ -284,14 +248,6 @@ class DialLink(Closing):
             self._over = closed
         self._changed.set()
         self._closing.set()
-
-    def _error(self) -> LinkClosed:
-        assert self._over is not None
-        return self._over.copy()
-
-    async def _flush_in_order(self) -> None:
-        async with self._send_order:
-            await self._flush()
 
     async def _flush(self) -> None:
         while (socket := self._socket) is not None:

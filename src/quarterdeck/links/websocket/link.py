@@ -19,10 +19,10 @@ from typing import Protocol
 import anyio
 
 from quarterdeck.domain.errors import LinkClosed
-from quarterdeck.links.base import Closing, Dropped, Resumed, check_text_lines
+from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.inbox import Inbox
 from quarterdeck.links.websocket.codes import CLOSED, REPLACED, describe_code
-from quarterdeck.links.websocket.outbox import Outbox
+from quarterdeck.links.websocket.outbox import Outbox, OutboxLink
 
 FIRST_SECONDS = 60.0  # a cold start of the CLI on a busy machine takes ten
 GRACE_SECONDS = 600.0  # as long as CLIs from 2.1.62 on keep dialling; 2.1.37 gives up after 5
@@ -53,7 +53,7 @@ class Connection(Protocol):
         """Close it with a code. Never raises."""
 
 
-class WebSocketLink(Closing):
+class WebSocketLink(OutboxLink):
     """A resumable link to one CLI; connections are given to it by a `CliEndpoint`.
 
     `first` is how many seconds to wait for the first connection, `grace` how many for the next one
@@ -68,30 +68,21 @@ class WebSocketLink(Closing):
         high_water: int = HIGH_WATER,
         outbox: Outbox | None = None,
     ) -> None:
+        super().__init__(outbox or Outbox())
         self._grace = grace
         self._timeout = first
         self._down_since = time.monotonic()
         self._last_code: int | None = None
         self._inbox = Inbox(high_water)
-        self._outbox = outbox or Outbox()
         self._connection: Connection | None = None
         self.last_request_id: str | None = None
         """The uuid of the last outgoing message, as the latest CLI reported it when it
         connected."""
         self._ever_connected = False
         self._begun = anyio.Event()
-        self._over: LinkClosed | None = None
-        self._input_ended = False
-        self._send_order = asyncio.Lock()
-        self._room_or_change = asyncio.Event()
         self._post_order = asyncio.Lock()
         self._last_post = b""
         self._ends_announced = 0
-
-    @property
-    def resumable(self) -> bool:
-        """A CLI that lost its connection dials again."""
-        return True
 
     @property
     def connected(self) -> bool:
@@ -110,7 +101,7 @@ class WebSocketLink(Closing):
         """
         await self._begun.wait()
         if not self._ever_connected:
-            raise self._error()
+            super()._check_over()
 
     # --- a link, as any other ---
 
@@ -121,41 +112,10 @@ class WebSocketLink(Closing):
         while True:
             if (item := self._inbox.take()) is not None:
                 return item
-            self._check_grace()
-            if self._over is not None:
-                raise self._error()
+            self._check_over()
             timeout = None if self._connection else self._remaining()
             with anyio.move_on_after(timeout):
                 await self._inbox.wait()
-
-    async def send(self, data: bytes) -> None:
-        """Send whole lines; kept and sent after the reconnect when the connection is down.
-
-        Waits while the CLI is slow, or when very much is kept. Cancelled while it waits, nothing
-        of `data` is sent.
-        """
-        check_text_lines(data)
-        if not data:
-            return
-        async with self._send_order:
-            await self._flush()
-            while self._outbox.full and self._over is None:
-                self._room_or_change.clear()
-                with anyio.move_on_after(self._remaining()):
-                    await self._room_or_change.wait()
-                await self._flush()
-                self._check_grace()
-            self._check_grace()
-            if self._over is not None:
-                raise self._error()
-            if self._input_ended:
-                raise LinkClosed("Nothing more can be sent: the input has ended.")
-            self._outbox.put(data)
-            await self._flush()
-
-    async def end_input(self) -> None:
-        """Refuse to send from here on. A WebSocket has no end of input that the CLI would see."""
-        self._input_ended = True
 
     async def close(self) -> None:
         """End the session: a CLI from 2.1.62 on exits; 2.1.37 must be ended as a process.
@@ -231,19 +191,13 @@ class WebSocketLink(Closing):
         """
         async with self._post_order:
             await self._inbox.wait_for_room()
-            if self._over is not None:
-                raise self._error()
+            super()._check_over()
             if digest == self._last_post:
                 return False
             self._last_post = digest
             self._outbox.confirm(time.monotonic() - POST_PROOF_SECONDS)
             self._inbox.put(b"".join(line + b"\n" for line in lines))
             return True
-
-    async def flush(self) -> None:
-        """Write what waits, in order; for a connection that has just come."""
-        async with self._send_order:
-            await self._flush()
 
     # --- within ---
 
@@ -281,10 +235,15 @@ class WebSocketLink(Closing):
                 )
             self.fail(LinkClosed(happened, close_code=self._last_code))
 
-    def _error(self) -> LinkClosed:
-        assert self._over is not None
-        return self._over.copy()
+    async def _wait_for_room(self) -> None:
+        with anyio.move_on_after(self._remaining()):
+            await super()._wait_for_room()
+        self._check_grace()
+
+    def _check_over(self) -> None:
+        self._check_grace()
+        super()._check_over()
 
     def _wake(self) -> None:
         self._inbox.wake()
-        self._room_or_change.set()
+        self._changed.set()

@@ -17,7 +17,12 @@ and an `interrupt` of a minute ago is not resent into a later turn.
 
 from __future__ import annotations
 
+import asyncio
+from abc import abstractmethod
 from collections import deque
+
+from quarterdeck.domain.errors import LinkClosed
+from quarterdeck.links.base import Closing, check_text_lines
 
 LIMIT = 16 * 1024 * 1024
 
@@ -99,3 +104,61 @@ class Outbox:
     def _forget(self) -> None:
         _, data = self._unconfirmed.popleft()
         self._unconfirmed_size -= len(data)
+
+
+class OutboxLink(Closing):
+    """The sending side of a resumable link: lines go through an outbox, one sender at a time."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._over: LinkClosed | None = None
+        self._input_ended = False
+        self._send_order = asyncio.Lock()
+        self._changed = asyncio.Event()
+        """Set when the connection or the end of the link may let senders continue."""
+
+    @property
+    def resumable(self) -> bool:
+        """A lost connection is replaced by a new one."""
+        return True
+
+    async def send(self, data: bytes) -> None:
+        """Send whole lines; kept, and sent after the reconnect, while the connection is down.
+
+        Waits while the other end is slow, or while too much is kept. If it is cancelled while it
+        waits, nothing of `data` is sent.
+        """
+        check_text_lines(data)
+        if not data:
+            return
+        async with self._send_order:
+            await self._flush()
+            while self._outbox.full and self._over is None:
+                await self._wait_for_room()
+                await self._flush()
+            self._check_over()
+            if self._input_ended:
+                raise LinkClosed("Nothing more can be sent: the input has ended.")
+            self._outbox.put(data)
+            await self._flush()
+
+    async def end_input(self) -> None:
+        """Refuse to send from here on. A WebSocket cannot signal the end of input."""
+        self._input_ended = True
+
+    async def flush(self) -> None:
+        """Write the waiting lines, in order."""
+        async with self._send_order:
+            await self._flush()
+
+    @abstractmethod
+    async def _flush(self) -> None:
+        """Write the waiting lines while there is a connection. The caller has the order."""
+
+    async def _wait_for_room(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def _check_over(self) -> None:
+        if self._over is not None:
+            raise self._over.copy()

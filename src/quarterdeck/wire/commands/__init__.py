@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.commands import conversation, files, mcp, session, settings, tasks
 from quarterdeck.wire.commands.base import (
     Command,
@@ -203,7 +204,6 @@ COMMANDS: dict[str, type[Command[Any]]] = {
 }
 """The commands that have a type, by subtype."""
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _decoders: dict[str, msgspec.json.Decoder[Command[Any]]] = {
     subtype: msgspec.json.Decoder(command) for subtype, command in COMMANDS.items()
 }
@@ -217,7 +217,7 @@ def decode_command(json: Raw) -> Command[Any]:
         return UnknownCommand(name=subtype, json=json)
     try:
         return decoder.decode(json)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         return UnknownCommand(name=subtype, json=json, error=str(error))
 
 
@@ -231,6 +231,6 @@ def encode_command(command: Command[Any]) -> Raw:
     json = dump(command)
     try:
         _decoders[command.subtype].decode(json)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         raise UsageError(f"{command.subtype} cannot be sent: {error}") from error
     return json

@@ -14,13 +14,13 @@ import msgspec
 from msgspec import Raw, Struct
 
 from quarterdeck.domain.errors import RequestRefused
+from quarterdeck.domain.structs import DECODE_ERRORS
 from quarterdeck.wire.base import Part
 from quarterdeck.wire.rawjson import EMPTY, is_null, is_object, members
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _SHOWN = 2000
 """Bytes of an answer that does not fit which its error shows."""
 
@@ -91,7 +91,7 @@ def decode_answer(command: Command[R], json: Raw | None) -> R:
     shape = answer_type(type(command))
     try:
         answer: R = _decoder(shape).decode(body)
-    except _UNREADABLE as error:
+    except DECODE_ERRORS as error:
         if getattr(shape, "salvage", False) and is_object(body):
             return _salvage(body, shape)
         refused = RequestRefused(command.subtype, f"the answer does not fit: {error}")
@@ -106,7 +106,7 @@ def _salvage(body: Raw, shape: type[R]) -> R:
     values: dict[str, Any] = {}
     for member in msgspec.structs.fields(cast("type[Struct]", shape)):
         if member.encode_name in found:
-            with suppress(*_UNREADABLE):
+            with suppress(*DECODE_ERRORS):
                 values[member.name] = _decoder(member.type).decode(found[member.encode_name])
     return shape(**values)
 
@@ -117,6 +117,6 @@ def decode_or_none(json: Raw | None, shape: type[R]) -> R | None:
         return None
     try:
         found: R = _decoder(shape).decode(json)
-    except _UNREADABLE:
+    except DECODE_ERRORS:
         return None
     return found
