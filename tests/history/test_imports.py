@@ -47,15 +47,15 @@ def outcomes(report: ImportReport) -> Counter[ImportOutcome]:
 async def test_a_session_shows_its_history_and_where_to_go_on_with_it(disk: Disk) -> None:
     path = left_session(disk, 1)
     journal = MemoryJournal()
-    (told,) = (await importer(disk, journal).run()).sessions
-    assert (told.outcome, told.messages, told.detail) == (ImportOutcome.NEW, 2 * MESSAGES, "")
-    assert told.session is not None
-    view = await journal.summary(told.session)
+    (report,) = (await importer(disk, journal).run()).sessions
+    assert (report.outcome, report.messages, report.detail) == (ImportOutcome.NEW, 2 * MESSAGES, "")
+    assert report.session is not None
+    view = await journal.summary(report.session)
     assert view is not None
     assert (view.cli_session, view.spec.directory) == (path.stem, "/home/ann/project-1")
     assert (view.by, view.name) == ("import", "Prompt 10: fix the näme 10")
     assert (view.run, view.turns, view.cost_usd, view.prompts) == (None, 0, 0.0, {})
-    events = [stored.event for stored in await journal.read(told.session)]
+    events = [stored.event for stored in await journal.read(report.session)]
     assert isinstance(events[0], SessionCreated)
     assert isinstance(events[1], CliSession)
     messages = [from_cli(bytes(e.line)) for e in events[2:] if isinstance(e, Recalled)]
@@ -102,8 +102,12 @@ async def test_an_import_that_was_broken_off_is_completed_by_the_next(disk: Disk
     journal = MemoryJournal()
     created = SessionCreated(spec=SessionSpec(directory="/home/ann/project-1"), by="import")
     await journal.append("half", [created, CliSession(cli_session=path.stem)])
-    (told,) = (await importer(disk, journal).run()).sessions
-    assert (told.outcome, told.session, told.messages) == (ImportOutcome.MORE, "half", 2 * MESSAGES)
+    (report,) = (await importer(disk, journal).run()).sessions
+    assert (report.outcome, report.session, report.messages) == (
+        ImportOutcome.MORE,
+        "half",
+        2 * MESSAGES,
+    )
 
 
 async def test_a_dry_run_tells_and_does_nothing(disk: Disk) -> None:
@@ -159,8 +163,8 @@ async def test_a_session_with_a_process_here_is_left_to_it(disk: Disk) -> None:
     created = SessionCreated(spec=SessionSpec(directory="/w"), by="ann")
     running = [created, RunStarting(run="r", machine=""), CliSession(cli_session=path.stem)]
     await journal.append("mine", running)
-    (told,) = (await importer(disk, journal).run()).sessions
-    assert (told.outcome, told.session) == (ImportOutcome.RUNNING, "mine")
+    (report,) = (await importer(disk, journal).run()).sessions
+    assert (report.outcome, report.session) == (ImportOutcome.RUNNING, "mine")
     assert await journal.head("mine") == 3
 
 
@@ -184,8 +188,8 @@ async def test_of_a_session_that_ran_here_only_the_unheard_is_added(disk: Disk) 
             RunEnded(run="r", reason="done", clean=True),
         ],
     )
-    (told,) = (await importer(disk, journal).run()).sessions
-    assert (told.outcome, told.messages) == (ImportOutcome.MORE, 1)
+    (report,) = (await importer(disk, journal).run()).sessions
+    assert (report.outcome, report.messages) == (ImportOutcome.MORE, 1)
 
 
 async def test_an_earlier_id_of_the_cli_belongs_to_its_session_too(disk: Disk) -> None:
@@ -194,14 +198,14 @@ async def test_an_earlier_id_of_the_cli_belongs_to_its_session_too(disk: Disk) -
     created = SessionCreated(spec=SessionSpec(directory="/w"), by="ann")
     await journal.append("mine", [created, CliSession(cli_session="a newer one")])
     made = Importer(journal, lambda _: ["older", "mine"], config_dir=disk.config)
-    (told,) = (await made.run()).sessions
-    assert told.session == "mine"
+    (report,) = (await made.run()).sessions
+    assert report.session == "mine"
 
 
 async def test_a_file_that_was_just_written_comes_with_a_warning(disk: Disk) -> None:
     path = left_session(disk, 1)
     now = time.time()
     os.utime(path, (now - 20, now - 20))
-    (told,) = (await importer(disk, MemoryJournal()).run()).sessions
-    assert told.outcome is ImportOutcome.NEW
-    assert "may still run in a terminal" in told.detail
+    (report,) = (await importer(disk, MemoryJournal()).run()).sessions
+    assert report.outcome is ImportOutcome.NEW
+    assert "may still run in a terminal" in report.detail

@@ -13,7 +13,7 @@ from quarterdeck.hub.supervision.budgets import Limit
 from quarterdeck.hub.supervision.watchdog import Timeouts
 from quarterdeck.journal.retention import Retention
 from quarterdeck.protocol.sessions import Budget, SessionSpec
-from quarterdeck.service import settings as applying
+from quarterdeck.service import settings as hub_settings
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.service import run_service, serve_options_of
 
@@ -50,22 +50,22 @@ directories = ["/srv"]
 
 def test_every_setting_of_the_hubs_parts_arrives() -> None:
     settings = parse(FULL).settings
-    limits = applying.shared_limits(settings)
+    limits = hub_settings.shared_limits(settings)
     assert limits.day == Limit(usd=20.0, tokens=99)
     assert limits.projects == {"web": Limit(usd=200.0, tokens=5)}
-    assert applying.session_budget(settings) == Budget(run_usd=1.0, session_tokens=1000)
-    assert applying.timeouts(settings) == Timeouts(
+    assert hub_settings.session_budget(settings) == Budget(run_usd=1.0, session_tokens=1000)
+    assert hub_settings.timeouts(settings) == Timeouts(
         after_tool=1.0, result=float("inf"), answer=3.0, exit=4.0, recover=False
     )
     kept = Retention(days=30.0, bytes=2 * 1024 * 1024, archived_only=True)
-    assert applying.retention(settings) == kept
+    assert hub_settings.retention(settings) == kept
 
 
 def test_the_defaults_of_the_configuration_are_those_of_the_parts() -> None:
     nothing = parse("").settings
-    assert applying.timeouts(nothing) == Timeouts()
-    assert applying.retention(nothing) == Retention()
-    assert applying.session_budget(nothing) == Budget()
+    assert hub_settings.timeouts(nothing) == Timeouts()
+    assert hub_settings.retention(nothing) == Retention()
+    assert hub_settings.session_budget(nothing) == Budget()
 
 
 async def test_a_hub_that_runs_takes_over_what_is_new(tmp_path: Path) -> None:

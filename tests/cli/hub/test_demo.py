@@ -96,6 +96,6 @@ async def test_the_demo_never_starts_a_cli_that_is_installed_or_named(
         await until_true(settled)
         own, named = (next(s for s in hub.sessions() if s.name == n) for n in ("own", "named"))
         assert any(ask.session == own.session for ask in hub.asks())
-        told = msgspec.json.encode([event.event for event in hub.events(named.session)])
-        assert b"this machine starts only" in told
+        events = msgspec.json.encode([event.event for event in hub.events(named.session)])
+        assert b"this machine starts only" in events
     assert not started.exists()

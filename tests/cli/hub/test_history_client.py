@@ -76,8 +76,8 @@ async def test_what_was_left_on_disk_is_imported_found_exported_and_let_go(
     assert "a limit is required" in (await deck("retention", "--delete", code=1)).err
     await deck("archive", first.session)
     await anyio.sleep(0.01)  # 0.0000001 days are 8.64 ms: only now a session can be older
-    told = await deck("retention", "--days", "0.0000001", "--archived-only")
-    assert "1 of 2 sessions would go" in told.err
+    report = await deck("retention", "--days", "0.0000001", "--archived-only")
+    assert "1 of 2 sessions would go" in report.err
     await deck("retention", "--days", "0.0000001", "--archived-only", "--delete")
     assert [shape.name for shape in deck.client.sessions()] == ["Prompt 20: fix the näme 20"]
     await deck("stop")

@@ -69,7 +69,7 @@ async def test_a_webhook_outlives_a_hub_that_is_killed_and_the_metrics_count_it(
 
 
 def test_the_configuration_becomes_webhooks_and_traces(tmp_path: Path) -> None:
-    def told(text: str) -> NotificationSettings:
+    def settings_of(text: str) -> NotificationSettings:
         read = parse(text, name="q", folder="/f", home="/h", environ={}, overrides={})
         return notification_settings(read.settings, tmp_path)
 
@@ -87,14 +87,14 @@ events = ["turn.ended"]
 projects = ["work"]
 secret_file = "~/s"
 """
-    found = told(text)
+    found = settings_of(text)
     assert found.address == "https://deck.example"
     assert found.telemetry is not None
     one, two = found.webhooks
     assert (one.name, one.secret_file) == ("webhook-1", str(tmp_path / "webhook.secret"))
     assert (two.name, two.secret_file, two.events) == ("two", "/h/s", ("turn.ended",))
     with pytest.raises(UsageError, match="password"):
-        told('[[webhooks]]\nurl = "https://me:secret@a.example/"\n')
+        settings_of('[[webhooks]]\nurl = "https://me:secret@a.example/"\n')
 
 
 async def test_an_endpoint_can_be_tried_by_its_name_or_address_without_a_hub(

@@ -19,7 +19,7 @@ async def test_a_session_is_made_answered_prompted_forked_put_away_and_forgotten
 ) -> None:
     await deck.serve()
     session = await deck.new("--name", "first", play(TOUCH, "it is done"))
-    await deck.until_state(session, "waiting for you")
+    await deck.until_state(session, "waiting")
 
     asks = (await deck("asks")).out
     assert asks.startswith(f"{session}.")
@@ -80,7 +80,7 @@ async def test_a_turn_is_interrupted_and_a_question_is_answered_by_its_header(
     ask = ToolUse("AskUserQuestion", {"questions": [colour | {"options": options}]})
     await deck.serve()
     session = await deck.new(play(ask, TOUCH, "fin"))
-    await deck.until_state(session, "waiting for you")
+    await deck.until_state(session, "waiting")
     assert "Which one? [Red | Blue]" in (await deck("asks", "--session", session)).out
     wrong = await deck("answer", session, "allow", "--plan", "auto", code=2)
     assert "give one of: allow, deny, skip, cancel, --plan, --answer" in wrong.err

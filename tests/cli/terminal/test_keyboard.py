@@ -89,9 +89,9 @@ async def a_tool_is_denied_with_a_message_that_the_model_reads(
     await here.expect("\n? ")
     here.press("n not that either\n")
     await here.expect("fin")
-    told = [request.last_text for request in model.turns]
-    assert any("use another name" in text for text in told)
-    assert any("not that either" in text for text in told)
+    received = [request.last_text for request in model.turns]
+    assert any("use another name" in text for text in received)
+    assert any("not that either" in text for text in received)
     assert not (work / "made").exists()
 
 
@@ -129,9 +129,9 @@ async def questions_are_answered_by_number_and_in_ones_own_words(
     await here.expect("\n? ")
     here.press("something warm\n")
     await here.expect("fin")
-    told = model.turns[-1].last_text
+    received = model.turns[-1].last_text
     for answer in ('"Which one?"="Blue"', '"Which ones?"="Red, Green"', "something warm"):
-        assert answer.replace("Green", "Blue") in told
+        assert answer.replace("Green", "Blue") in received
 
 
 async def a_tool_is_allowed_once_and_then_always(

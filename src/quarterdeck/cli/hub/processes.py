@@ -13,7 +13,7 @@ from pathlib import Path
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
-from quarterdeck.cli.terminal.text import count, plain
+from quarterdeck.cli.terminal.text import count, plain, state_text
 from quarterdeck.client import calls
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
@@ -123,7 +123,9 @@ def _lines(report: Report) -> list[tuple[str, str]]:
                 (here.what, f"process {here.pid}, {agents}, for the hub at {here.address}")
             )
     lines += [("machine", _machine(machine)) for machine in report.machines]
-    by_state = ", ".join(f"{number} {state}" for state, number in sorted(report.sessions.items()))
+    by_state = ", ".join(
+        f"{number} {state_text(state)}" for state, number in sorted(report.sessions.items())
+    )
     if report.hub:
         lines.append(("sessions", by_state or "none"))
     if report.asks:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
-from quarterdeck.cli.terminal.text import age, cost
+from quarterdeck.cli.terminal.text import age, cost, state_text
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
@@ -31,7 +31,7 @@ def print_sessions(shapes: list[SessionShape]) -> None:
     width = max(map(len, ids.values()), default=0)
     now = time.time() * 1000
     for shape in shapes:
-        state = shape.state.value + (" (archived)" if shape.archived else "")
+        state = state_text(shape.state) + (" (archived)" if shape.archived else "")
         line = Text.assemble((f"{ids[shape.session]:<{width}}", "cyan"), "  ")
         line.append(f"{state:<15}", STATE_STYLES.get(shape.state, ""))
         line.append(f"  {cost(shape.cost_usd):>8}  {age(now - shape.updated):>6}", "dim")

@@ -14,6 +14,7 @@ import re
 from datetime import datetime
 
 from quarterdeck.domain.marks import mark_invisible
+from quarterdeck.protocol.sessions import SessionState
 
 # Control characters except newline and tab, characters that reorder or hide text, line
 # separators, halves of surrogate pairs, and the invisible tag characters.
@@ -80,3 +81,11 @@ def moment(milliseconds: int) -> str:
         return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
     except (OverflowError, OSError, ValueError):
         return "at an unknown time"
+
+
+_STATE_TEXTS = {SessionState.WAITING: "waiting for you", SessionState.LIMITED: "rate limited"}
+
+
+def state_text(state: SessionState) -> str:
+    """The state of a session in words."""
+    return _STATE_TEXTS.get(state, state.value)

@@ -15,7 +15,7 @@ import pytest
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.protocol.commands import ResumeSession
 from quarterdeck.runner.home import STATE
-from quarterdeck.service import local_runner as keeping
+from quarterdeck.service import local_runner
 from quarterdeck.testing import fake
 from support.bounds import SECONDS
 from support.processes import running
@@ -47,9 +47,9 @@ async def test_a_killed_runner_is_followed_by_another_and_its_session_can_be_res
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(keeping, "FIRST_PAUSE", 0.05)
-    monkeypatch.setattr(keeping, "GOOD_ORDER_SECONDS", 0.3)
+    monkeypatch.setattr(local_runner, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(local_runner, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(local_runner, "GOOD_ORDER_SECONDS", 0.3)
 
 
 async def starts(folder: Path, wanted: int) -> list[float]:
@@ -65,7 +65,7 @@ async def starts(folder: Path, wanted: int) -> list[float]:
             raise LaunchError("no runner today")
 
     with anyio.fail_after(SECONDS):
-        async with keeping.supervised_runner(folder, start):
+        async with local_runner.supervised_runner(folder, start):
             await enough.wait()
     return [at - found[0] for at in found]
 
@@ -73,7 +73,7 @@ async def starts(folder: Path, wanted: int) -> list[float]:
 async def test_a_runner_that_cannot_be_started_is_tried_again_with_growing_pauses(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeping, "GOOD_ORDER_SECONDS", 10 * SECONDS)  # that is not waited for
+    monkeypatch.setattr(local_runner, "GOOD_ORDER_SECONDS", 10 * SECONDS)  # that is not waited for
     (tmp_path / STATE).write_text("{}")  # as one leaves it that was killed
     at = await starts(tmp_path, 5)
     pauses = [after - before for before, after in pairwise(at[1:])]
@@ -86,5 +86,5 @@ async def test_a_runner_that_ended_in_good_order_is_not_missed_at_once(tmp_path:
 
 async def test_what_goes_wrong_meanwhile_comes_out_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="mine"):
-        async with keeping.supervised_runner(tmp_path, lambda: None):
+        async with local_runner.supervised_runner(tmp_path, lambda: None):
             raise KeyError("mine")

@@ -13,7 +13,7 @@ from quarterdeck.service.service import web_hint
 
 
 @pytest.mark.parametrize("built", [True, False])
-def test_a_deck_that_is_missing_is_told_with_the_command_that_builds_it(
+def test_a_missing_web_app_is_reported_with_the_command_that_builds_it(
     built: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if built:
