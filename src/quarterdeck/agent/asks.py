@@ -49,7 +49,7 @@ class Allow(Struct, frozen=True, kw_only=True):
 
 
 class Deny(Struct, frozen=True):
-    """Do not let the tool run. The model reads `message` and goes on, unless `interrupt` is set."""
+    """Do not let the tool run. The model reads `message`; `interrupt` ends the turn."""
 
     message: str = "The user does not want this to be done."
     interrupt: bool = False
@@ -134,7 +134,7 @@ class QuestionsAsk(Ask, frozen=True):
         return Allow(input=self.questions.with_answers(answers, notes=notes))
 
     def skip(self, message: str = SKIPPED) -> Deny:
-        """Leave the questions unanswered; the model goes on."""
+        """Leave the questions unanswered; the model continues."""
         return Deny(message)
 
 

@@ -90,7 +90,7 @@ def allow_call(changed: Mapping[str, object] | Raw | None = None, reason: str = 
 
 
 def deny_call(reason: str) -> SyncOutput:
-    """For `PreToolUse`: do not let the tool run. The model reads `reason` and goes on."""
+    """For `PreToolUse`: do not let the tool run. The model reads `reason` and continues."""
     return _about_call(HookPermission.DENY, reason)
 
 
@@ -110,7 +110,7 @@ def _about_call(verdict: HookPermission, reason: str, changed: Raw = ABSENT) -> 
 
 
 def block(reason: str) -> SyncOutput:
-    """Do not let it happen: a prompt is not sent, a model that wants to stop goes on.
+    """Do not let it happen: a prompt is not sent, a model that wants to stop continues.
 
     After a tool (`PostToolUse`) it is too late for that, but the model reads `reason`.
     """
@@ -131,7 +131,7 @@ def end_turn(reason: str) -> SyncOutput:
 
 
 class HookFailed(Exception):
-    """A hook raised, and its event has no way to say no. The CLI goes on without it."""
+    """A hook raised, and its event cannot deny. The CLI continues without it."""
 
 
 class HookTable:
@@ -176,7 +176,7 @@ class HookTable:
             case SyncOutput(specific=specific) if specific is None or _event_of(specific) == event:
                 return output
             case SyncOutput(specific=specific):
-                # The CLI would not take it, and go on as if the hook had no opinion.
+                # The CLI would ignore it, and continue as if the hook had no opinion.
                 fault = f"returned an answer for {_event_of(specific)}"
             case _:
                 fault = f"must return SyncOutput, AsyncOutput or None, got {output!r}"

@@ -75,8 +75,8 @@ class Listener:
         if isinstance(options, Options):
             if beyond := options.beyond_flags():
                 raise UsageError(
-                    f"no flag can say {', '.join(beyond)}: give the Agent what it tells the CLI"
-                    " itself, and leave folder and environment to whoever runs the command"
+                    f"not flags: {', '.join(beyond)}: give these options to the Agent, and set the"
+                    " folder and the environment where the command is run"
                 )
             options = options.as_flags()
         launch = msgspec.structs.replace(options or Launch(), sdk_url=self.url)

@@ -63,7 +63,7 @@ def _may_have_token(data: bytes) -> bool:
     """Whether `qd_` is in it. Every line of every agent is looked at, so this must cost little.
 
     A single letter is found some fifty times faster than several, and `q` is rare in most texts. In
-    those where it is not, the ordinary search goes on.
+    those where it is common, the ordinary search continues.
     """
     at = data.find(b"q")
     for _ in range(_TRIES):

@@ -79,10 +79,10 @@ class Inbox:
         self._something.clear()
 
     def release(self) -> None:
-        """Let sources continue for good: the reader is gone."""
+        """Never make sources wait again: the reader is gone."""
         self._released = True
         self._room.set()
 
     async def wait_for_room(self) -> None:
-        """Wait until the reader has taken so much that the source may go on."""
+        """Wait until the reader has taken enough for the source to continue."""
         await self._room.wait()

@@ -45,7 +45,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 class TooManyFlaws(Exception):
-    """A file has too many flaws to go on."""
+    """A file has too many flaws to continue."""
 
 
 class Table:

@@ -61,7 +61,7 @@ class Initialize(Step, frozen=True):
 class Serve(Step, frozen=True):
     """From here on be a well-behaved CLI: answer control requests, echo prompts, exit at the end.
 
-    With `turns`, only until so many prompts have been answered; then the script goes on.
+    With `turns`, only until that many prompts have been answered; then the script continues.
     """
 
     turns: int = 0

@@ -75,7 +75,7 @@ def tag_session(
 def delete_session(
     session_id: str, *, directory: AnyPath | None = None, config_dir: AnyPath | None = None
 ) -> None:
-    """Delete a session for good: its file, and its folder with all its subagents.
+    """Delete a session permanently: its file, and its folder with all its subagents.
 
     The folder goes first. If that fails half-way the session is still there to be deleted again.
     Blocks on the disk.

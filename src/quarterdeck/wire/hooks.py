@@ -236,7 +236,7 @@ class _StopInput(HookInputBase):
 
 
 class StopInput(_StopInput, tag="Stop"):
-    """The model wants to stop. `stop_hook_active`: a hook has made it go on before."""
+    """The model wants to stop. `stop_hook_active`: a hook has made it continue before."""
 
 
 class SubagentStopInput(_StopInput, tag="SubagentStop"):

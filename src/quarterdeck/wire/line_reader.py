@@ -84,7 +84,7 @@ class LineReader:
         if self._size <= self.max_line:
             self._unfinished.write(piece)
         elif before <= max(self.max_line, KEPT_OF_OVERSIZED):
-            # Over the limit: only the head is kept, while the size goes on counting.
+            # Over the limit: only the head is kept, and the size is counted.
             head = self._unfinished.getvalue()[:KEPT_OF_OVERSIZED]
             self._unfinished = BytesIO()
             self._unfinished.write((head + piece[:KEPT_OF_OVERSIZED])[:KEPT_OF_OVERSIZED])

@@ -277,7 +277,7 @@ class ToolProgress(Message, tag="tool_progress"):
 
 
 class AuthStatus(Message, tag="auth_status"):
-    """How signing in goes on. Needs `--enable-auth-status`."""
+    """The progress of signing in. Needs `--enable-auth-status`."""
 
     is_authenticating: bool = field(name="isAuthenticating", default=False)
     output: tuple[str, ...] = ()

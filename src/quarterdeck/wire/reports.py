@@ -62,7 +62,7 @@ class UsageReport(Body):
 
 
 class RateLimitStatus(OpenEnum):
-    """Whether the account may go on."""
+    """Whether the account may continue."""
 
     ALLOWED = "allowed"
     ALLOWED_WARNING = "allowed_warning"

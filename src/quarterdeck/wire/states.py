@@ -103,7 +103,7 @@ TABLE: dict[State, dict[Transition, State]] = {
         Transition.PROMPT: State.WAITING,
         Transition.SETTLED_IN_TURN: State.WORKING,
         Transition.SETTLED_BETWEEN_TURNS: State.READY,
-        # A result while a question is open: a background subagent goes on asking.
+        # A result while a question is open: a background subagent is still asking.
         Transition.TURN_ENDED: State.WAITING,
     },
     State.DOWN: {

@@ -91,7 +91,7 @@ class WebSocketLink(OutboxLink):
 
     @property
     def over(self) -> bool:
-        """Whether the link has ended for good."""
+        """Whether the link has ended."""
         return self._over is not None
 
     async def wait_connected(self) -> None:

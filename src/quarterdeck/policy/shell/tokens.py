@@ -470,9 +470,9 @@ class Lexer(ABC):
             self.tokens.append(Token(Kind.DOCUMENT, kept, self._at))
 
     def _last_line(self, document: Document, at: int) -> tuple[int, int]:
-        """Where the last line of a here-document begins, and where the text goes on after it."""
+        """Where the last line of a here-document begins, and where the text continues after it."""
         before: list[str] = []
-        """Lines that go on in the next: bash joins them before it looks for the delimiter."""
+        """Continued lines: bash joins them before it looks for the delimiter."""
         while at < self._limit:
             stop = self.text.find("\n", at, self._limit)
             stop = self._limit if stop < 0 else stop
