@@ -26,17 +26,23 @@ def thinking_code(tokens: int | None) -> str:
 
 
 class SessionState(StrEnum):
-    """The state of a session."""
+    """The state of a session, as a code. Fronts show words for it."""
 
     STARTING = "starting"
     IDLE = "idle"
     WORKING = "working"
-    WAITING = "waiting for you"
+    WAITING = "waiting"
+    """A question is open."""
     COMPACTING = "compacting"
     RETRYING = "retrying"
-    LIMITED = "rate limited"
+    LIMITED = "rate_limited"
     DISCONNECTED = "disconnected"
     ENDED = "ended"
+
+    @classmethod
+    def _missing_(cls, value: object) -> SessionState | None:
+        """Read the values of older journals, which had words in place of codes."""
+        return {"waiting for you": cls.WAITING, "rate limited": cls.LIMITED}.get(str(value))
 
 
 class Budget(Value, forbid_unknown_fields=True):

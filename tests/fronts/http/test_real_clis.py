@@ -200,7 +200,7 @@ async def a_person_decides_about_every_call(seat: ApiSeat, session: str) -> None
     card = await seat.ask(session)
     assert (card["ask_kind"], card["tool"]) == ("tool", "Bash")
     assert not (seat.work / "one").exists()
-    assert (await seat.state(session, "waiting for you"))["asks"] == 1
+    assert (await seat.state(session, "waiting"))["asks"] == 1
     await seat.answer(card, "allow")
     assert (await seat.turn_ended(session))["text"] == "done"
     assert (seat.work / "one").exists()

@@ -90,7 +90,7 @@ async def test_sessions_and_questions_are_told_as_they_are_now() -> None:
         await heard(deck, metrics, before)
         metrics._clock = lambda: time.time() + 60
         second = await now(metrics)
-        assert second["quarterdeck_sessions{state=waiting_for_you}"] == 1
+        assert second["quarterdeck_sessions{state=waiting}"] == 1
         assert second["quarterdeck_sessions{state=ended}"] == 1
         assert second["quarterdeck_sessions{state=starting}"] == 0
         assert second["quarterdeck_open_asks"] == 1

@@ -22,7 +22,7 @@ export interface paths {
         put?: never;
         /**
          * CreateSession
-         * @description Make a session and start it. With a `session` id of the caller's, twice is once.
+         * @description Create a session and start it. Send your own `session` id to make the call idempotent.
          */
         post: operations["ApiSessionsCreateSession"];
         delete?: never;
@@ -47,16 +47,16 @@ export interface paths {
         post?: never;
         /**
          * DeleteSession
-         * @description Forget it and all that was said in it. Its CLI must have ended.
+         * @description Delete a session and its history. Its CLI must have ended.
          */
         delete: operations["ApiSessionsSessionIdDeleteSession"];
         options?: never;
         head?: never;
         /**
          * ChangeSession
-         * @description Rename a session, put it away or take it out, change its budget or what is auto-approved.
+         * @description Rename or archive a session, change its budget or what is auto-approved.
          *
-         *     Several changes at once are made one after the other; the first that fails ends it.
+         *     Several changes are made one after the other, up to the first that fails.
          */
         patch: operations["ApiSessionsSessionIdChangeSession"];
         trace?: never;
@@ -72,7 +72,7 @@ export interface paths {
         put?: never;
         /**
          * StopSession
-         * @description End its CLI. The session stays, and can be resumed.
+         * @description End the session's CLI. The session remains, and can be resumed.
          */
         post: operations["ApiSessionsSessionIdStopStopSession"];
         delete?: never;
@@ -92,7 +92,7 @@ export interface paths {
         put?: never;
         /**
          * ResumeSession
-         * @description Start a CLI for it again, where the last one ended.
+         * @description Start a CLI for the session again, where the last one ended.
          */
         post: operations["ApiSessionsSessionIdResumeResumeSession"];
         delete?: never;
@@ -112,7 +112,7 @@ export interface paths {
         put?: never;
         /**
          * ForkSession
-         * @description Make another session that begins with a copy of this one, up to the message `at`.
+         * @description Create a session that begins with a copy of this one, up to the message `at`.
          */
         post: operations["ApiSessionsSessionIdForkForkSession"];
         delete?: never;
@@ -152,9 +152,9 @@ export interface paths {
         put?: never;
         /**
          * Control
-         * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+         * @description Send a control request to the session's CLI: model, mode, MCP, rewind and more.
          *
-         *     `request` is the request's body with its subtype, as the CLI takes it.
+         *     `request` is its body with its subtype. The CLI's answer is the outcome's `answer`.
          */
         post: operations["ApiSessionsSessionIdControlControl"];
         delete?: never;
@@ -172,7 +172,7 @@ export interface paths {
         };
         /**
          * ListPrompts
-         * @description The prompts that wait for their turn.
+         * @description The queued prompts.
          */
         get: operations["ApiSessionsSessionIdPromptsListPrompts"];
         put?: never;
@@ -201,14 +201,14 @@ export interface paths {
         post?: never;
         /**
          * CancelPrompt
-         * @description Do not have it done; only while it is queued.
+         * @description Cancel a prompt; only while it is queued.
          */
         delete: operations["ApiSessionsSessionIdPromptsPromptIdCancelPrompt"];
         options?: never;
         head?: never;
         /**
          * ChangePrompt
-         * @description Have something else done; only while it is queued.
+         * @description Change a prompt; only while it is queued.
          */
         patch: operations["ApiSessionsSessionIdPromptsPromptIdChangePrompt"];
         trace?: never;
@@ -224,7 +224,7 @@ export interface paths {
         put?: never;
         /**
          * AnswerAsk
-         * @description Answer a question. The first answer counts; a later one is a `Conflict` that says whose.
+         * @description Answer a question. The first answer counts; a later one is refused with a conflict.
          */
         post: operations["ApiAsksAskIdAnswerAnswerAsk"];
         delete?: never;
@@ -242,11 +242,11 @@ export interface paths {
         };
         /**
          * ListEvents
-         * @description A session's history, a page at a time; or, as server-sent events, all of it and what follows.
+         * @description A session's history, a page at a time; or all of it and new events as server-sent events.
          *
          *     With `Accept: text/event-stream` the answer does not end. Each event's id is `EPOCH:SEQ`; a
-         *     `Last-Event-ID` goes on from there and is stronger than `after`. An `event: gap` tells that the
-         *     number means nothing here: begin again from 0.
+         *     `Last-Event-ID` resumes from there and has precedence over `after`. An `event: gap` means that
+         *     the number is not valid here: start again from 0.
          */
         get: operations["ApiSessionsSessionIdEventsListEvents"];
         put?: never;
@@ -306,7 +306,7 @@ export interface paths {
         };
         /**
          * ListAudit
-         * @description Who or what let each call pass, or did not. `after` is a position, as `next` gives it.
+         * @description The audit log: who or what allowed or denied each call. `after` is a position.
          */
         get: operations["ApiAuditListAudit"];
         put?: never;
@@ -326,7 +326,7 @@ export interface paths {
         };
         /**
          * Whoami
-         * @description Who the server takes you for, and what you may do.
+         * @description Your name, role and rights.
          */
         get: operations["ApiWhoamiWhoami"];
         put?: never;
@@ -410,7 +410,7 @@ export interface paths {
         };
         /**
          * ShowPolicy
-         * @description The policies in force, and what is wrong with their files.
+         * @description The policies in force, and the errors in their files.
          */
         get: operations["ApiPolicyShowPolicy"];
         put?: never;
@@ -554,7 +554,7 @@ export interface paths {
         };
         /**
          * VerifyAudit
-         * @description Check that nobody has changed the audit log, up to the head that it gives.
+         * @description Verify that the audit log is unchanged, up to the head in the answer.
          */
         get: operations["ApiAuditVerifyVerifyAudit"];
         put?: never;
@@ -603,7 +603,7 @@ export interface paths {
         post: operations["ApiPushSubscriptionsSubscribe"];
         /**
          * Unsubscribe
-         * @description Tell a browser no more; its endpoint, which nobody else knows, says which.
+         * @description Unsubscribe a browser by its endpoint, which is secret.
          */
         delete: operations["ApiPushSubscriptionsUnsubscribe"];
         options?: never;
@@ -620,10 +620,10 @@ export interface paths {
         };
         /**
          * GetUsage
-         * @description What was used: cost, tokens, turns, tool calls, and the time for which questions were open.
+         * @description Usage: cost, tokens, turns, tool calls, and the time for which questions were open.
          *
-         *     Days and times without a zone are those of the hub's machine. Times are taken up to the next
-         *     quarter of an hour. `estimated_usd` is the part of the cost that no total of a CLI has told yet.
+         *     Days and times without a zone are in the zone of the hub's machine. Times are rounded up to the
+         *     next quarter of an hour. `estimated_usd` is the part of the cost that is estimated.
          */
         get: operations["ApiUsageGetUsage"];
         put?: never;
@@ -729,9 +729,9 @@ export interface paths {
         };
         /**
          * Search
-         * @description Search prompts, answers and calls of tools over all sessions, newest first.
+         * @description Search prompts, answers and tool calls of all sessions, newest first.
          *
-         *     All words must be there. `project` is a project's name, or a folder's path with all below it.
+         *     All words must occur. `project` is a project's name, or a folder's path with all below it.
          */
         get: operations["ApiSearchSearch"];
         put?: never;
@@ -773,9 +773,9 @@ export interface paths {
         put?: never;
         /**
          * ImportSessions
-         * @description Take in sessions that the CLI left on the disk of the hub's machine.
+         * @description Import sessions that the CLI left on the disk of the hub's machine.
          *
-         *     Again and again is once: only what is new is added.
+         *     It is idempotent: only new messages are added.
          */
         post: operations["ApiImportImportSessions"];
         delete?: never;
@@ -795,9 +795,9 @@ export interface paths {
         put?: never;
         /**
          * ApplyRetention
-         * @description Tell which sessions are too old or too large to be kept, or delete them.
+         * @description List the sessions that exceed the retention limits, or delete them.
          *
-         *     A session that is in use always stays.
+         *     A session that is in use is never deleted.
          */
         post: operations["ApiRetentionApplyRetention"];
         delete?: never;
@@ -837,7 +837,7 @@ export interface paths {
         };
         /**
          * Healthz
-         * @description The server answers.
+         * @description Health check.
          */
         get: operations["HealthzHealthz"];
         put?: never;
@@ -863,7 +863,7 @@ export interface components {
         };
         /**
          * AlarmShape
-         * @description Something is wrong with a run; `action` is what was done about it.
+         * @description A problem with a run; `action` is what the hub did about it.
          */
         AlarmShape: {
             alarm: string;
@@ -885,7 +885,7 @@ export interface components {
         };
         /**
          * AllowAnswer
-         * @description Let it run; `input` replaces what the model asked for.
+         * @description Allow the call; `input` replaces the input that the model sent.
          */
         AllowAnswer: {
             /** @constant */
@@ -901,7 +901,7 @@ export interface components {
         };
         /**
          * AnswerAsk
-         * @description Answer a question. The first answer counts; a later one is a `Conflict` that says whose.
+         * @description Answer a question. The first answer counts; a later one is refused with a conflict.
          */
         AnswerAsk: {
             /** @constant */
@@ -915,14 +915,14 @@ export interface components {
         };
         /**
          * AnswerAskBody
-         * @description Answer a question. The first answer counts; a later one is a `Conflict` that says whose.
+         * @description Answer a question. The first answer counts; a later one is refused with a conflict.
          */
         AnswerAskBody: {
             answer: components["schemas"]["AllowAnswer"] | components["schemas"]["DenyAnswer"] | components["schemas"]["PlanAnswer"] | components["schemas"]["QuestionsAnswer"] | components["schemas"]["SkipAnswer"] | components["schemas"]["ElicitationAnswer"];
         };
         /**
          * ArchiveSession
-         * @description Put it away, or take it out again.
+         * @description Archive a session, or restore it from the archive.
          */
         ArchiveSession: {
             /** @constant */
@@ -989,7 +989,7 @@ export interface components {
         };
         /**
          * AskView
-         * @description An open question, with all that a card shows.
+         * @description An open question, with everything that a client displays.
          */
         AskView: {
             session: string;
@@ -1009,7 +1009,7 @@ export interface components {
         };
         /**
          * Bad
-         * @description The frame could not be read; the connection is closed after it.
+         * @description The frame could not be decoded; the connection is closed after it.
          */
         Bad: {
             /** @constant */
@@ -1018,7 +1018,7 @@ export interface components {
         };
         /**
          * Beat
-         * @description I am here. Both ways.
+         * @description A heartbeat, in both directions.
          */
         Beat: {
             /** @constant */
@@ -1070,7 +1070,7 @@ export interface components {
         };
         /**
          * CallQuestion
-         * @description A call to be explained. What is left out is unknown, or the session's.
+         * @description A call to explain. Omitted members are unknown, or taken from the session.
          */
         CallQuestion: {
             tool: string;
@@ -1103,7 +1103,7 @@ export interface components {
         };
         /**
          * CancelPrompt
-         * @description Do not have it done; only while it is queued.
+         * @description Cancel a prompt; only while it is queued.
          */
         CancelPrompt: {
             /** @constant */
@@ -1138,7 +1138,7 @@ export interface components {
         };
         /**
          * ChangePrompt
-         * @description Have something else done; only while it is queued.
+         * @description Change a prompt; only while it is queued.
          */
         ChangePrompt: {
             /** @constant */
@@ -1151,14 +1151,14 @@ export interface components {
         };
         /**
          * ChangePromptBody
-         * @description Have something else done; only while it is queued.
+         * @description Change a prompt; only while it is queued.
          */
         ChangePromptBody: {
             content: unknown;
         };
         /**
          * ChangeSession
-         * @description Change what it is auto-approved, how long a question waits, how much may be spent.
+         * @description Change what is auto-approved in a session, how long a question waits, and its budget.
          */
         ChangeSession: {
             /** @constant */
@@ -1202,7 +1202,7 @@ export interface components {
         };
         /**
          * Checked
-         * @description What a check came to. Good: no flaws.
+         * @description The result of a check. Good: no flaws.
          */
         Checked: {
             entries: number;
@@ -1243,9 +1243,9 @@ export interface components {
         };
         /**
          * Control
-         * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+         * @description Send a control request to the session's CLI: model, mode, MCP, rewind and more.
          *
-         *     `request` is the request's body with its subtype, as the CLI takes it.
+         *     `request` is its body with its subtype. The CLI's answer is the outcome's `answer`.
          */
         Control: {
             /** @constant */
@@ -1259,9 +1259,9 @@ export interface components {
         };
         /**
          * ControlBody
-         * @description Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+         * @description Send a control request to the session's CLI: model, mode, MCP, rewind and more.
          *
-         *     `request` is the request's body with its subtype, as the CLI takes it.
+         *     `request` is its body with its subtype. The CLI's answer is the outcome's `answer`.
          */
         ControlBody: {
             request: unknown;
@@ -1270,7 +1270,7 @@ export interface components {
         };
         /**
          * CreateSession
-         * @description Make a session and start it. With a `session` id of the caller's, twice is once.
+         * @description Create a session and start it. Send your own `session` id to make the call idempotent.
          */
         CreateSession: {
             /** @constant */
@@ -1288,7 +1288,7 @@ export interface components {
         };
         /**
          * CreateSessionBody
-         * @description Make a session and start it. With a `session` id of the caller's, twice is once.
+         * @description Create a session and start it. Send your own `session` id to make the call idempotent.
          */
         CreateSessionBody: {
             spec: components["schemas"]["SessionSpec"];
@@ -1327,7 +1327,7 @@ export interface components {
         };
         /**
          * DeleteSession
-         * @description Forget it and all that was said in it. Its CLI must have ended.
+         * @description Delete a session and its history. Its CLI must have ended.
          */
         DeleteSession: {
             /** @constant */
@@ -1338,7 +1338,7 @@ export interface components {
         };
         /**
          * Deltas
-         * @description Text of a message that is still being made: delivered live, and not kept.
+         * @description Text of a message that is being generated: sent live, and not stored.
          */
         Deltas: {
             session: string;
@@ -1351,7 +1351,7 @@ export interface components {
         };
         /**
          * DenyAnswer
-         * @description Do not let it run; `stop` ends the turn as well.
+         * @description Deny the call; `stop` ends the turn as well.
          */
         DenyAnswer: {
             /** @constant */
@@ -1363,7 +1363,7 @@ export interface components {
         };
         /**
          * Done
-         * @description The command was done.
+         * @description The command was executed.
          */
         Done: {
             /** @constant */
@@ -1373,7 +1373,7 @@ export interface components {
         };
         /**
          * ElicitationAnswer
-         * @description What a person put into an MCP server's form.
+         * @description What a person entered into an MCP server's form.
          */
         ElicitationAnswer: {
             /** @constant */
@@ -1393,7 +1393,7 @@ export interface components {
         };
         /**
          * EventShape
-         * @description An event in its place: `seq` counts within its session, `position` over all.
+         * @description A stored event: `seq` counts within its session, `position` over all sessions.
          */
         EventShape: {
             session: string;
@@ -1518,7 +1518,7 @@ export interface components {
         };
         /**
          * ForkSession
-         * @description Make another session that begins with a copy of this one, up to the message `at`.
+         * @description Create a session that begins with a copy of this one, up to the message `at`.
          */
         ForkSession: {
             /** @constant */
@@ -1533,7 +1533,7 @@ export interface components {
         };
         /**
          * ForkSessionBody
-         * @description Make another session that begins with a copy of this one, up to the message `at`.
+         * @description Create a session that begins with a copy of this one, up to the message `at`.
          */
         ForkSessionBody: {
             /** @default null */
@@ -1568,7 +1568,7 @@ export interface components {
         };
         /**
          * GrantShape
-         * @description Somebody's way in. Times are in seconds since 1970.
+         * @description A grant of access. Times are in seconds since 1970.
          */
         GrantShape: {
             id: string;
@@ -1582,7 +1582,7 @@ export interface components {
         };
         /**
          * Head
-         * @description How far the chain goes. Two journals with one head have the same audit log up to there.
+         * @description The end of a chain. Journals with the same head have the same audit log up to it.
          */
         Head: {
             position: number;
@@ -1613,7 +1613,7 @@ export interface components {
         };
         /**
          * Hit
-         * @description A text that was found, with where it is: event `seq` of its session.
+         * @description A text that was found, in the event `seq` of its session.
          */
         Hit: {
             session: string;
@@ -1630,7 +1630,7 @@ export interface components {
         };
         /**
          * Hits
-         * @description A page of what was found, newest first. `next` is the `before` of the following page.
+         * @description A page of results, newest first. `next` is the `before` of the following page.
          */
         Hits: {
             hits: components["schemas"]["Hit"][];
@@ -1693,7 +1693,7 @@ export interface components {
         };
         /**
          * Leaving
-         * @description A session that goes, and why.
+         * @description A session to delete, and why.
          */
         Leaving: {
             session: string;
@@ -1736,7 +1736,7 @@ export interface components {
         };
         /**
          * Limits
-         * @description What a client has to keep to.
+         * @description The limits for a client.
          */
         Limits: {
             frame_bytes: number;
@@ -1767,7 +1767,7 @@ export interface components {
         };
         /**
          * Live
-         * @description Text that is still being made. `whole`: it is all of its block so far, and replaces it.
+         * @description Text that is being generated. `whole`: the whole text of its block so far; it replaces it.
          */
         Live: {
             /** @constant */
@@ -1778,7 +1778,7 @@ export interface components {
         };
         /**
          * LoggedIn
-         * @description Whoever has logged in, and the key of the page that did.
+         * @description The person who has logged in, and the key of their page.
          */
         LoggedIn: {
             name: string;
@@ -1828,7 +1828,7 @@ export interface components {
         };
         /**
          * MadeToken
-         * @description A token. It is told this once, and kept nowhere.
+         * @description A token. It is returned once, and not stored.
          */
         MadeToken: {
             token: string;
@@ -1869,7 +1869,7 @@ export interface components {
         };
         /**
          * Me
-         * @description Whoever asks.
+         * @description The person that the token belongs to.
          */
         Me: {
             name: string;
@@ -1912,7 +1912,7 @@ export interface components {
         };
         /**
          * NewImport
-         * @description Take in sessions that the CLI left on the disk of the hub's machine.
+         * @description Import sessions that the CLI left on the disk of the hub's machine.
          */
         NewImport: {
             /** @default null */
@@ -1923,7 +1923,7 @@ export interface components {
         };
         /**
          * NewPolicyGrant
-         * @description Allow something without a question, until it is revoked or for some time.
+         * @description Allow calls without a question, until the grant is revoked or expires.
          */
         NewPolicyGrant: {
             rules: string[];
@@ -1936,7 +1936,7 @@ export interface components {
         };
         /**
          * NewRetention
-         * @description Delete what is old. What is left out is no limit; all left out: the rule of the hub holds.
+         * @description Delete old sessions. Without any limit, the hub's configured limits apply.
          */
         NewRetention: {
             /** @default null */
@@ -1958,7 +1958,7 @@ export interface components {
         };
         /**
          * NewToken
-         * @description Let somebody in.
+         * @description Grant access.
          */
         NewToken: {
             name: string;
@@ -2046,7 +2046,7 @@ export interface components {
         };
         /**
          * Order
-         * @description Do this. It is acknowledged by `done` or `failed`, with the same id.
+         * @description Execute a command. It is acknowledged by `done` or `failed`, with the same id.
          */
         Order: {
             /** @constant */
@@ -2071,7 +2071,7 @@ export interface components {
         };
         /**
          * Outcome
-         * @description What came of a command: the session and, where there is one, the prompt, or an answer.
+         * @description The result of a command: the session and, where there is one, the prompt or an answer.
          */
         Outcome: {
             session: string;
@@ -2098,7 +2098,7 @@ export interface components {
         };
         /**
          * Place
-         * @description What became of the wish to follow a session.
+         * @description Whether a session is followed.
          *
          *     `gap`: the number is not of this journal (`epoch`), lies beyond its last event (`ahead`), or
          *     there is no such session (`unknown`). The session is then not followed.
@@ -2113,10 +2113,10 @@ export interface components {
         };
         /**
          * PlanAnswer
-         * @description What is to become of a plan.
+         * @description The decision on a plan.
          *
          *     `fresh` implements it in a new conversation, `auto` here with edits accepted, `manual` here with
-         *     every call asked about; `revise` goes on planning with `feedback`, `reject` ends the turn.
+         *     every call asked about; `revise` continues the planning with `feedback`, `reject` ends the turn.
          */
         PlanAnswer: {
             /** @constant */
@@ -2163,14 +2163,14 @@ export interface components {
         };
         /**
          * PolicyText
-         * @description A policy, as its file would have it.
+         * @description The text of a policy file.
          */
         PolicyText: {
             text: string;
         };
         /**
          * PolicyTrial
-         * @description A policy to be held against the calls of the past.
+         * @description A policy to apply to past calls.
          */
         PolicyTrial: {
             text: string;
@@ -2191,7 +2191,7 @@ export interface components {
         };
         /**
          * Problem
-         * @description What went wrong, as RFC 9457 has it, with a code for programs.
+         * @description A problem document of RFC 9457, with a code for programs.
          */
         Problem: {
             type: string;
@@ -2305,7 +2305,7 @@ export interface components {
         };
         /**
          * PromptList
-         * @description The prompts that wait for their turn, in their order.
+         * @description The queued prompts, in order.
          */
         PromptList: {
             prompts: components["schemas"]["PromptView"][];
@@ -2346,7 +2346,7 @@ export interface components {
         };
         /**
          * PromptView
-         * @description A prompt that no turn has taken yet.
+         * @description A prompt whose turn has not begun.
          */
         PromptView: {
             prompt: string;
@@ -2365,7 +2365,7 @@ export interface components {
         };
         /**
          * QuestionsAnswer
-         * @description The answers by the text of their question: a label, several, or any text.
+         * @description The answers by the text of their question: a label, several labels, or any text.
          */
         QuestionsAnswer: {
             /** @constant */
@@ -2409,7 +2409,7 @@ export interface components {
         };
         /**
          * RenameSession
-         * @description Give it another name.
+         * @description Rename a session.
          */
         RenameSession: {
             /** @constant */
@@ -2435,7 +2435,7 @@ export interface components {
         };
         /**
          * ResumeSession
-         * @description Start a CLI for it again, where the last one ended.
+         * @description Start a CLI for the session again, where the last one ended.
          */
         ResumeSession: {
             /** @constant */
@@ -2607,7 +2607,7 @@ export interface components {
         };
         /**
          * SessionChanges
-         * @description What is given is changed, the rest stays.
+         * @description Members that are present are changed.
          */
         SessionChanges: {
             name?: string;
@@ -2639,7 +2639,7 @@ export interface components {
         };
         /**
          * SessionPage
-         * @description Sessions, newest first. `next` is the `after` of the following page.
+         * @description A page of sessions, newest first. `next` is the `after` of the following page.
          */
         SessionPage: {
             sessions: components["schemas"]["SessionShape"][];
@@ -2663,7 +2663,7 @@ export interface components {
             session: string;
             name: string;
             /** @enum {unknown} */
-            state: "starting" | "idle" | "working" | "waiting for you" | "compacting" | "retrying" | "rate limited" | "disconnected" | "ended";
+            state: "starting" | "idle" | "working" | "waiting" | "compacting" | "retrying" | "rate_limited" | "disconnected" | "ended";
             detail: string;
             spec: components["schemas"]["SessionSpec"];
             by: string;
@@ -2777,7 +2777,7 @@ export interface components {
         };
         /**
          * SkipAnswer
-         * @description No answer; the model goes on without.
+         * @description No answer; the model continues without one.
          */
         SkipAnswer: {
             /** @constant */
@@ -2827,13 +2827,13 @@ export interface components {
             /** @constant */
             kind: "run.state";
             /** @enum {unknown} */
-            state: "starting" | "idle" | "working" | "waiting for you" | "compacting" | "retrying" | "rate limited" | "disconnected" | "ended";
+            state: "starting" | "idle" | "working" | "waiting" | "compacting" | "retrying" | "rate_limited" | "disconnected" | "ended";
             /** @default  */
             detail?: string;
         };
         /**
          * StopSession
-         * @description End its CLI. The session stays, and can be resumed.
+         * @description End the session's CLI. The session remains, and can be resumed.
          */
         StopSession: {
             /** @constant */
@@ -2999,7 +2999,7 @@ export interface components {
         };
         /**
          * Unfollow
-         * @description Follow these no more; with `all`, none at all.
+         * @description Stop following these sessions; with `all`, every session.
          */
         Unfollow: {
             /** @constant */
@@ -3069,7 +3069,7 @@ export interface components {
         };
         /**
          * WorktreeAction
-         * @description What is to become of a session's worktree.
+         * @description What to do with a session's worktree.
          */
         WorktreeAction: {
             /** @enum {unknown} */
@@ -3113,9 +3113,9 @@ export interface operations {
             query?: {
                 /** @description The last id of the page before */
                 after?: string | null;
-                /** @description How many at most */
+                /** @description The largest number of entries */
                 limit?: number;
-                /** @description Those put away instead */
+                /** @description List the archived sessions instead */
                 archived?: boolean;
             };
             header?: never;
@@ -3124,7 +3124,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3133,7 +3133,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionPage"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3142,7 +3142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3151,7 +3151,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3160,7 +3160,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3178,7 +3178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3187,7 +3187,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3211,7 +3211,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3220,7 +3220,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3229,7 +3229,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3238,7 +3238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3247,7 +3247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3256,7 +3256,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3283,7 +3283,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3301,7 +3301,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3310,7 +3310,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3342,7 +3342,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3351,7 +3351,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionShape"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3360,7 +3360,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3369,7 +3369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3378,7 +3378,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3396,7 +3396,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3405,7 +3405,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3428,7 +3428,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3437,7 +3437,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3446,7 +3446,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3455,7 +3455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3464,7 +3464,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3473,7 +3473,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3500,7 +3500,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3518,7 +3518,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3527,7 +3527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3563,7 +3563,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3572,7 +3572,7 @@ export interface operations {
                     "application/json": components["schemas"]["SessionShape"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3581,7 +3581,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3590,7 +3590,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3599,7 +3599,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3608,7 +3608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3635,7 +3635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3653,7 +3653,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3662,7 +3662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3694,7 +3694,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3703,7 +3703,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3712,7 +3712,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3721,7 +3721,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3730,7 +3730,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3739,7 +3739,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3766,7 +3766,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3784,7 +3784,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3793,7 +3793,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3825,7 +3825,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3834,7 +3834,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3843,7 +3843,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3852,7 +3852,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3861,7 +3861,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -3870,7 +3870,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3897,7 +3897,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3915,7 +3915,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -3924,7 +3924,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3960,7 +3960,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3969,7 +3969,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3978,7 +3978,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -3987,7 +3987,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3996,7 +3996,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4005,7 +4005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4032,7 +4032,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4050,7 +4050,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4059,7 +4059,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4091,7 +4091,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4100,7 +4100,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4109,7 +4109,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4118,7 +4118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4127,7 +4127,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4136,7 +4136,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4163,7 +4163,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4181,7 +4181,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4190,7 +4190,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4226,7 +4226,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4235,7 +4235,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4244,7 +4244,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4253,7 +4253,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4262,7 +4262,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4271,7 +4271,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4298,7 +4298,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4316,7 +4316,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4325,7 +4325,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4357,7 +4357,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4366,7 +4366,7 @@ export interface operations {
                     "application/json": components["schemas"]["PromptList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4375,7 +4375,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4384,7 +4384,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4393,7 +4393,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4411,7 +4411,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4420,7 +4420,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4447,7 +4447,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4456,7 +4456,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4465,7 +4465,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4474,7 +4474,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4483,7 +4483,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4492,7 +4492,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4519,7 +4519,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4537,7 +4537,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4546,7 +4546,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4580,7 +4580,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4589,7 +4589,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4598,7 +4598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4607,7 +4607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4616,7 +4616,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4625,7 +4625,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4652,7 +4652,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4670,7 +4670,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4679,7 +4679,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4717,7 +4717,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4726,7 +4726,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4735,7 +4735,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4744,7 +4744,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4753,7 +4753,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4762,7 +4762,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4789,7 +4789,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4807,7 +4807,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4816,7 +4816,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4852,7 +4852,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4861,7 +4861,7 @@ export interface operations {
                     "application/json": components["schemas"]["Outcome"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4870,7 +4870,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -4879,7 +4879,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4888,7 +4888,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -4897,7 +4897,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4924,7 +4924,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4942,7 +4942,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -4951,7 +4951,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4974,9 +4974,9 @@ export interface operations {
     ApiSessionsSessionIdEventsListEvents: {
         parameters: {
             query?: {
-                /** @description The last number known */
+                /** @description The last number that you have */
                 after?: number;
-                /** @description How many at most */
+                /** @description The largest number of entries */
                 limit?: number;
             };
             header?: never;
@@ -4988,7 +4988,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4998,7 +4998,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5007,7 +5007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5016,7 +5016,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5025,7 +5025,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5043,7 +5043,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5052,7 +5052,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5066,7 +5066,7 @@ export interface operations {
     ApiAsksListAsks: {
         parameters: {
             query?: {
-                /** @description Of this session only */
+                /** @description Only of this session */
                 session?: string | null;
             };
             header?: never;
@@ -5075,7 +5075,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5084,7 +5084,7 @@ export interface operations {
                     "application/json": components["schemas"]["AskList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5093,7 +5093,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5102,7 +5102,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5111,7 +5111,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5129,7 +5129,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5138,7 +5138,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5158,7 +5158,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5167,7 +5167,7 @@ export interface operations {
                     "application/json": components["schemas"]["MachineList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5176,7 +5176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5185,7 +5185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5194,7 +5194,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5212,7 +5212,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5221,7 +5221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5235,11 +5235,11 @@ export interface operations {
     ApiAuditListAudit: {
         parameters: {
             query?: {
-                /** @description Of this session only */
+                /** @description Only of this session */
                 session?: string | null;
-                /** @description The last number known */
+                /** @description The last number that you have */
                 after?: number;
-                /** @description How many at most */
+                /** @description The largest number of entries */
                 limit?: number;
             };
             header?: never;
@@ -5248,7 +5248,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5257,7 +5257,7 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5266,7 +5266,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5275,7 +5275,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5284,7 +5284,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5302,7 +5302,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5311,7 +5311,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5331,7 +5331,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5340,7 +5340,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5349,7 +5349,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5358,7 +5358,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5367,7 +5367,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5385,7 +5385,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5394,7 +5394,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5414,7 +5414,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5423,7 +5423,7 @@ export interface operations {
                     "application/json": components["schemas"]["Me"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5432,7 +5432,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5441,7 +5441,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5450,7 +5450,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5468,7 +5468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5477,7 +5477,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5497,7 +5497,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5506,7 +5506,7 @@ export interface operations {
                     "application/json": components["schemas"]["GrantList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5515,7 +5515,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5524,7 +5524,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5533,7 +5533,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5551,7 +5551,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5560,7 +5560,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5584,7 +5584,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5593,7 +5593,7 @@ export interface operations {
                     "application/json": components["schemas"]["MadeToken"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5602,7 +5602,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5611,7 +5611,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5620,7 +5620,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5629,7 +5629,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5656,7 +5656,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5674,7 +5674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5683,7 +5683,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5708,14 +5708,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The id of somebody's access */
+                /** @description The id of a grant of access */
                 grant_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5724,7 +5724,7 @@ export interface operations {
                     "application/json": components["schemas"]["GrantList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5733,7 +5733,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5742,7 +5742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5751,7 +5751,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5760,7 +5760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5787,7 +5787,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5805,7 +5805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5814,7 +5814,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5843,7 +5843,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5852,7 +5852,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyView"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5861,7 +5861,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5870,7 +5870,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5879,7 +5879,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5897,7 +5897,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -5906,7 +5906,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5930,7 +5930,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5939,7 +5939,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyChecked"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5948,7 +5948,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5957,7 +5957,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5966,7 +5966,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6002,7 +6002,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6011,7 +6011,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: The call exceeds its limit of time or memory; `busy`: Too many calls in progress */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6035,7 +6035,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6044,7 +6044,7 @@ export interface operations {
                     "application/json": components["schemas"]["Explanation"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6053,7 +6053,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6062,7 +6062,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6071,7 +6071,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6107,7 +6107,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6116,7 +6116,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: The call exceeds its limit of time or memory; `busy`: Too many calls in progress */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6140,7 +6140,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6149,7 +6149,7 @@ export interface operations {
                     "application/json": components["schemas"]["Replay"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6158,7 +6158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6167,7 +6167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6176,7 +6176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6212,7 +6212,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6221,7 +6221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: The call exceeds its limit of time or memory; `busy`: Too many calls in progress */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6246,7 +6246,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6255,7 +6255,7 @@ export interface operations {
                     "application/json": components["schemas"]["SuggestionList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6264,7 +6264,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6273,7 +6273,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6282,7 +6282,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6300,7 +6300,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6309,7 +6309,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: It takes more time or memory than one call may have; `busy`: Other calls were first */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written; `took_too_long`: The call exceeds its limit of time or memory; `busy`: Too many calls in progress */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6329,7 +6329,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6338,7 +6338,7 @@ export interface operations {
                     "application/json": components["schemas"]["PolicyGrants"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6347,7 +6347,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6356,7 +6356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6365,7 +6365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6383,7 +6383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6392,7 +6392,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6416,7 +6416,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6425,7 +6425,7 @@ export interface operations {
                     "application/json": components["schemas"]["Grant"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6434,7 +6434,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6443,7 +6443,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6452,7 +6452,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6461,7 +6461,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6488,7 +6488,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6506,7 +6506,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6515,7 +6515,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6547,7 +6547,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6556,7 +6556,7 @@ export interface operations {
                     "application/json": components["schemas"]["Grant"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6565,7 +6565,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6574,7 +6574,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6583,7 +6583,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6592,7 +6592,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6619,7 +6619,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6637,7 +6637,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6646,7 +6646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6678,7 +6678,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6687,7 +6687,7 @@ export interface operations {
                     "application/json": components["schemas"]["Checked"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6696,7 +6696,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6705,7 +6705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6714,7 +6714,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6732,7 +6732,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6741,7 +6741,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6761,7 +6761,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6770,7 +6770,7 @@ export interface operations {
                     "application/json": components["schemas"]["PushKey"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6779,7 +6779,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6788,7 +6788,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6797,7 +6797,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6815,7 +6815,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6824,7 +6824,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6848,7 +6848,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6857,7 +6857,7 @@ export interface operations {
                     "application/json": components["schemas"]["PushKey"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6866,7 +6866,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6875,7 +6875,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6884,7 +6884,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6893,7 +6893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6920,7 +6920,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6938,7 +6938,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -6947,7 +6947,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6980,7 +6980,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6989,7 +6989,7 @@ export interface operations {
                     "application/json": components["schemas"]["PushKey"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6998,7 +6998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7007,7 +7007,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7016,7 +7016,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7025,7 +7025,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7052,7 +7052,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7070,7 +7070,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7079,7 +7079,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7102,11 +7102,11 @@ export interface operations {
     ApiUsageGetUsage: {
         parameters: {
             query?: {
-                /** @description What the rows are */
+                /** @description What a row is */
                 by?: "day" | "project" | "model" | "machine" | "session";
-                /** @description A day or a time, as ISO 8601 has it; from then on */
+                /** @description The first day or time, in ISO 8601 */
                 since?: string | null;
-                /** @description A day, which is still among it, or a time, before which it was */
+                /** @description The last day, or the time of the end, in ISO 8601 */
                 until?: string | null;
             };
             header?: never;
@@ -7115,7 +7115,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7124,7 +7124,7 @@ export interface operations {
                     "application/json": components["schemas"]["UsageReport"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7133,7 +7133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7142,7 +7142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7151,7 +7151,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7169,7 +7169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7178,7 +7178,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7198,7 +7198,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7207,7 +7207,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProjectList"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7216,7 +7216,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7225,7 +7225,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7234,7 +7234,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7252,7 +7252,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7261,7 +7261,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7287,7 +7287,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7296,7 +7296,7 @@ export interface operations {
                     "application/json": components["schemas"]["Changes"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7305,7 +7305,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7314,7 +7314,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7323,7 +7323,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7332,7 +7332,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7350,7 +7350,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7359,7 +7359,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7386,7 +7386,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7395,7 +7395,7 @@ export interface operations {
                     "application/json": components["schemas"]["Settled"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7404,7 +7404,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7413,7 +7413,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7422,7 +7422,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7431,7 +7431,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7458,7 +7458,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7476,7 +7476,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7485,7 +7485,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7520,7 +7520,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7529,7 +7529,7 @@ export interface operations {
                     "application/json": components["schemas"]["Folders"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7538,7 +7538,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7547,7 +7547,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7556,7 +7556,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7565,7 +7565,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7583,7 +7583,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7592,7 +7592,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7628,7 +7628,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7637,7 +7637,7 @@ export interface operations {
                     "application/json": components["schemas"]["Hits"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7646,7 +7646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7655,7 +7655,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7664,7 +7664,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7682,7 +7682,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7691,7 +7691,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7717,7 +7717,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7728,7 +7728,7 @@ export interface operations {
                     "application/x-ndjson": string;
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7737,7 +7737,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7746,7 +7746,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7755,7 +7755,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7773,7 +7773,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7782,7 +7782,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7806,7 +7806,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7815,7 +7815,7 @@ export interface operations {
                     "application/json": components["schemas"]["ImportReport"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7824,7 +7824,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7833,7 +7833,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7842,7 +7842,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7851,7 +7851,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7878,7 +7878,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7896,7 +7896,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -7905,7 +7905,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7938,7 +7938,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7947,7 +7947,7 @@ export interface operations {
                     "application/json": components["schemas"]["RetentionReport"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -7956,7 +7956,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unauthorized`: A token is wanted */
+            /** @description `unauthorized`: A token is required */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -7965,7 +7965,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's; `forbidden`: Whoever asks may not do this */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed; `forbidden`: The role does not have this right */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7974,7 +7974,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not_found`: There is no such thing */
+            /** @description `not_found`: Not found */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7983,7 +7983,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `conflict`: It cannot be done in the present state; `disconnected`: The session's CLI cannot be reached; `cancelled`: The request was withdrawn */
+            /** @description `conflict`: Not possible in the present state; `disconnected`: The session's CLI is not connected; `cancelled`: The request was cancelled */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8010,7 +8010,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `unsupported`: The session's CLI does not know this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused */
+            /** @description `unsupported`: The session's CLI does not support this; `launch_failed`: The CLI could not be started; `cli_refused`: The CLI refused the request */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8028,7 +8028,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8037,7 +8037,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops; `journal_unavailable`: The journal cannot be read or written */
+            /** @description `stopping`: The server is stopping; `journal_unavailable`: The journal cannot be read or written */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8070,7 +8070,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It is done */
+            /** @description Done */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8079,7 +8079,7 @@ export interface operations {
                     "application/json": components["schemas"]["LoggedIn"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8088,7 +8088,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `bad_code`: The login code is wrong, used, or too old */
+            /** @description `bad_code`: The login code is wrong, used, or expired */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -8097,7 +8097,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8133,7 +8133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8142,7 +8142,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops */
+            /** @description `stopping`: The server is stopping */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8162,7 +8162,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description What was asked for */
+            /** @description The answer */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8171,7 +8171,7 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description `bad_request`: The request cannot be right */
+            /** @description `bad_request`: The request is not valid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -8180,7 +8180,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `host_not_allowed`: This server is not known by that name; `origin_not_allowed`: The page that asks is not this server's */
+            /** @description `host_not_allowed`: The host is not configured; `origin_not_allowed`: The origin is not allowed */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8189,7 +8189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `internal`: An error in the server */
+            /** @description `internal`: Internal error */
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -8198,7 +8198,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `stopping`: The server stops */
+            /** @description `stopping`: The server is stopping */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -1,7 +1,7 @@
 // The list of sessions as a person sees it: filtered, and grouped by machine and project. Pure.
 import type { Session } from "../api/types";
-import { byUrgency, nameOf, projectOf } from "./sessions";
 import { stateOf } from "./sessionStates";
+import { byUrgency, nameOf, projectOf } from "./sessions";
 
 export type Show = "active" | "waiting" | "all" | "archived";
 

@@ -195,7 +195,7 @@ class Metrics:
             "quarterdeck_sessions",
             "Sessions that are not archived, by state.",
             "state",
-            {state.value.replace(" ", "_"): states[state] for state in SessionState},
+            {state.value: states[state] for state in SessionState},
         )
         yield _plain("quarterdeck_sessions_archived", "Archived sessions.",
                      sum(each.archived for each in seen))  # fmt: skip
