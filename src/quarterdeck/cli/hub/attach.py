@@ -27,6 +27,7 @@ from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.cli.terminal.keys import Keys, keyboard_there
 from quarterdeck.cli.terminal.screen import Screen
+from quarterdeck.cli.terminal.text import state_text
 from quarterdeck.client import Feed, HubRefused
 from quarterdeck.domain.errors import LinkError, QuarterdeckError, UsageError
 from quarterdeck.protocol import events as ev
@@ -97,7 +98,7 @@ class _Attached:
 
     async def main(self) -> int:
         """Run to the end."""
-        self._screen.note(f"attached to {self._name}; {self._state.value}; Ctrl-D leaves")
+        self._screen.note(f"attached to {self._name}; {state_text(self._state)}; Ctrl-D leaves")
         async with anyio.create_task_group() as tasks:
             self._tasks, self._everything = tasks, tasks.cancel_scope
             tasks.start_soon(self._signals)
