@@ -1,0 +1,161 @@
+// A story that is being folded: its entries and threads, found and changed by their keys.
+//
+// Works on its own copies, and hands them over when it is done. It does not know what events mean.
+import type { EventOf, HubEvent, Stored } from "../api/types";
+import type {
+  AskEntry,
+  Base,
+  Entry,
+  NoteEntry,
+  PromptEntry,
+  Settled,
+  Task,
+  ToolEntry,
+} from "./entries";
+import type { Story } from "./story";
+
+type MutableStory = { -readonly [K in keyof Story]: Story[K] } & {
+  entries: Entry[];
+  threads: Map<string, readonly Entry[]>;
+  blocks: Map<string, number>;
+  tasks: Map<string, Task>;
+};
+
+export class StoryDraft {
+  readonly story: MutableStory;
+  /** The time of the event that is being folded. */
+  at = 0;
+  private readonly open = new Map<string, Entry[]>();
+  private seq = 0;
+  /** Its kind. */
+  code: HubEvent["kind"] = "noted";
+  private part = 0;
+
+  constructor(from: Story) {
+    this.story = {
+      ...from,
+      entries: [...from.entries],
+      threads: new Map(from.threads),
+      blocks: new Map(from.blocks),
+      tasks: new Map(from.tasks),
+    };
+  }
+
+  /** From now on, entries belong to this event. */
+  begin({ seq, at, event }: Stored): void {
+    this.seq = seq;
+    this.at = at;
+    this.code = event.kind;
+    this.part = 0;
+    this.story.first ||= seq;
+    this.story.last = seq;
+  }
+
+  done(): Story {
+    for (const [parent, entries] of this.open) this.story.threads.set(parent, entries);
+    return this.story;
+  }
+
+  base(key?: string): Base {
+    return { key: key ?? `${this.seq}.${this.part++}`, at: this.at };
+  }
+
+  add(entry: Entry, parent = ""): void {
+    if (!parent) {
+      this.story.entries.push(entry);
+      return;
+    }
+    this.thread(parent).push(entry);
+  }
+
+  private thread(parent: string): Entry[] {
+    let thread = this.open.get(parent);
+    if (!thread) {
+      thread = [...(this.story.threads.get(parent) ?? [])];
+      this.open.set(parent, thread);
+    }
+    return thread;
+  }
+
+  note(tone: NoteEntry["tone"], text: string, until?: number, next = ""): void {
+    const entry: NoteEntry = { kind: "note", code: this.code, ...this.base(), tone, text };
+    this.add(until === undefined ? entry : { ...entry, until, next });
+  }
+
+  mark(text: string): void {
+    this.add({ kind: "mark", ...this.base(), text });
+  }
+
+  /** A queued prompt moves to where its turn begins, and does not stay in the turn before. */
+  moveToTurn(id: string): void {
+    const key = `prompt:${id}`;
+    const index = this.story.entries.findLastIndex((entry) => entry.key === key);
+    const [entry] = index < 0 ? [] : this.story.entries.splice(index, 1);
+    if (entry?.kind === "prompt") this.add({ ...entry, stage: "sent" });
+  }
+
+  changePrompt(id: string, change: Partial<PromptEntry>): void {
+    this.replace(this.story.entries, `prompt:${id}`, change);
+  }
+
+  /** A plan or a question is shown by its card: the row of its call is removed. */
+  openAsk(event: EventOf<"ask.opened">): void {
+    if (event.ask_kind !== "tool" && event.tool_use_id) {
+      const key = `tool:${event.tool_use_id}`;
+      const index = this.story.entries.findLastIndex((entry) => entry.key === key);
+      if (index >= 0) this.story.entries.splice(index, 1);
+    }
+    this.add({ kind: "ask", ...this.base(`ask:${event.ask}`), opened: event });
+  }
+
+  isCard(call: string): boolean {
+    return this.story.entries
+      .slice(-20)
+      .some(
+        (entry) =>
+          entry.kind === "ask" &&
+          entry.opened.ask_kind !== "tool" &&
+          entry.opened.tool_use_id === call,
+      );
+  }
+
+  settle(ask: string, settled: Settled): void {
+    const key = `ask:${ask}`;
+    const entry = this.story.entries.findLast((one): one is AskEntry => one.key === key);
+    const waited = entry && this.at - entry.at;
+    this.replace(this.story.entries, key, {
+      settled: waited === undefined ? settled : { ...settled, waited },
+    });
+  }
+
+  /** Close questions that cannot be answered any more, or only by resuming the session. */
+  closeAsks(fits: (ask: AskEntry, last: boolean) => boolean, how: string): void {
+    const prompt = this.story.entries.findLastIndex((entry) => entry.kind === "prompt");
+    this.story.entries.forEach((entry, index) => {
+      if (entry.kind === "ask" && fits(entry, index > prompt)) {
+        this.story.entries[index] = { ...entry, settled: { how } };
+      }
+    });
+  }
+
+  changeTool(id: string, change: Partial<ToolEntry>): void {
+    const key = `tool:${id}`;
+    if (this.replace(this.story.entries, key, change)) return;
+    for (const parent of new Set([...this.story.threads.keys(), ...this.open.keys()])) {
+      const entries = this.open.get(parent) ?? this.story.threads.get(parent) ?? [];
+      if (entries.some((entry) => entry.key === key)) {
+        this.replace(this.thread(parent), key, change);
+        return;
+      }
+    }
+  }
+
+  /** Change an entry. The search starts at the end: mostly new entries change. */
+  private replace(entries: Entry[], key: string, change: object): boolean {
+    const index = entries.findLastIndex((entry) => entry.key === key);
+    const entry = entries[index];
+    if (!entry) return false;
+    entries[index] = { ...entry, ...change } as Entry;
+    return true;
+  }
+}
