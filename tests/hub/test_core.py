@@ -11,6 +11,7 @@ from msgspec import Raw
 from quarterdeck.domain.errors import Conflict, JournalError, NotFound
 from quarterdeck.hub.hub import Hub
 from quarterdeck.hub.ports import RunEnd
+from quarterdeck.hub.run import Run
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.commands import (
@@ -18,6 +19,8 @@ from quarterdeck.protocol.commands import (
     AnswerAsk,
     CreateSession,
     Interrupt,
+    RenameSession,
+    SendPrompt,
     StopSession,
 )
 from quarterdeck.protocol.events import AskAnswered, AskOpened, Event, RunEnded, Said, Sent
@@ -296,3 +299,46 @@ async def test_a_run_that_was_lost_before_it_had_started_is_found_when_it_starts
         await machines.runs[0].greet()
         assert await machines.runs[0].take_prompt() == P1
         assert (await second.session("mine")).state is SessionState.WORKING
+
+
+async def test_an_operation_that_fails_halfway_leaves_nothing_in_memory(
+    deck: tuple[Hub, TestMachines], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub, machines = deck
+    run = await working(hub, machines)
+    line = lines.assistant("words", "a1").rstrip()
+    with monkeypatch.context() as broken:
+        broken.setattr(Run, "_decide_line", _fail)
+        with pytest.raises(RuntimeError):
+            await run.owner.run_said(run.run, run.said + 1, [line])
+    await hub.submit(RenameSession(session="mine", name="other", by="ada"))
+    events = [stored.event for stored in await hub.events("mine")]
+    assert not [e for e in events if isinstance(e, Said) and bytes(e.line) == line]
+    await run.say(line)
+    events = [stored.event for stored in await hub.events("mine")]
+    assert sum(isinstance(e, Said) and bytes(e.line) == line for e in events) == 1
+
+
+def _fail(*_: object) -> None:
+    raise RuntimeError("a fault of ours")
+
+
+@pytest.mark.parametrize("idle", [True, False])
+async def test_a_prompt_whose_id_is_the_uuid_of_a_message_is_sent_under_another_uuid(
+    deck: tuple[Hub, TestMachines], idle: bool
+) -> None:
+    hub, machines = deck
+    run = await working(hub, machines)
+    used = "00000000-0000-4000-8000-000000000009"
+    await run.say(lines.assistant("words", used))
+    if idle:
+        await run.say(lines.result("r1"))
+    prompt = SendPrompt(session="mine", prompt=used, content=Raw(b'"more"'), by="ada")
+    await hub.submit(prompt)
+    if not idle:
+        await run.say(lines.result("r1"))
+    (sent,) = run.read()
+    assert (sent["message"]["content"], sent["uuid"] != used) == ("more", True)
+    await run.say(lines.echo(sent["uuid"]), lines.result("r2"))
+    assert (await hub.session("mine")).turns == 2
+    assert (await hub.session("mine")).unsent == ()

@@ -507,6 +507,7 @@ class Run:
         self, prompt: str, content: Raw, at: int, *, again: bool = False, steered: bool = False
     ) -> None:
         """Send a prompt; `again`: it was given to an earlier run, which ended before it took it."""
+        again = again or self.state.peer.has_used(prompt)
         uuid, sent = sent_prompt(self.run, prompt, again=again, steered=steered)
         body = PromptBody(content=content)
         _, line = self.state.peer.prompt_line(Prompt(message=body, uuid=uuid))

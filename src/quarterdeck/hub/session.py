@@ -61,14 +61,20 @@ def check_machine(spec: SessionSpec, session: str) -> None:
 
 
 class _InOrder:
-    """A lock, and a function that is called after each acquire.
+    """A lock, with a function that is called after each acquire and one before each release.
 
     A class, not a generator function: every line of every CLI passes here.
     """
 
-    def __init__(self, order: asyncio.Lock, first: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        order: asyncio.Lock,
+        first: Callable[[], Awaitable[None]],
+        last: Callable[[], None],
+    ) -> None:
         self._order = order
         self._first = first
+        self._last = last
 
     async def __aenter__(self) -> None:
         await self._order.acquire()
@@ -79,6 +85,7 @@ class _InOrder:
             raise
 
     async def __aexit__(self, *_: object) -> None:
+        self._last()
         self._order.release()
 
 
@@ -102,7 +109,7 @@ class Session:
         self.machines = machines
         self.live = live
         self._order = asyncio.Lock()
-        self._ordered = _InOrder(self._order, self._catch_up)
+        self._ordered = _InOrder(self._order, self._catch_up, self._check_journalled)
         self._stale = False
         self._deferred = False
         self._view = view
@@ -183,6 +190,11 @@ class Session:
         if self._stale:
             await self._reload()
             await self.supervisor.load(self.journal)
+
+    def _check_journalled(self) -> None:
+        """After each operation: one that failed halfway may have left events in memory only."""
+        if self.run is not None and self.run.has_recorded:
+            self._stale = True
 
     async def _reload(self) -> None:
         """Replace the state in memory by the state in the journal.

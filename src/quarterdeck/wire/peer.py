@@ -153,6 +153,10 @@ class Peer:
         """Whether the CLI said a message with this uuid, among the last that are remembered."""
         return uuid in self._seen
 
+    def has_used(self, uuid: str) -> bool:
+        """Whether a prompt with this uuid would be dropped: there is a message that has it."""
+        return uuid in self._seen or uuid in self._unconfirmed
+
     # --- what comes -----------------------------------------------------------------------
 
     def receive_data(self, data: bytes) -> list[Event]:
@@ -321,7 +325,7 @@ class Peer:
         uuid = prompt.uuid or str(uuid4())
         if prompt.uuid is None:
             prompt = msgspec.structs.replace(prompt, uuid=uuid)
-        elif uuid in self._seen or uuid in self._unconfirmed:
+        elif self.has_used(uuid):
             raise UsageError(
                 f"a prompt with the uuid {uuid} was sent before; the CLI would drop it"
             )
