@@ -34,7 +34,7 @@ async def events(hub: Hub, session: str) -> list[AnyEvent]:
 
 async def transcript(run: TestRun, *said: bytes, last: bool = True) -> None:
     told = [line.rstrip() for line in said]
-    await run.owner.run_recalled(run.run, lines.SESSION, told, last=last)
+    await run.owner.run_transcript(run.run, lines.SESSION, told, last=last)
 
 
 async def test_what_nobody_heard_stands_before_the_end_and_is_heard_once(
@@ -47,7 +47,7 @@ async def test_what_nobody_heard_stands_before_the_end_and_is_heard_once(
     await run.take_prompt()
     await run.say(lines.assistant("heard", "a1"))
     await run.owner.run_ended(run.run, KILLED)
-    assert run.recalls == [(lines.SESSION, (P1, "a1"), (P1,))]
+    assert run.transcripts_wanted == [(lines.SESSION, (P1, "a1"), (P1,))]
     assert (await hub.session(session)).run == run.run, "its end waits for what it had to say"
     assert not run.forgotten
     unheard = lines.assistant("unheard", "a2")
@@ -74,7 +74,7 @@ async def test_a_prompt_that_is_in_the_transcript_is_not_run_again(
     (prompt,) = run.read()
     assert prompt["uuid"] == P1
     await run.owner.run_ended(run.run, KILLED)
-    assert run.recalls == [(None, (), (P1,))]
+    assert run.transcripts_wanted == [(None, (), (P1,))]
     await transcript(run, lines.echo(P1))
     view = await hub.session(session)
     assert view.unsent == ()
@@ -117,7 +117,7 @@ async def test_a_hub_that_dies_while_it_recalls_goes_on_where_it_was(
         (run,) = machines.runs
         await transcript(run, lines.assistant("stray", "x"))  # asked for by nobody here
         await run.owner.run_ended(run.run, KILLED)
-        assert run.recalls == [(lines.SESSION, (P1, "a1"), (P1,))]
+        assert run.transcripts_wanted == [(lines.SESSION, (P1, "a1"), (P1,))]
         await transcript(run, lines.assistant("one", "a1"), lines.assistant("two", "a2"))
         found = [e.uuid for e in await events(hub, session) if isinstance(e, Recalled)]
         assert found == ["a1", "a2"]
@@ -133,7 +133,7 @@ async def test_a_run_that_was_given_nothing_and_said_nothing_has_nothing_to_reca
     (run,) = machines.runs
     await run.greet()
     await run.owner.run_ended(run.run, KILLED)
-    assert run.recalls == []
+    assert run.transcripts_wanted == []
     assert (await hub.session(session)).state is SessionState.ENDED
 
 

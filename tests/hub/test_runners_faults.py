@@ -64,7 +64,7 @@ class Owner:
             await self.ending.wait()
         self.told.append(("ended", run))
 
-    async def run_recalled(
+    async def run_transcript(
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
     ) -> None:
         self.told += [("recalled", line.decode()) for line in lines]

@@ -28,7 +28,7 @@ class TestRun:
         self.acknowledged = said
         self.written: dict[int, bytes] = {}
         self.stops: list[bool] = []
-        self.recalls: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = []
+        self.transcripts_wanted: list[tuple[str | None, tuple[str, ...], tuple[str, ...]]] = []
         self.forgotten = False
         self._read = 0
         self._wrote = anyio.Event()
@@ -56,10 +56,10 @@ class TestRun:
     def forget(self) -> None:
         self.forgotten = True
 
-    def recall(
+    def read_transcript(
         self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
     ) -> None:
-        self.recalls.append((cli_session, known, prompts))
+        self.transcripts_wanted.append((cli_session, known, prompts))
 
     # the test's side
 

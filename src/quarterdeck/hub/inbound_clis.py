@@ -107,7 +107,7 @@ class _Port:
     def forget(self) -> None:
         self.stop()
 
-    def recall(
+    def read_transcript(
         self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
     ) -> None:
         pass  # its machine has nobody who could read its files

@@ -27,13 +27,13 @@ class RunEnd(Exit):
 
 
 class RunPort(Protocol):
-    """A session's hold on its process. Nothing here waits: what cannot go now goes later."""
+    """A session's connection to its process. No call waits: what cannot be sent now is sent later."""
 
     def write(self, number: int, line: bytes) -> None:
         """Have a line written, once and in the order of its number."""
 
     def acknowledge(self, upto: int) -> None:
-        """Everything up to this number is in the journal; it need not be kept any more."""
+        """The journal has all lines up to this number: they need not be kept any more."""
 
     def stop(self, *, force: bool = False) -> None:
         """End the process."""
@@ -41,10 +41,10 @@ class RunPort(Protocol):
     def forget(self) -> None:
         """The run is over and journalled: nothing of it is needed any more."""
 
-    def recall(
+    def read_transcript(
         self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
     ) -> None:
-        """Have the transcript of an ended run read, for what is not `known` of it."""
+        """Read the transcript of an ended run, for the messages that are not `known`."""
 
 
 class RunOwner(Protocol):
@@ -53,24 +53,24 @@ class RunOwner(Protocol):
     async def run_started(
         self, run: str, pid: int | None, version: str | None, directory: str | None
     ) -> None:
-        """It runs."""
+        """Its process runs."""
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
-        """It said lines; the first has the number `first`."""
+        """Its CLI wrote lines; the first has the number `first`."""
 
     async def run_ended(self, run: str, ending: RunEnd) -> None:
-        """It is gone, or never began."""
+        """Its process has ended, or did not start."""
 
-    async def run_recalled(
+    async def run_transcript(
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
     ) -> None:
-        """Its transcript has these messages; nothing more comes after the `last`."""
+        """Messages of its transcript; `last`: there are no more."""
 
     async def run_lost(self, run: str, reason: str) -> None:
-        """It cannot be reached; it may well go on."""
+        """The link to it is lost. It may still run."""
 
     async def run_found(self, run: str) -> None:
-        """It can be reached again, and nothing was lost."""
+        """The link to it is back, and no line was lost."""
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         """It can be reached again, and something may be lost: `last` is the last it said."""

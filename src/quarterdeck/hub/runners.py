@@ -153,7 +153,7 @@ class _Port:
     def forget(self) -> None:
         self._runners.drop(self)
 
-    def recall(
+    def read_transcript(
         self, cli_session: str | None, known: tuple[str, ...], prompts: tuple[str, ...]
     ) -> None:
         if self.wire is not None:  # else it tells its end again, and is asked again
@@ -436,7 +436,7 @@ class Runners:
             case Ended():
                 await owner.run_ended(port.run, RunEnd(**msgspec.structs.asdict(header)))
             case Transcript(cli_session=cli_session, last=last):
-                await owner.run_recalled(port.run, cli_session, lines, last=last)
+                await owner.run_transcript(port.run, cli_session, lines, last=last)
             case _:
                 raise msgspec.DecodeError(f"{type(header).__name__} on a run's socket")
 

@@ -144,11 +144,11 @@ class ProcessEvents:
                 known, prompts = await self._received(run)
                 if known or prompts:
                     session.unheard = UnheardEnd(run=run, end=ending)
-                    session.port.recall(session.view.cli_session, known, prompts)
+                    session.port.read_transcript(session.view.cli_session, known, prompts)
                     return
             await self._end(session.run, ending)
 
-    async def run_recalled(
+    async def run_transcript(
         self, run: str, cli_session: str | None, lines: list[bytes], *, last: bool
     ) -> None:
         """Messages of its transcript: journal the unknown ones, and after the last its end."""
