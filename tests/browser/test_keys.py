@@ -63,6 +63,7 @@ async def test_a_reason_that_is_typed_answers_nothing_anywhere(
         assert await no_grant(seat)
 
     waits = screen.page.get_by_role("region", name="Waiting for you")
+    await expect(waits.locator(".asks-card")).to_have_count(2)
     card = waits.locator(".asks-card").last
     await card.get_by_role("button", name="Deny").click()
     await screen.page.keyboard.type(SENTENCES[0], delay=TYPING)
