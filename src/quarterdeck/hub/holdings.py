@@ -1,6 +1,6 @@
 """What holds in a session now, from the CLI's messages. Pure; below `run`.
 
-Owns which message tells of which part: offers and MCP servers (`offers`), to-dos (`todos`), tasks
+Owns which message changes which part: offers and MCP servers (`offers`), to-dos (`todos`), tasks
 (`tasks`), and, here, running tools and the use of the context. Each change is a small event of
 `protocol.events`; `journal.holds` folds the same events into the session's view. A message that
 changes nothing makes no event.
@@ -48,12 +48,12 @@ from quarterdeck.wire.tools import describe
 
 MOST_TOOLS = 50
 CONTEXT_STEP = 1000
-"""Within a turn the context is told again when it has changed by so many tokens."""
+"""Within a turn a change of the context by fewer tokens makes no event."""
 
 _NO_MODEL = "<synthetic>"
 """The model of a message that the CLI wrote itself."""
 _BACKGROUND = b'"backgroundTaskId"'
-_TELLING = frozenset(
+_RELEVANT = frozenset(
     {
         Assistant,
         User,
@@ -69,7 +69,7 @@ _TELLING = frozenset(
         ConversationReset,
     }
 )
-"""The messages that tell of something that holds. Most messages are others."""
+"""The messages that can change something. Most messages cannot."""
 
 
 def changes(holds: Holds, message: Message) -> Iterator[Event]:
@@ -77,7 +77,7 @@ def changes(holds: Holds, message: Message) -> Iterator[Event]:
 
     The caller evolves `holds` with them before the next message.
     """
-    if type(message) not in _TELLING:
+    if type(message) not in _RELEVANT:
         return
     match message:
         case Assistant():
@@ -85,11 +85,11 @@ def changes(holds: Holds, message: Message) -> Iterator[Event]:
         case User(is_replay=False):
             yield from _results(holds, message)
         case Init():
-            yield from offers.init_told(holds, message)
+            yield from offers.turn_started(holds, message)
         case Result():
             yield from _context(holds, window=_window(message))
         case TaskStarted() | TaskProgress() | TaskUpdated() | TaskNotification():
-            yield from tasks.told(holds, message)
+            yield from tasks.reported(holds, message)
         case BackgroundTasksChanged():
             yield from tasks.background_set(holds, message.tasks)
         case CommandsChanged(commands=commands):
@@ -116,7 +116,7 @@ def changes_by_answer(holds: Holds, subtype: str, answer: Raw | None) -> Iterato
             agents=offers.agents_in(found.agents),
         )
     elif subtype == McpStatus().subtype and (servers := decode_or_none(answer, McpServers)):
-        yield from offers.servers_told(holds, servers.mcp_servers)
+        yield from offers.servers_listed(holds, servers.mcp_servers)
     elif subtype == ListModels().subtype and (listed := decode_or_none(answer, Models)):
         yield from offers.offered(holds, models=offers.models_in(listed.models))
     elif subtype == GetContextUsage().subtype and (use := decode_or_none(answer, ContextUsage)):
@@ -166,8 +166,8 @@ def _result(holds: Holds, block: ToolResultBlock, message: User) -> Iterator[Eve
         if running.tool in todos.WITH_RESULTS and running.agent is None and outcome:
             yield from todos.result(holds, running.tool, outcome)
     if tasks.known_task(holds, call, call) is not None or _BACKGROUND in bytes(outcome):
-        told = decode_or_none(outcome, tasks.Outcome) if outcome else None
-        yield from tasks.result(holds, call, told or tasks.Outcome())
+        found = decode_or_none(outcome, tasks.Outcome) if outcome else None
+        yield from tasks.result(holds, call, found or tasks.Outcome())
 
 
 def _context(

@@ -1,6 +1,6 @@
 """What can be chosen in a session, and its MCP servers, from the CLI's messages. Pure.
 
-Owns commands, models and agents as `initialize` and the start of a turn tell them, and the status
+Owns commands, models and agents as `initialize` and the start of a turn list them, and the status
 of MCP servers. Above it is `holdings`.
 """
 
@@ -26,12 +26,12 @@ MOST_SERVERS = 50
 MOST_EFFORTS = 10
 
 
-def init_told(holds: Holds, init: Init) -> Iterator[Event]:
-    """What the start of a turn tells: MCP servers, and names of commands and agents only.
+def turn_started(holds: Holds, init: Init) -> Iterator[Event]:
+    """The start of a turn lists MCP servers, and the names of commands and agents.
 
-    What other messages told of a name stays. Lists that were cut are left as they are.
+    Descriptions from other messages stay. Lists that were cut are not changed.
     """
-    yield from servers_told(holds, init.mcp_servers)
+    yield from servers_listed(holds, init.mcp_servers)
     offers, cut = holds.offers, holds.cut
     commands = _unknown(init.slash_commands, {each.name for each in offers.commands})
     agents = _unknown(init.agents, {each.name for each in offers.agents})
@@ -58,7 +58,7 @@ def offered(
     models: Iterable[OfferedModel] | None = None,
     agents: Iterable[OfferedAgent] | None = None,
 ) -> Iterator[Event]:
-    """The event that tells of other offers, unless they are told already."""
+    """The event for changed offers, if they have changed."""
     old, cut = holds.offers, dict[str, int]()
     kept_commands = _kept("commands", commands, old.commands, cut)
     kept_models = _kept("models", models, old.models, cut)
@@ -73,7 +73,7 @@ _Item = TypeVar("_Item")
 def _kept(
     name: str, items: Iterable[_Item] | None, old: tuple[_Item, ...], cut: dict[str, int]
 ) -> tuple[_Item, ...] | None:
-    """A list within its limit; None where it is not told, or tells nothing new."""
+    """A list within its limit; None if it is missing or unchanged."""
     if items is None:
         return None
     kept, left = first(items, MOST_OFFERS)
@@ -119,14 +119,14 @@ def agents_in(agents: Iterable[AgentInfo]) -> Iterator[OfferedAgent]:
         )
 
 
-def servers_told(
+def servers_listed(
     holds: Holds, servers: Iterable[McpServerStatus | InitMcpServer]
 ) -> Iterator[Event]:
-    """The event that tells of all MCP servers, unless it is told already."""
+    """The event for the MCP servers, if they have changed."""
     errors = {each.name: each.error for each in holds.mcp}
     # 2.1.37 and 2.1.62 list a server twice that was added in the session.
-    told = {each.name: each for each in servers}
-    given, cut = first(told.values(), MOST_SERVERS)
+    by_name = {each.name: each for each in servers}
+    given, cut = first(by_name.values(), MOST_SERVERS)
     kept = tuple(_server(each, errors) for each in given)
     if kept != holds.mcp or cut != holds.cut.get("mcp", 0):
         yield McpChanged(servers=kept, cut=cut)
@@ -134,7 +134,7 @@ def servers_told(
 
 def _server(server: McpServerStatus | InitMcpServer, errors: dict[str, str | None]) -> McpServer:
     name, status = name_of(server.name), name_of(str(server.status))
-    if isinstance(server, InitMcpServer):  # it tells no error
+    if isinstance(server, InitMcpServer):  # without an error
         return McpServer(
             name=name, status=status, error=errors.get(name) if status == "failed" else None
         )

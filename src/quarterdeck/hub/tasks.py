@@ -1,8 +1,8 @@
 """Shells, subagents and workflows that run, from the CLI's messages. Pure; below `holdings`.
 
-Owns what starts a task, what changes it and what ends it. Versions differ: 2.1.37 tells only the
+Owns what starts a task, what changes it and what ends it. Versions differ: 2.1.37 reports only the
 end of a background task, so that a task is also known by the tool call that started it; the newest
-version tells the whole set of background tasks.
+version reports the whole set of background tasks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LAUNCHED = "async_launched"
 
 
 class Outcome(msgspec.Struct):
-    """The members of `tool_use_result` that tell of a task."""
+    """The members of `tool_use_result` that are about a task."""
 
     status: str = ""
     agent_id: str = msgspec.field(name="agentId", default="")
@@ -42,7 +42,7 @@ class Outcome(msgspec.Struct):
 
 
 def subagent_called(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
-    """The model starts a subagent. Only from 2.1.62 on other messages tell of it too."""
+    """The model starts a subagent. Versions before 2.1.62 send no other message about it."""
     given = block.arguments
     task = Task(
         task=block.id,
@@ -53,7 +53,7 @@ def subagent_called(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
     yield from changed(holds, task)
 
 
-def told(
+def reported(
     holds: Holds, message: TaskStarted | TaskProgress | TaskUpdated | TaskNotification
 ) -> Iterator[Event]:
     """What a message about a task changes."""
@@ -134,7 +134,7 @@ def result(holds: Holds, call: str, outcome: Outcome) -> Iterator[Event]:
 
 
 def changed(holds: Holds, task: Task) -> Iterator[Event]:
-    """The event that tells of a task, unless it is told already or there are too many."""
+    """The event for a task, if it has changed and there is room for it."""
     if id_of(task.task) is None:
         return
     known = known_task(holds, task.task, task.call)

@@ -1,7 +1,7 @@
 """The agent's to-do list, from its tool calls. Pure; below `holdings`.
 
 Owns both ways to keep one: TodoWrite gives the whole list with each call; the newest versions have
-TaskCreate, TaskUpdate and TaskList, whose results tell ids and statuses. Inputs and results come
+TaskCreate, TaskUpdate and TaskList, whose results have ids and statuses. Inputs and results come
 from the model, so they may be anything: what does not fit changes nothing.
 """
 
@@ -22,7 +22,7 @@ from quarterdeck.wire.content import ToolUseBlock
 MOST_TODOS = 100
 
 WITH_RESULTS = frozenset({"TaskCreate", "TaskUpdate", "TaskList"})
-"""Tools whose results tell more than their inputs."""
+"""Tools whose results have more than their inputs."""
 _DELETED = "deleted"
 
 
@@ -53,7 +53,7 @@ class _StatusChange(msgspec.Struct):
 
 
 class _Outcome(msgspec.Struct):
-    """The members of `tool_use_result` that tell of to-dos."""
+    """The members of `tool_use_result` that are about to-dos."""
 
     task: _Listed | None = None
     tasks: tuple[_Listed, ...] | None = None
@@ -68,7 +68,7 @@ def called(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
             if (written := decode_or_none(block.input, _WriteInput)) is not None:
                 yield from changed(holds, _numbered(written.todos))
         case "TaskUpdate":
-            # Its status holds when the result tells it; nothing else tells the new text.
+            # The result has the new status; only the input has the new text.
             if (update := decode_or_none(block.input, _UpdateInput)) is not None:
                 yield from changed(holds, (_reworded(todo, update) for todo in holds.todos))
         case _:
@@ -77,24 +77,24 @@ def called(holds: Holds, block: ToolUseBlock) -> Iterator[Event]:
 
 def result(holds: Holds, tool: str, outcome: Raw) -> Iterator[Event]:
     """What the result of a tool call of the main agent changes."""
-    told = decode_or_none(outcome, _Outcome) or _Outcome()
+    found = decode_or_none(outcome, _Outcome) or _Outcome()
     match tool:
-        case "TaskCreate" if told.task is not None:
-            others = (todo for todo in holds.todos if todo.todo != told.task.id)
-            yield from changed(holds, (*others, Todo(todo=told.task.id, text=told.task.subject)))
-        case "TaskUpdate" if told.change is not None:
-            status = told.change.to
+        case "TaskCreate" if found.task is not None:
+            others = (todo for todo in holds.todos if todo.todo != found.task.id)
+            yield from changed(holds, (*others, Todo(todo=found.task.id, text=found.task.subject)))
+        case "TaskUpdate" if found.change is not None:
+            status = found.change.to
             moved = (
-                replace(todo, status=status) if todo.todo == told.id else todo
+                replace(todo, status=status) if todo.todo == found.id else todo
                 for todo in holds.todos
-                if todo.todo != told.id or status != _DELETED
+                if todo.todo != found.id or status != _DELETED
             )
             yield from changed(holds, moved)
-        case "TaskList" if told.tasks is not None:
+        case "TaskList" if found.tasks is not None:
             doing = {todo.todo: todo.doing for todo in holds.todos}
             listed = (
                 Todo(todo=one.id, text=one.subject, status=one.status, doing=doing.get(one.id, ""))
-                for one in told.tasks
+                for one in found.tasks
             )
             yield from changed(holds, listed)
         case _:
@@ -102,7 +102,7 @@ def result(holds: Holds, tool: str, outcome: Raw) -> Iterator[Event]:
 
 
 def changed(holds: Holds, todos: Iterable[Todo]) -> Iterator[Event]:
-    """The event that tells of another list, within its limits."""
+    """The event for a changed list, within its limits."""
     given, cut = first(todos, MOST_TODOS)
     kept = tuple(
         Todo(

@@ -78,12 +78,12 @@ def _offered(holds: Holds, event: OffersChanged) -> Holds:
         models=old.models if event.models is None else event.models,
         agents=old.agents if event.agents is None else event.agents,
     )
-    told = {
+    cut = {
         name: event.cut.get(name, 0)
         for name in ("commands", "models", "agents")
         if getattr(event, name) is not None
     }
-    return replace(holds, offers=offers, cut=_cut(holds, told))
+    return replace(holds, offers=offers, cut=_cut(holds, cut))
 
 
 def _with_task(tasks: tuple[Task, ...], task: Task, at: int) -> tuple[Task, ...]:
@@ -107,6 +107,6 @@ def _without_call(holds: Holds, call: str) -> tuple[RunningTool, ...]:
     return tuple(one for one in holds.tools if one.call != call)
 
 
-def _cut(holds: Holds, told: dict[str, int]) -> dict[str, int]:
+def _cut(holds: Holds, cut: dict[str, int]) -> dict[str, int]:
     """How much is left out of each list that was cut."""
-    return {name: count for name, count in (holds.cut | told).items() if count}
+    return {name: count for name, count in (holds.cut | cut).items() if count}

@@ -65,7 +65,7 @@ class Task(Value):
     """A shell, subagent or workflow that runs."""
 
     task: str
-    """The CLI's id, for `stop_task`. Until the CLI tells one it is the id of the tool call."""
+    """The CLI's id, for `stop_task`. Until the CLI reports one it is the id of the tool call."""
     kind: str = "agent"
     """`agent`, `shell`, or another type of the CLI."""
     title: str = ""
@@ -109,7 +109,7 @@ class ContextUse(Value):
 
     tokens: int = 0
     window: int | None = None
-    """The size of the window in tokens; null until the CLI tells it."""
+    """The size of the window in tokens; null until the CLI reports it."""
 
 
 class Holds(Value):
