@@ -49,7 +49,7 @@ async def reload(configuration: Configuration, take: Callable[[Settings], None])
     try:
         changes = await anyio.to_thread.run_sync(configuration.reload)
         take(configuration.loaded.settings)
-    except Exception as error:  # noqa: BLE001 - a hub does not end for what it is told to change
+    except Exception as error:  # noqa: BLE001 - a bad configuration does not end the hub
         configuration.loaded = before
         take(before.settings)
         _log_problems(error)

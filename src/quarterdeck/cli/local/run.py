@@ -40,7 +40,7 @@ from quarterdeck.wire.tools import one_line
 
 MARK = "> "
 INTERRUPT_SECONDS = 10.0
-"""How long an interrupt may take before the person is told that it is unanswered."""
+"""How long an interrupt may take before the person is warned."""
 IDLE_SECONDS = 3.0
 """How long an idle CLI may take to report that it is idle."""
 _BUSY = frozenset({State.WORKING, State.WAITING, State.COMPACTING, State.RETRYING})
