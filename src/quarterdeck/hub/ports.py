@@ -27,7 +27,7 @@ class RunEnd(Exit):
 
 
 class RunPort(Protocol):
-    """A session's connection to its process. No call waits: what cannot be sent now is sent later."""
+    """A session's connection to its process. No call waits: frames may be sent later."""
 
     def write(self, number: int, line: bytes) -> None:
         """Have a line written, once and in the order of its number."""
@@ -73,7 +73,7 @@ class RunOwner(Protocol):
         """The link to it is back, and no line was lost."""
 
     async def run_resumed(self, run: str, last: str | None) -> None:
-        """It can be reached again, and something may be lost: `last` is the last it said."""
+        """Its CLI dialled again. Lines may be lost: `last` is the last message that it sent."""
 
 
 class Machines(Protocol):
