@@ -17,14 +17,14 @@ from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
-"""An id of the caller's choice: printable ASCII, so that it can stand in a URL or a log."""
+"""An id of the caller's choice: printable ASCII, so that it fits into a URL or a log."""
 Name = Annotated[str, Meta(min_length=1, max_length=500)]
 CONTROL_SECONDS = 600.0
 """The longest time that a client may wait for a CLI's answer."""
 
 
 class Command(Value, tag_field="command", forbid_unknown_fields=True):
-    """The base of all commands. A misspelt member is refused: it may have been a restriction."""
+    """The base of all commands. Unknown members are refused: one may be a misspelt restriction."""
 
     by: str = ""
 
@@ -33,62 +33,61 @@ class Command(Value, tag_field="command", forbid_unknown_fields=True):
 
 
 class CreateSession(Command, tag="session.create"):
-    """Make a session and start it. With a `session` id of the caller's, twice is once."""
+    """Create a session and start it. Send your own `session` id to make the call idempotent."""
 
     spec: SessionSpec
     session: Id | None = None
-    """An id of the caller's choice makes the command idempotent."""
     prompt: Raw = ABSENT
     """The first prompt: a text, or content blocks of the Messages API."""
     prompt_id: Id | None = None
     cli_session: Id | None = None
-    """Go on with a conversation that the CLI had before we knew it."""
+    """Continue a conversation that the CLI had before the hub knew it."""
 
 
 class RenameSession(Command, tag="session.rename"):
-    """Give it another name."""
+    """Rename a session."""
 
     session: str
     name: Name
 
 
 class ArchiveSession(Command, tag="session.archive"):
-    """Put it away, or take it out again."""
+    """Archive a session, or restore it from the archive."""
 
     session: str
     archived: bool = True
 
 
 class DeleteSession(Command, tag="session.delete"):
-    """Forget it and all that was said in it. Its CLI must have ended."""
+    """Delete a session and its history. Its CLI must have ended."""
 
     session: str
 
 
 class ChangeSession(Command, tag="session.change"):
-    """Change what it is auto-approved, how long a question waits, how much may be spent."""
+    """Change what is auto-approved in a session, how long a question waits, and its budget."""
 
     session: str
     auto_approve: tuple[str, ...] | None = None
     ask_timeout: Annotated[float, Meta(gt=0)] | None = None
     budget: Budget | None = None
-    """Takes the place of the old one, whole. One without limits lifts them."""
+    """Replaces the old one. An empty budget removes all limits."""
 
 
 class StopSession(Command, tag="session.stop"):
-    """End its CLI. The session stays, and can be resumed."""
+    """End the session's CLI. The session remains, and can be resumed."""
 
     session: str
 
 
 class ResumeSession(Command, tag="session.resume"):
-    """Start a CLI for it again, where the last one ended."""
+    """Start a CLI for the session again, where the last one ended."""
 
     session: str
 
 
 class ForkSession(Command, tag="session.fork"):
-    """Make another session that begins with a copy of this one, up to the message `at`."""
+    """Create a session that begins with a copy of this one, up to the message `at`."""
 
     session: str
     at: str | None = None
@@ -102,9 +101,9 @@ class Interrupt(Command, tag="session.interrupt"):
 
 
 class Control(Command, tag="session.control"):
-    """Send a control request to its CLI and give the answer: model, mode, MCP, rewind and more.
+    """Send a control request to the session's CLI: model, mode, MCP, rewind and more.
 
-    `request` is the request's body with its subtype, as the CLI takes it.
+    `request` is its body with its subtype. The CLI's answer is the outcome's `answer`.
     """
 
     session: str
@@ -130,7 +129,7 @@ class SendPrompt(Command, tag="prompt.send"):
 
 
 class ChangePrompt(Command, tag="prompt.change"):
-    """Have something else done; only while it is queued."""
+    """Change a prompt; only while it is queued."""
 
     session: str
     prompt: str
@@ -138,7 +137,7 @@ class ChangePrompt(Command, tag="prompt.change"):
 
 
 class CancelPrompt(Command, tag="prompt.cancel"):
-    """Do not have it done; only while it is queued."""
+    """Cancel a prompt; only while it is queued."""
 
     session: str
     prompt: str
@@ -148,7 +147,7 @@ class CancelPrompt(Command, tag="prompt.cancel"):
 
 
 class Scope(StrEnum):
-    """How far an allowance reaches."""
+    """How long an answer that allows is valid."""
 
     ONCE = "once"
     SESSION = "session"
@@ -160,26 +159,26 @@ class AnswerBase(Value, tag_field="answer", forbid_unknown_fields=True):
 
 
 class AllowAnswer(AnswerBase, tag="allow"):
-    """Let it run; `input` replaces what the model asked for."""
+    """Allow the call; `input` replaces the input that the model sent."""
 
     scope: Scope = Scope.ONCE
     input: Raw = ABSENT
     seconds: float | None = None
-    """For how long an `always` holds; None is until it is revoked."""
+    """How long an `always` is valid; None is until it is revoked."""
 
 
 class DenyAnswer(AnswerBase, tag="deny"):
-    """Do not let it run; `stop` ends the turn as well."""
+    """Deny the call; `stop` ends the turn as well."""
 
     message: str = ""
     stop: bool = False
 
 
 class PlanAnswer(AnswerBase, tag="plan"):
-    """What is to become of a plan.
+    """The decision on a plan.
 
     `fresh` implements it in a new conversation, `auto` here with edits accepted, `manual` here with
-    every call asked about; `revise` goes on planning with `feedback`, `reject` ends the turn.
+    every call asked about; `revise` continues the planning with `feedback`, `reject` ends the turn.
     """
 
     choice: Literal["fresh", "auto", "manual", "revise", "reject"]
@@ -187,20 +186,20 @@ class PlanAnswer(AnswerBase, tag="plan"):
 
 
 class QuestionsAnswer(AnswerBase, tag="questions"):
-    """The answers by the text of their question: a label, several, or any text."""
+    """The answers by the text of their question: a label, several labels, or any text."""
 
     answers: dict[str, str | tuple[str, ...]]
     notes: dict[str, str] | None = None
 
 
 class SkipAnswer(AnswerBase, tag="skip"):
-    """No answer; the model goes on without."""
+    """No answer; the model continues without one."""
 
     message: str = ""
 
 
 class ElicitationAnswer(AnswerBase, tag="elicitation"):
-    """What a person put into an MCP server's form."""
+    """What a person entered into an MCP server's form."""
 
     action: Literal["accept", "decline", "cancel"]
     content: Raw = ABSENT
@@ -210,12 +209,12 @@ Answer = AllowAnswer | DenyAnswer | PlanAnswer | QuestionsAnswer | SkipAnswer | 
 
 
 class AnswerAsk(Command, tag="ask.answer"):
-    """Answer a question. The first answer counts; a later one is a `Conflict` that says whose."""
+    """Answer a question. The first answer counts; a later one is refused with a conflict."""
 
     ask: str
     answer: Answer
     role: str = ""
-    """What whoever answers is here, as far as the front knows: a rule may ask for an owner."""
+    """The role of the person, set by the server: a rule may require an owner."""
 
 
 AnyCommand = (
@@ -237,11 +236,11 @@ AnyCommand = (
 
 
 class Outcome(Value):
-    """What came of a command: the session and, where there is one, the prompt, or an answer."""
+    """The result of a command: the session and, where there is one, the prompt or an answer."""
 
     session: str
     prompt: str | None = None
     ask: str | None = None
     repeated: bool = False
-    """It had been done before, by the same id; nothing was done again."""
+    """The command was executed before, by the same id; nothing was done again."""
     answer: Raw = ABSENT

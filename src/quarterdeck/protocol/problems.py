@@ -11,37 +11,37 @@ from http import HTTPStatus
 from quarterdeck.domain.structs import Value
 
 CODES: dict[str, tuple[int, str]] = {
-    "bad_request": (400, "The request cannot be right"),
-    "unauthorized": (401, "A token is wanted"),
-    "page_key_missing": (401, "This page has not logged in"),
-    "bad_code": (401, "The login code is wrong, used, or too old"),
-    "forbidden": (403, "Whoever asks may not do this"),
-    "host_not_allowed": (403, "This server is not known by that name"),
-    "origin_not_allowed": (403, "The page that asks is not this server's"),
-    "not_found": (404, "There is no such thing"),
-    "method_not_allowed": (405, "That cannot be done with this"),
-    "conflict": (409, "It cannot be done in the present state"),
-    "disconnected": (409, "The session's CLI cannot be reached"),
-    "cancelled": (409, "The request was withdrawn"),
+    "bad_request": (400, "The request is not valid"),
+    "unauthorized": (401, "A token is required"),
+    "page_key_missing": (401, "This page has no login"),
+    "bad_code": (401, "The login code is wrong, used, or expired"),
+    "forbidden": (403, "The role does not have this right"),
+    "host_not_allowed": (403, "The host is not configured"),
+    "origin_not_allowed": (403, "The origin is not allowed"),
+    "not_found": (404, "Not found"),
+    "method_not_allowed": (405, "The method is not allowed"),
+    "conflict": (409, "Not possible in the present state"),
+    "disconnected": (409, "The session's CLI is not connected"),
+    "cancelled": (409, "The request was cancelled"),
     "too_large": (413, "The body is too large"),
     "unsupported_media_type": (415, "The body must be JSON"),
-    "unsupported": (422, "The session's CLI does not know this"),
+    "unsupported": (422, "The session's CLI does not support this"),
     "launch_failed": (422, "The CLI could not be started"),
-    "cli_refused": (422, "The CLI refused"),
+    "cli_refused": (422, "The CLI refused the request"),
     "too_many_failures": (429, "Too many failed logins"),
-    "too_many_commands": (429, "Too many commands are under way"),
-    "internal": (500, "An error in the server"),
-    "stopping": (503, "The server stops"),
+    "too_many_commands": (429, "Too many commands in progress"),
+    "internal": (500, "Internal error"),
+    "stopping": (503, "The server is stopping"),
     "journal_unavailable": (503, "The journal cannot be read or written"),
-    "took_too_long": (503, "It takes more time or memory than one call may have"),
-    "busy": (503, "Other calls were first"),
+    "took_too_long": (503, "The call exceeds its limit of time or memory"),
+    "busy": (503, "Too many calls in progress"),
     "cli_timeout": (504, "The CLI did not answer in time"),
 }
-"""Every code with its status and title. A conflict may have a code of its own, with status 409."""
+"""Each code with its status and title. A conflict may have its own code, with status 409."""
 
 
 class Problem(Value):
-    """What went wrong, as RFC 9457 has it, with a code for programs."""
+    """A problem document of RFC 9457, with a code for programs."""
 
     type: str
     title: str

@@ -10,31 +10,31 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody is here."""
+    """The role of a token."""
 
     OWNER = "owner"
     OPERATOR = "operator"
     VIEWER = "viewer"
     RUNNER = "runner"
-    """A machine that runs agents. It has its own socket and sees nothing else."""
+    """A machine that runs agents. It can use the runner's endpoint only."""
     METRICS = "metrics"
-    """A program that reads the metrics, and nothing else."""
+    """A program that reads the metrics only."""
 
 
 class Right(StrEnum):
-    """What somebody may do."""
+    """What a role allows."""
 
     READ = "read"
-    """See sessions, their history, open questions, machines, the audit log."""
+    """Read sessions, their history, open questions, machines, the audit log."""
     STEER = "steer"
-    """Prompt, answer, interrupt, stop, resume, rename, put away."""
+    """Prompt, answer, interrupt, stop, resume, rename, archive."""
     MANAGE = "manage"
-    """Begin and fork sessions, delete them, change what is auto-approved, send control requests:
-    each can make an agent do anything on its machine, or take a history away."""
+    """Create, fork and delete sessions, change what is auto-approved, send control requests: each
+    can make an agent do anything on its machine, or delete a history."""
     RUN = "run"
     """Connect as a machine."""
     MEASURE = "measure"
-    """Read the metrics. Whoever may read all may read these too."""
+    """Read the metrics. The right to read includes it."""
 
 
 RIGHTS: dict[Role, frozenset[Right]] = {

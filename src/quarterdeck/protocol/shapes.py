@@ -28,14 +28,14 @@ class Body(Value, forbid_unknown_fields=True):
 
 
 class SessionChanges(Body):
-    """What is given is changed, the rest stays."""
+    """Members that are present are changed."""
 
     name: Name | UnsetType = UNSET
     archived: bool | UnsetType = UNSET
     auto_approve: tuple[str, ...] | UnsetType = UNSET
     ask_timeout: Annotated[float, Meta(gt=0)] | UnsetType = UNSET
     budget: Budget | UnsetType = UNSET
-    """Takes the place of the old one, whole. An empty one lifts all limits."""
+    """Replaces the old one. An empty budget removes all limits."""
 
 
 class LoginCode(Body):
@@ -45,41 +45,41 @@ class LoginCode(Body):
 
 
 class NewImport(Body):
-    """Take in sessions that the CLI left on the disk of the hub's machine."""
+    """Import sessions that the CLI left on the disk of the hub's machine."""
 
     directory: Annotated[str, Meta(min_length=1, max_length=4096)] | None = None
-    """Only those of the project in this folder."""
+    """Import only the sessions of the project in this folder."""
     sessions: tuple[Annotated[str, Meta(max_length=64)], ...] = ()
-    """Only these, by the CLI's own ids."""
+    """Import only these, by the CLI's session ids."""
     dry_run: bool = False
 
 
 class NewRetention(Body):
-    """Delete what is old. What is left out is no limit; all left out: the rule of the hub holds."""
+    """Delete old sessions. Without any limit, the hub's configured limits apply."""
 
     days: Annotated[float, Meta(gt=0, le=100_000)] | None = None
     megabytes: Annotated[int, Meta(ge=1, le=1_000_000_000)] | None = None
     archived_only: bool = False
     dry_run: bool = True
-    """Only tell what would go. It must be false for anything to be deleted."""
+    """Report only. Nothing is deleted unless it is false."""
 
 
 class PolicyText(Body):
-    """A policy, as its file would have it."""
+    """The text of a policy file."""
 
     text: Text
 
 
 class CallQuestion(Body):
-    """A call to be explained. What is left out is unknown, or the session's."""
+    """A call to explain. Omitted members are unknown, or taken from the session."""
 
     tool: Annotated[str, Meta(min_length=1, max_length=256)]
     argument: Text = ""
-    """The input, as a JSON object; or the one argument that the tool is about, as a command."""
+    """The input as a JSON object, or the tool's main argument, such as a command."""
     session: Id | None = None
     policy: Word | None = None
     text: Text | None = None
-    """A policy's text to try, in place of what is in force."""
+    """The text of a policy to use instead of the one in force."""
     cwd: Word | None = None
     branch: Word | None = None
     project: Word | None = None
@@ -92,46 +92,46 @@ class CallQuestion(Body):
 
 
 class PolicyTrial(Body):
-    """A policy to be held against the calls of the past."""
+    """A policy to apply to past calls."""
 
     text: Text
     since: Annotated[int, Meta(ge=0, le=2**53)] | None = None
-    """In ms since 1970; else the last 30 days."""
+    """In ms since 1970; default: 30 days ago."""
     session: Id | None = None
 
 
 class NewPolicyGrant(Body):
-    """Allow something without a question, until it is revoked or for some time."""
+    """Allow calls without a question, until the grant is revoked or expires."""
 
     rules: Annotated[tuple[Word, ...], Meta(min_length=1, max_length=50)]
-    """In Claude Code's words: `Bash(npm test:*)`."""
+    """In Claude Code's syntax: `Bash(npm test:*)`."""
     seconds: Annotated[float, Meta(gt=0, le=315_360_000)] | None = None
     directory: Word | None = None
     project: Word | None = None
 
 
 class WorktreeAction(Body):
-    """What is to become of a session's worktree."""
+    """What to do with a session's worktree."""
 
     action: TreeAction
     into: Branch | None = None
-    """Merge into this branch and not into the one that the worktree was made from."""
+    """Merge into this branch; default: the one that the worktree was created from."""
     message: Annotated[str, Meta(min_length=1, max_length=100_000)] | None = None
-    """Merge: commit with this message first what is not committed."""
+    """Merge: commit uncommitted changes with this message first."""
 
 
 # --- answers -------------------------------------------------------------------------------------
 
 
 class SessionPage(Value, omit_defaults=False):
-    """Sessions, newest first. `next` is the `after` of the following page."""
+    """A page of sessions, newest first. `next` is the `after` of the following page."""
 
     sessions: tuple[SessionShape, ...]
     next: str | None
 
 
 class PromptList(Value, omit_defaults=False):
-    """The prompts that wait for their turn, in their order."""
+    """The queued prompts, in order."""
 
     prompts: tuple[PromptView, ...]
 
@@ -170,7 +170,7 @@ class ProjectList(Value, omit_defaults=False):
 
 
 class Me(Value, omit_defaults=False):
-    """Whoever asks."""
+    """The person that the token belongs to."""
 
     name: str
     role: Role
@@ -179,10 +179,10 @@ class Me(Value, omit_defaults=False):
 
 
 class LoggedIn(Me):
-    """Whoever has logged in, and the key of the page that did."""
+    """The person who has logged in, and the key of their page."""
 
     page_key: str
-    """For the header `X-Quarterdeck-Page-Key`: the cookie alone opens nothing."""
+    """For the header `X-Quarterdeck-Page-Key`: the cookie alone is not enough."""
 
 
 class Health(Value, omit_defaults=False):

@@ -36,15 +36,15 @@ class Follow(Frame, tag="follow", forbid_unknown_fields=True):
     sessions: dict[str, Number] = field(default_factory=dict)
     all: bool = False
     epoch: str | None = None
-    """The journal that the numbers are of. Wanted as soon as one of them is above 0."""
+    """The journal of the numbers. Required if one of them is above 0."""
     live: bool = True
-    """Whether text that is still being made is wanted too."""
+    """Whether to send text that is being generated."""
     views: bool = True
-    """Whether the folded sessions are wanted too."""
+    """Whether to send the folded sessions."""
 
 
 class Unfollow(Frame, tag="unfollow", forbid_unknown_fields=True):
-    """Follow these no more; with `all`, none at all."""
+    """Stop following these sessions; with `all`, every session."""
 
     id: FrameId
     sessions: tuple[str, ...] = ()
@@ -52,14 +52,14 @@ class Unfollow(Frame, tag="unfollow", forbid_unknown_fields=True):
 
 
 class Order(Frame, tag="command", forbid_unknown_fields=True):
-    """Do this. It is acknowledged by `done` or `failed`, with the same id."""
+    """Execute a command. It is acknowledged by `done` or `failed`, with the same id."""
 
     id: FrameId
     command: Raw
 
 
 class Beat(Frame, tag="beat"):
-    """I am here. Both ways."""
+    """A heartbeat, in both directions."""
 
 
 ClientFrame = Follow | Unfollow | Order | Beat
@@ -69,7 +69,7 @@ ClientFrame = Follow | Unfollow | Order | Beat
 
 
 class Limits(Value, omit_defaults=False):
-    """What a client has to keep to."""
+    """The limits for a client."""
 
     frame_bytes: int
     sessions: int
@@ -89,7 +89,7 @@ class Hello(Frame, tag="hello", omit_defaults=False):
 
 
 class Place(Value):
-    """What became of the wish to follow a session.
+    """Whether a session is followed.
 
     `gap`: the number is not of this journal (`epoch`), lies beyond its last event (`ahead`), or
     there is no such session (`unknown`). The session is then not followed.
@@ -122,14 +122,14 @@ class Views(Frame, tag="views"):
 
 
 class Live(Frame, tag="live"):
-    """Text that is still being made. `whole`: it is all of its block so far, and replaces it."""
+    """Text that is being generated. `whole`: the whole text of its block so far; it replaces it."""
 
     deltas: tuple[Deltas, ...]
     whole: bool = False
 
 
 class Done(Frame, tag="done"):
-    """The command was done."""
+    """The command was executed."""
 
     id: str
     outcome: Outcome
@@ -143,7 +143,7 @@ class Failed(Frame, tag="failed"):
 
 
 class Bad(Frame, tag="error"):
-    """The frame could not be read; the connection is closed after it."""
+    """The frame could not be decoded; the connection is closed after it."""
 
     problem: Problem
 

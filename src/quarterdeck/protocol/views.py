@@ -15,18 +15,18 @@ from quarterdeck.protocol.sessions import SessionSpec, SessionState
 
 
 class PromptView(Value):
-    """A prompt that no turn has taken yet."""
+    """A prompt whose turn has not begun."""
 
     prompt: str
     content: Raw
     by: str
     at: int
     run: str | None = None
-    """The run that it was given to. None: it is queued."""
+    """The run that it was sent to. None: it is queued."""
 
 
 class AskView(Value):
-    """An open question, with all that a card shows."""
+    """An open question, with everything that a client displays."""
 
     session: str
     seq: int
@@ -47,11 +47,11 @@ class MachineView(Value):
     load: float | None = None
     since: int | None = None
     clock_ahead_ms: int | None = None
-    """How far its clock is ahead of the hub's, as far as can be seen over the network."""
+    """How far its clock is ahead of the hub's, measured over the network."""
 
 
 class Deltas(Value):
-    """Text of a message that is still being made: delivered live, and not kept."""
+    """Text of a message that is being generated: sent live, and not stored."""
 
     session: str
     message: str
@@ -61,7 +61,7 @@ class Deltas(Value):
 
 
 class AlarmShape(Value, omit_defaults=False):
-    """Something is wrong with a run; `action` is what was done about it."""
+    """A problem with a run; `action` is what the hub did about it."""
 
     alarm: str
     text: str
@@ -92,7 +92,7 @@ class SessionShape(Value, omit_defaults=False):
     name: str
     state: SessionState
     detail: str
-    """A few words on the state: why it ended, what is retried."""
+    """Details of the state: why the session ended, what is retried."""
     spec: SessionSpec
     """How its CLI is started. The values of `env` and of MCP servers' secrets are masked."""
     by: str
@@ -109,25 +109,25 @@ class SessionShape(Value, omit_defaults=False):
     directory: str | None
     cli_session: str | None
     mode: str | None
-    """The permission mode that holds now, or held last; null where only the CLI's settings know."""
+    """The current or last permission mode; null if only the CLI's settings have it."""
     model: str | None
-    """The model, likewise; the CLI may tell it by another name than the one it was given."""
+    """The current or last model; the CLI may use another name than the one that was requested."""
     effort: str | None
-    """The effort level, likewise; `auto` leaves it to the CLI."""
+    """The current or last effort level; `auto` leaves it to the CLI."""
     thinking: str | None
     """`auto`, `off`, or the number of tokens that the model may think; null if nobody set it."""
     turns: int
     cost_usd: float
     estimated_usd: float
-    """How much of the cost no total of the CLI has told yet."""
+    """The part of the cost that is estimated, until the CLI reports a total."""
     tokens: int
     run_usd: float
     """The cost of this run, or of the last one."""
     run_tokens: int
     budgets: tuple[BudgetReached, ...]
-    """The limits that are reached. Until they are raised, or freed, no prompt is begun."""
+    """The limits that are reached. No prompt is sent until they are raised or reset."""
     alarms: tuple[AlarmShape, ...]
-    """What is wrong with the run, or was with the last one."""
+    """The problems of the run, or of the last one."""
     queued: int
     asks: int
     holds: HoldsShape
@@ -137,11 +137,11 @@ class SessionShape(Value, omit_defaults=False):
 
 
 class EventShape(Value):
-    """An event in its place: `seq` counts within its session, `position` over all."""
+    """A stored event: `seq` counts within its session, `position` over all sessions."""
 
     session: str
     seq: int
     position: int
     at: int
-    """Milliseconds since the epoch of Unix."""
+    """In ms since 1970."""
     event: AnyEvent

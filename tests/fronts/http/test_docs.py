@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from quarterdeck.fronts.http import Role
+from quarterdeck.protocol.command_table import API, TABLE
 from quarterdeck.protocol.commands import AnswerAsk, CreateSession, StopSession
 from quarterdeck.protocol.problems import CODES
 from quarterdeck.protocol.sessions import SessionSpec
@@ -36,6 +37,23 @@ def test_every_rule_of_the_stream_has_a_test_and_every_test_its_rule() -> None:
     rules = RULES.findall(page("docs/reference/stream.md").text)
     assert sorted(rules) == sorted(rule for text in tests for rule in TESTED.findall(text))
     assert len(rules) == len(set(rules)) > 20
+
+
+def test_every_command_is_documented_with_its_right_and_its_route() -> None:
+    text = page("docs/reference/stream.md").text
+    rows = re.findall(
+        r"^\| `([\w.]+)` \| `(\w+)` \| (\w+) \| `(\w+) (\S+)` \|$", text, re.MULTILINE
+    )
+    assert rows == [
+        (
+            row.command.__struct_config__.tag,
+            row.command.__name__,
+            row.right.value,
+            row.method,
+            API + row.path,
+        )
+        for row in TABLE
+    ]
 
 
 def test_every_code_of_a_problem_is_documented_with_its_status() -> None:

@@ -1,11 +1,10 @@
 """HTTP and WebSocket: the hub for browsers and programs.
 
-`make_app` makes the ASGI app and `serve` runs it; `Access` decides who gets in and `data_home` says
-where that is kept. Above are the commands of the terminal; below is `hub.api`, and nothing else
-of the hub.
+`make_app` makes the ASGI app and `serve` runs it; `Access` authenticates. Above are the commands
+of the terminal; below is `hub.api`, and nothing else of the hub.
 
-What needs the web framework is loaded when it is first used: a command that only talks to a hub
-needs the shapes of its answers, and not the third of a second that the framework takes to load.
+The web framework is loaded when it is first used: it takes a third of a second, which a command
+that makes a token need not wait for.
 """
 
 from __future__ import annotations

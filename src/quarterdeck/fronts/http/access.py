@@ -1,4 +1,4 @@
-"""Who gets in: tokens for programs, cookies for browsers, login codes for people.
+"""Authentication: tokens for programs, cookies for browsers, login codes for people.
 
 Owns the tokens' file, the places where this server may be met, and the count of failures. The
 gate asks it about every request; the commands of the terminal use it to make tokens and links.
@@ -32,7 +32,7 @@ _CHALLENGE = ((b"www-authenticate", b'Bearer realm="quarterdeck"'),)
 
 
 class Access:
-    """Everything that decides who gets in."""
+    """Everything that authentication needs."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Access:
         self._failed_codes = Throttle(clock=clock)
         self._failed_tokens = Throttle(clock=clock)
 
-    # --- for whoever holds the data folder ---
+    # --- for the owner of the data folder ---
 
     @property
     def has_owner(self) -> bool:
@@ -76,7 +76,7 @@ class Access:
         self.connections.check_soon()
 
     def runner_named(self, token: str) -> str | None:
-        """The name of the machine whose token this is; None for anybody else's."""
+        """The name of the machine that the token belongs to; None if it is no runner's."""
         person = self._tokens.who(token, kind=Kind.TOKEN)
         return person.name if person is not None and person.role is Role.RUNNER else None
 
@@ -110,7 +110,7 @@ class Access:
         if authorization is not None:
             scheme, _, token = authorization.partition(" ")
             if scheme.lower() != "bearer":
-                raise Refused("unauthorized", "a Bearer token is wanted", headers=_CHALLENGE)
+                raise Refused("unauthorized", "a Bearer token is required", headers=_CHALLENGE)
             person = self._tokens.who(token.strip(), kind=Kind.TOKEN)
         else:
             cookies = self.cookie_values(scope)
@@ -127,7 +127,7 @@ class Access:
         """Whose browser this is. Raises `Refused` for a cookie that does not come from our pages.
 
         A browser sends its cookie to every server on the same host, whatever its port. The page key
-        is kept by the page itself, which shares it with nobody on another port.
+        is stored by the page itself, which shares it with no page on another port.
         """
         found = [self._tokens.who(cookie, kind=Kind.BROWSER) for cookie in cookies]
         people = [person for person in found if person is not None]
@@ -140,7 +140,7 @@ class Access:
         return None
 
     def is_valid(self, person: Person) -> bool:
-        """Whether somebody who got in may stay."""
+        """Whether the access of a person is still valid."""
         return self._tokens.is_valid(person.grant)
 
     def login(self, code: str, visit: Visit) -> Login:
@@ -182,5 +182,5 @@ def page_key_of(scope: Scope) -> str:
 
 
 def login_link(base: str, code: str) -> str:
-    """The link for a person. The code is in the fragment: no browser sends it, nobody logs it."""
+    """A login link. The code is in the fragment: no browser sends it, and no log has it."""
     return f"{base.rstrip('/')}/login#{code}"

@@ -1,7 +1,7 @@
 """The whole front as one ASGI app: the gate, the API, the stream, the pages.
 
 `make_app` puts the parts together and is the only way in. It is given the hub as a `Deck` and the
-endpoints of runners and CLIs as ASGI apps, and knows nothing of what is behind either.
+endpoints of runners and CLIs as ASGI apps, and knows neither.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _answer(_: Request[object, object, State], error: Exception) -> Response[byt
 
 
 def _validation(error: ValidationException) -> str:
-    """What is wrong with which parameter, in one line."""
+    """The errors of the parameters, in one line."""
     if not isinstance(error.extra, list):
         return error.detail
     documented = (f"{entry.get('key', '?')}: {entry.get('message', '')}" for entry in error.extra)

@@ -1,8 +1,8 @@
-"""One client of the stream: what it says, what it is sent, and when it is sent away.
+"""One client of the stream: its frames, the frames for it, and when it is disconnected.
 
-Three tasks that end together: listening, events and live text. Whatever is sent goes through one
-lock, and may wait for a while; a client that reads slowly holds up these tasks and no others. What
-takes too long is seen by a timer.
+Three tasks that end together: receiving, events and live text. Every frame is sent under one
+lock, and may wait for a while; a client that reads slowly delays these tasks and no others. A timer
+detects what takes too long.
 Above is the endpoint; below are the reader of its events and the buffer of its live text.
 """
 
@@ -60,22 +60,22 @@ _decoder: msgspec.json.Decoder[ClientFrame] = msgspec.json.Decoder(ClientFrame)
 
 
 class Pace(Value):
-    """How long and how much: the limits of a connection."""
+    """The limits of a connection."""
 
     beat_seconds: float = 15.0
-    """After so much silence of ours we say that we are there."""
+    """The server sends a heartbeat after this time without a frame."""
     silence_seconds: float = 60.0
-    """After so much silence of the client it is taken for gone."""
+    """A client that sends nothing for this time is disconnected."""
     send_seconds: float = 60.0
     """How long a frame may wait for a client that does not read; a quarter longer at the most."""
     sessions: int = 1000
     commands: int = 16
-    """Commands of one client that are under way at once."""
+    """Commands of one client in progress at once."""
     frame_bytes: int = 32 * 1024 * 1024
 
 
 class Shared(Protocol):
-    """What the connections of an endpoint have in common."""
+    """What the connections of an endpoint share."""
 
     @property
     def hub(self) -> HubApi:
@@ -83,7 +83,7 @@ class Shared(Protocol):
 
     @property
     def access(self) -> Access:
-        """Who may stay."""
+        """Authentication."""
 
     @property
     def pace(self) -> Pace:
@@ -128,12 +128,12 @@ class Connection:
         self._beat: asyncio.Task[None] | None = None
 
     def hear(self, delta: Deltas) -> None:
-        """There is a piece of live text; it is for those who follow its session."""
+        """Live text arrived; it is sent if its session is followed."""
         if self._wants_live and self._reader.wants(delta.session):
             self._live.hear(delta)
 
     async def run(self) -> None:
-        """Serve the client until it leaves, or has to."""
+        """Serve the client until it disconnects, or is disconnected."""
         async with anyio.create_task_group() as group:
             self._scope = group.cancel_scope
             await self._say(self._hello())
@@ -151,7 +151,7 @@ class Connection:
             await self._say_goodbye(*self._close)
 
     def _end(self, code: int, reason: str) -> None:
-        """Send the client away, with the first reason that there was."""
+        """Disconnect the client, with the first reason."""
         self._close = self._close or (code, reason)
         self._scope.cancel()
 
@@ -172,7 +172,7 @@ class Connection:
                 frame = self._decode(message)
             except UsageError as error:
                 await self._say(Bad(problem=problem_of(error)))
-                self._end(BAD_FRAME, "a frame could not be read")
+                self._end(BAD_FRAME, "a frame could not be decoded")
                 return
             match frame:
                 case Order():
@@ -193,13 +193,13 @@ class Connection:
         if len(body) > self._pace.frame_bytes:
             raise UsageError(f"frame: more than {self._pace.frame_bytes} bytes")
         try:
-            # A raw command is passed on, and nobody else looks at its letters.
+            # A raw command is passed on without another check of its encoding.
             return _decoder.decode(body if isinstance(body, str) else body.decode())
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UsageError(f"frame: {error}") from error
 
     async def _change(self, frame: Follow | Unfollow) -> None:
-        """Follow other sessions than before; the answer goes before anything of theirs."""
+        """Change the followed sessions. The answer precedes their events."""
         places: dict[str, Place] = {}
         if isinstance(frame, Follow):
             if len(frame.sessions) + self._reader.sessions > self._pace.sessions:
@@ -240,7 +240,7 @@ class Connection:
 
     async def _take(self, frame: Order, group: TaskGroup) -> None:
         if self._commands >= self._pace.commands:
-            refusal = problem("too_many_commands", f"no more than {self._pace.commands} at once")
+            refusal = problem("too_many_commands", f"at most {self._pace.commands} at once")
             await self._say(Failed(id=frame.id, problem=refusal))
             return
         self._commands += 1
@@ -249,7 +249,7 @@ class Connection:
     async def _do(self, frame: Order) -> None:
         answer: Done | Failed
         try:
-            # A command that was taken is done, also when its client is gone before it is told.
+            # A command that was received is executed, even if its client disconnects.
             with anyio.CancelScope(shield=True):
                 outcome = await do(self._hub, self._person, decode_command(frame.command))
             answer = Done(id=frame.id, outcome=outcome)
@@ -267,10 +267,10 @@ class Connection:
             while batch is None or batch:
                 await self._write_events(batch or ())
                 batch = await self._send_followed()
-            self._end(RESTARTING, "the hub stops")
+            self._end(RESTARTING, "the hub is stopping")
         except JournalError as error:
             if error.code == "closed":
-                self._end(RESTARTING, "the hub stops")
+                self._end(RESTARTING, "the hub is stopping")
             else:
                 self._end(UNAVAILABLE, problem_of(error).title)
 
@@ -331,10 +331,10 @@ class Connection:
     def _look(self) -> None:
         now = time.monotonic()
         if now - self._heard_at > self._pace.silence_seconds:
-            self._end(TOO_SLOW, "nothing was heard for too long")
+            self._end(TOO_SLOW, "the client was silent for too long")
         since = self._writing_since
         if since is not None and now - since >= self._pace.send_seconds:
-            self._end(TOO_SLOW, "the frames are not read")
+            self._end(TOO_SLOW, "the client does not read")
         if self._close is not None:
             return
         if now - self._sent_at >= self._pace.beat_seconds and not self._turn.locked():
@@ -363,7 +363,7 @@ class Connection:
             await self._write(msgspec.json.encode(frame).decode())
 
     async def _write(self, text: str) -> None:
-        """Send a frame; whoever calls holds the turn.
+        """Send a frame; the caller holds the lock.
 
         `_look` sees whether it takes too long: a timer for each frame, of which nearly none is ever
         needed, would take longer than to send it.

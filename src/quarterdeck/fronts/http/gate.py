@@ -65,7 +65,7 @@ _OF_CLIS = {("/", "websocket"), ("/events", "http")}
 class Gate:
     """The outermost layer of the app.
 
-    Requests below `/api` need somebody who is known. The endpoints of runners and of CLIs check
+    Requests below `/api` need a login or a token. The endpoints of runners and of CLIs check
     their own tokens, and are not for browsers at all.
     """
 
@@ -107,7 +107,7 @@ class Gate:
         await _pass(self._while_valid(app), scope, receive, send, visit)
 
     def _while_valid(self, app: ASGIApp) -> ASGIApp:
-        """The app, for as long as whoever was let in may stay."""
+        """The app, as long as the access of the person is valid."""
 
         async def serve(scope: Scope, receive: Receive, send: Send) -> None:
             person = scope.get("quarterdeck.person")
@@ -208,7 +208,7 @@ async def _refuse(
 def _harden(
     headers: Sequence[tuple[bytes, bytes]], *, secure: bool, private: bool
 ) -> list[tuple[bytes, bytes]]:
-    """The headers of an answer with those that keep browsers from harm; what is set stays."""
+    """The headers of an answer with the security headers; those that are set are kept."""
     have = {bytes(name).lower() for name, _ in headers}
     more = [*_HEADERS]
     if secure:

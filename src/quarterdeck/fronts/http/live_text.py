@@ -1,7 +1,7 @@
-"""Text that is still being made, on its way to one client: transient, merged, and bounded.
+"""Text that is being generated, for one client: transient, merged, and bounded.
 
-A client that does not keep up loses pieces here, and is then given the whole text so far instead.
-Above is the connection; what the text so far is, the hub knows.
+A client that does not keep up loses pieces here, and then gets the whole text so far instead.
+Above is the connection; the hub has the text so far.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class LiveText:
             self.begin({piece.session for piece in self._pieces})
 
     def begin(self, sessions: Collection[str]) -> None:
-        """Of these sessions the whole text so far is wanted, and then what follows."""
+        """Send the whole text so far of these sessions, and then what follows."""
         self._wholes.update(sessions)
         self._pieces = [piece for piece in self._pieces if piece.session not in self._wholes]
         self._size = sum(len(piece.text) for piece in self._pieces)
         self.bell.set()
 
     def take(self) -> list[Live]:
-        """What is to be sent now. Nothing is waited for here, so that no piece falls between."""
+        """The frames to send now. It does not wait, so that no piece is lost in between."""
         self.bell.clear()
         wholes = tuple(delta for session in sorted(self._wholes) for delta in self._so_far(session))
         pieces, self._pieces, self._size = self._pieces, [], 0

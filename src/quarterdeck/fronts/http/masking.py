@@ -1,7 +1,7 @@
-"""What nobody needs to see again: values of environments, of MCP servers' env and headers, tokens.
+"""Masks secrets: values of environments, of MCP servers' env and headers, tokens.
 
-A session's spec holds what its CLI is started with, and the journal keeps it whole. What leaves
-the hub by this front is masked for every reader, whatever their role.
+A session's spec holds what its CLI is started with, and the journal stores all of it. This front
+masks it for every reader, whatever their role.
 """
 
 from __future__ import annotations

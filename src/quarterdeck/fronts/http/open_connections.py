@@ -1,10 +1,10 @@
-"""Connections that end when the access of whoever opened them does.
+"""Connections that end when the access that opened them ends.
 
 Owns who is connected by which grant, and how a connection ends whose grant was revoked or has
 expired: a WebSocket with 4401, a response that is still being sent by cutting it off, a request
-whose body is still on its way by refusing it. The gate uses it for everything that it lets in, so
+whose body is still on its way by refusing it. The gate uses it for every request, so
 that no endpoint can forget it. Below is the file of tokens, which other processes change too: it is
-looked at each second while anybody is connected.
+checked every second while there are connections.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from quarterdeck.fronts.http.problems import Refused
 logger = logging.getLogger(__name__)
 
 REVOKED = 4401
-REASON = "access was taken back, or has run out"
+REASON = "access was revoked, or has expired"
 CHECK_SECONDS = 1.0
 """How soon an expiry, and a change of the file by another process, is noticed."""
 
@@ -33,7 +33,7 @@ _EVENT_STREAM = b"text/event-stream"
 
 
 class OpenConnections:
-    """What is open now, by grant. `valid` gives the ids of the grants that are valid."""
+    """The open connections, by grant. `valid` gives the ids of the grants that are valid."""
 
     def __init__(self, valid: Callable[[], Collection[str]]) -> None:
         self._valid = valid
@@ -134,7 +134,7 @@ async def serve_request(
     with serving, connections.watching(grant, revoked):
         await app(scope, checked_receive, checked_send)
     if events and not ended:
-        # An end like any other: the client comes back and is refused. What is no such stream must
+        # A normal end: the client reconnects and is refused. An answer that is no such stream must
         # not look whole, and is left without an end.
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True), contextlib.suppress(OSError):
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -152,8 +152,8 @@ async def serve_socket(
 ) -> None:
     """Serve a WebSocket while its grant is valid, and close it with 4401 when it is not.
 
-    The client is told at once, also when the app has something to finish first. `strict`: each
-    message is sent only if the grant is valid at that moment, whoever changed the file.
+    The client is disconnected at once, even if the app has something to finish first. `strict`:
+    each message is sent only if the grant is valid at that moment.
     """
     gone = False
     async with anyio.create_task_group() as tasks:

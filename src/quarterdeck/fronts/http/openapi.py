@@ -1,8 +1,8 @@
 """The OpenAPI 3.1 document: the framework's paths and parameters, our schemas.
 
-The routes say with `told` what a handler takes, gives and refuses; from that and from the structs
-themselves the document is made, once. The schemas are not the framework's, which knows no raw JSON
-and not that unknown members are refused.
+The routes declare with `documented` what a handler takes, returns and refuses; the document is made
+from that and from the structs themselves, once. The framework's own schemas are not used: it knows
+neither raw JSON nor that unknown members are refused.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Documented(msgspec.Struct, frozen=True):
     gives_text: tuple[str, ...] = ()
     """The media types of an answer that is a file, and not JSON."""
     open: bool = False
-    """Nobody needs to be known to use it."""
+    """It needs no login."""
 
 
 def documented(
@@ -90,7 +90,7 @@ def documented(
 ) -> dict[str, Documented]:
     """The `opt` of a handler."""
     return {
-        "told": Documented(
+        "documented": Documented(
             errors=errors,
             takes=takes,
             body_optional=body_optional,
@@ -144,7 +144,7 @@ def _handlers(app: Litestar) -> Iterator[tuple[str, str, Documented]]:
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
-                said = handler.opt.get("told")
+                said = handler.opt.get("documented")
                 if isinstance(said, Documented):
                     yield route.path_format, method.lower(), said
 
@@ -160,7 +160,7 @@ def _complete(operation: Json, said: Documented) -> None:
     responses = operation["responses"]
     responses.pop("400", None)  # the framework's own idea of an error
     good = responses["200"]
-    good["description"] = "It is done" if said.takes else "What was asked for"
+    good["description"] = "Done" if said.takes else "The answer"
     if said.gives is not None:
         good["content"] = {"application/json": {"schema": reference(said.gives)}}
     if said.also_gives is not None:

@@ -142,7 +142,7 @@ def _last(scope: Scope, name: bytes) -> str | None:
 
 
 def _split_host(host: str) -> tuple[str, int | None]:
-    """A Host header as name and port; a name that is none for what cannot be one."""
+    """A Host header as name and port; an invalid name for an invalid header."""
     if any(sign in host for sign in "/?#@\\ "):
         return "", None
     if ":" in host and not host.startswith("[") and host.count(":") > 1:

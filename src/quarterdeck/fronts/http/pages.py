@@ -64,7 +64,7 @@ class Page(Value):
 
     @property
     def headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """What is told beside its contents."""
+        """Its headers."""
         packing = ((b"content-encoding", b"gzip"),) if self.packed else ()
         return (
             (b"etag", self.etag.encode()),
@@ -96,7 +96,7 @@ class Pages:
             await _problem(send, "not_found", f"there is nothing at {path[:200]!r}")
         elif method not in {"GET", "HEAD"}:
             allow = ((b"allow", b"GET, HEAD"),)
-            await _problem(send, "method_not_allowed", "GET is wanted", allow)
+            await _problem(send, "method_not_allowed", "only GET is allowed", allow)
         else:
             if page.is_text and "gzip" in (header_of(scope, b"accept-encoding") or ""):
                 page = _packed(page)

@@ -2,7 +2,7 @@
 
 Above is every way in: the gate, the routes, the stream. Each problem has a `code`, a word that
 programs can rely on; the text beside it is for people and may change. No problem carries a stack
-trace: what nobody foresaw is logged, under the `instance` that the answer names.
+trace: an unexpected error is logged, under the `instance` in the answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Refused(QuarterdeckError):
 
 
 def problem_of(error: Exception) -> Problem:
-    """What is said of an error. Total: what nobody foresaw is logged and becomes `internal`."""
+    """The problem of an error. An unexpected error is logged and becomes `internal`."""
     match error:
         case Refused():
             return error.problem

@@ -1,6 +1,6 @@
-"""What one client of the stream follows, and how far it is.
+"""The sessions that one client of the stream follows, and its cursors.
 
-It holds numbers and no events: the hub's followers read the journal at the client's own speed, so
+It holds numbers and no events: the hub's followers read the journal at the client's speed, so
 a client that stops reading costs nothing here. Above is the connection; below is the hub.
 """
 
@@ -17,8 +17,8 @@ from quarterdeck.journal.base import Follower, RawEvents, Stored
 class Reader:
     """Sessions, each after its number; or all from now on, some of them after their number first.
 
-    One task calls `next`. What is followed may change while it waits; it is then to be cancelled,
-    since it may wait for something that nobody wants any more.
+    One task calls `next`. The followed sessions may change while it waits; the caller then
+    cancels it, since it may wait for a session that is no longer followed.
     """
 
     def __init__(self, hub: HubApi) -> None:

@@ -1,8 +1,8 @@
 """Requests in numbers, and the page on which numbers are read.
 
 `Requests` counts what the gate answers, by method, route and status. A route is the pattern, never
-the path that was asked for: paths name sessions, and anybody can invent more. `MetricsPage` is the
-ASGI app at `/metrics`; what is on it is made elsewhere.
+the requested path: paths name sessions, and any client can invent more. `MetricsPage` is the ASGI
+app at `/metrics`; its contents are made elsewhere.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Requests:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str, int]] = Counter()
         self.count_streams: Callable[[], int] = int
-        """Set by whoever has the stream."""
+        """Set by the owner of the stream."""
 
     def streams(self) -> int:
         """How many clients the stream has now."""

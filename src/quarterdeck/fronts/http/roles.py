@@ -8,7 +8,7 @@ from quarterdeck.protocol.roles import RIGHTS, Right, Role
 
 
 class Person(Value):
-    """Whoever asks, as the server knows them. `name` is the `by` of their commands."""
+    """The sender of a request. `name` is the `by` of their commands."""
 
     name: str
     role: Role

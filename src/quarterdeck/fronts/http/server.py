@@ -1,4 +1,4 @@
-"""Run the app on a port, inside somebody's event loop.
+"""Run the app on a port, in a running event loop.
 
 Owns where it listens, and TLS by files. Above are the commands; below is the embedded server.
 """

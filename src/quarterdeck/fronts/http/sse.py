@@ -19,7 +19,7 @@ from quarterdeck.hub.api import HubApi
 from quarterdeck.journal.base import Stored
 
 BEAT_SECONDS = 15.0
-"""A comment goes out when nothing else did: proxies close what is silent for long."""
+"""A comment is sent after this time without an event: proxies close silent connections."""
 
 MEDIA_TYPE = "text/event-stream"
 
@@ -37,12 +37,12 @@ def wants_event_stream(request: Asking) -> bool:
 
 
 def last_event_id(request: Asking, epoch: str, head: int, after: int) -> Start:
-    """From where to go on. Raises `UsageError` for an id that is none of ours."""
+    """Where to resume. Raises `UsageError` for an id that the hub did not send."""
     given = request.headers.get("last-event-id", "")
     if given:
         of, _, number = given.rpartition(":")
         if not (number.isascii() and number.isdigit() and len(number) < 16):
-            raise UsageError("Last-Event-ID: EPOCH:NUMBER is wanted")
+            raise UsageError("Last-Event-ID: must be EPOCH:NUMBER")
         after = int(number)
         if of != epoch:
             return Start(after=0, gap="epoch")

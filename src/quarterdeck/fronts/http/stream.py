@@ -36,7 +36,7 @@ class StreamEndpoint:
         hub.live(self._hear)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One client, until it leaves or is sent away."""
+        """One client, until it disconnects or is disconnected."""
         person = scope["user"]
         assert isinstance(person, Person)
         if not person.may(Right.READ):
@@ -62,7 +62,7 @@ class StreamEndpoint:
 
     @property
     def access(self) -> Access:
-        """Who may stay."""
+        """Authentication."""
         return self._access
 
     @property
@@ -81,11 +81,11 @@ class StreamEndpoint:
         return self._views
 
     def clients(self) -> int:
-        """How many follow now."""
+        """The number of connections."""
         return len(self._connections)
 
     def speaking(self) -> set[str]:
-        """The sessions of which there may be text that is still being made."""
+        """The sessions with text that may still be generated."""
         return set(self._speaking)
 
     def _hear(self, delta: Deltas) -> None:

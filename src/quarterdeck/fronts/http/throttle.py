@@ -1,4 +1,4 @@
-"""How often somebody may fail: a count per address, in bounded memory.
+"""A limit for failed logins: a count per address, in bounded memory.
 
 Below `access`; it knows addresses and a clock.
 """

@@ -1,4 +1,4 @@
-"""The file of tokens: who was let in, kept as keyed hashes and never as the tokens themselves.
+"""The file of tokens, stored as keyed hashes and never as the tokens themselves.
 
 Below `access`. Any process of the same user may change the file (`quarterdeck token` does so while
 the hub runs): each change is made under a lock and put in place whole, and readers notice it. To
@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 
 class Grant(Value):
-    """Somebody's way in. `digest` is the keyed hash of its secret."""
+    """Access of a person or a program. `digest` is the keyed hash of its secret."""
 
     id: str
     name: str
@@ -118,15 +118,15 @@ class TokenFile:
         return hmac.compare_digest(_digest(contents.key, key), wanted)
 
     def is_valid(self, grant_id: str) -> bool:
-        """Whether a grant has neither been taken back nor run out."""
+        """Whether a grant is neither revoked nor expired."""
         return grant_id in self.valid()
 
     def valid(self) -> set[str]:
-        """The ids of the grants that have neither been taken back nor run out."""
+        """The ids of the grants that are neither revoked nor expired."""
         return {grant.id for grant in self.grants()}
 
     def make(self, name: str, role: Role, kind: Kind, *, seconds: float | None = None) -> str:
-        """Let somebody in; the token is given once and not kept."""
+        """Create a grant. Its token is returned once and not stored."""
         _check_name(name)
         with self._changing() as contents:
             token, grant = self._new(contents, name, role, kind, seconds)
@@ -197,14 +197,14 @@ class TokenFile:
                 try:
                     self._contents = self._read()
                 except (UsageError, OSError) as error:
-                    # Until somebody has put it right, nobody gets in.
+                    # Until the file is repaired, no token is valid.
                     logger.error("%s", error)
                     self._contents = msgspec.structs.replace(self._contents, grants=())
             return self._contents
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[_Contents]:
-        """The contents as they are now; nobody else changes them before the block ends."""
+        """The current contents. No other process changes them before the block ends."""
         with self._mutex, _locked(self._lock_path):
             yield self._read()
 

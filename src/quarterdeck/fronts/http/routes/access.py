@@ -1,7 +1,7 @@
 """The routes of who has access: an owner sees it, gives it and takes it back.
 
-What `quarterdeck token` does with the file, for whoever has no terminal on the hub's machine at
-hand. Runners are not let in from here: their tokens are made where the hub is.
+The same as `quarterdeck token`, for owners without a terminal on the hub's machine. Tokens of
+runners are not created here, but on the hub's machine.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from quarterdeck.protocol.roles import Right, Role
 from quarterdeck.protocol.shapes import Body
 
 GrantId = Annotated[
-    str, PathParameter(description="The id of somebody's access", max_length=64, min_length=1)
+    str, PathParameter(description="The id of a grant of access", max_length=64, min_length=1)
 ]
 
 
 class NewToken(Body):
-    """Let somebody in."""
+    """Grant access."""
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     role: Literal["owner", "operator", "viewer"]
 
 
 class GrantShape(Value, omit_defaults=False):
-    """Somebody's way in. Times are in seconds since 1970."""
+    """A grant of access. Times are in seconds since 1970."""
 
     id: str
     name: str
@@ -53,7 +53,7 @@ class GrantList(Value, omit_defaults=False):
 
 
 class MadeToken(Value, omit_defaults=False):
-    """A token. It is told this once, and kept nowhere."""
+    """A token. It is returned once, and not stored."""
 
     token: str
 

@@ -1,7 +1,7 @@
-"""How a handler is given what it needs, decodes what it takes, and passes on what is wished.
+"""What all handlers need: their parameters, the decoding of bodies, and submitting commands.
 
 Below the routes. A body is decoded here and not by the framework, so that raw JSON stays raw, and
-so that what is wrong with it is told with its path.
+so that an error names the path of the member.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ async def body_of(request: Asking, kind: type[_T], *, empty_is: _T | None = None
         return empty_is
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
-        raise Refused("unsupported_media_type", "Content-Type: application/json is wanted")
+        raise Refused("unsupported_media_type", "Content-Type: must be application/json")
     return decoded(data, kind)
 
 
 def decoded(data: bytes, kind: type[_T]) -> _T:
     """JSON as a struct. Raises `UsageError` with the path of what is wrong."""
     try:
-        data.decode()  # raw members are passed on, and nobody else looks at their letters
+        data.decode()  # raw members are passed on without another check of their encoding
         return msgspec.json.decode(data, type=kind)
     except UnicodeDecodeError as error:
         raise UsageError(f"body: not UTF-8 at byte {error.start}") from error
@@ -86,12 +86,12 @@ async def do(hub: HubApi, person: Person, command: AnyCommand) -> Outcome:
 
 
 def reading(connection: ASGIConnection[object, Person, object, State], _: BaseRouteHandler) -> None:
-    """A guard: whoever may see nothing gets nowhere."""
+    """A guard: every path needs the right to read."""
     connection.user.need(Right.READ)
 
 
 def visit_of(scope: Mapping[str, object]) -> Visit:
-    """From where a request came, as the gate has found."""
+    """The origin of a request, as the gate found it."""
     visit = scope["quarterdeck.visit"]
     assert isinstance(visit, Visit)
     return visit

@@ -64,9 +64,9 @@ async def search(
     ] = None,
     limit: Annotated[int, QueryParameter(ge=1, le=MOST_HITS)] = 20,
 ) -> Hits:
-    """Search prompts, answers and calls of tools over all sessions, newest first.
+    """Search prompts, answers and tool calls of all sessions, newest first.
 
-    All words must be there. `project` is a project's name, or a folder's path with all below it.
+    All words must occur. `project` is a project's name, or a folder's path with all below it.
     """
     wanted = Search(
         words=q,
@@ -101,15 +101,17 @@ async def export_session(
         view = await hub.session(session_id)
         pieces: AsyncIterator[bytes] = _events(hub, session_id, view.head)
     else:
-        view, told_ = await _there(history).export(session_id, Form(format_), by=request.user.name)
-        pieces = _encoded(told_)
+        view, exported = await _there(history).export(
+            session_id, Form(format_), by=request.user.name
+        )
+        pieces = _encoded(exported)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", view.name).strip("-.")[:60] or view.session
     return Stream(
         pieces,
         media_type=MEDIA_TYPES[format_],
         headers={
             "Content-Disposition": f'attachment; filename="{name}.{_ENDINGS[format_]}"',
-            # Should a browser show it all the same, it is nobody's page.
+            # If a browser displays it all the same, it has no origin.
             "Content-Security-Policy": "sandbox",
         },
     )
@@ -121,9 +123,9 @@ async def export_session(
     opt=documented(COMMAND_ERRORS, takes=NewImport, body_optional=True),
 )
 async def import_sessions(request: Asking, history: Behind) -> ImportReport:
-    """Take in sessions that the CLI left on the disk of the hub's machine.
+    """Import sessions that the CLI left on the disk of the hub's machine.
 
-    Again and again is once: only what is new is added.
+    It is idempotent: only new messages are added.
     """
     request.user.need(Right.MANAGE)
     wanted = await body_of(request, NewImport, empty_is=NewImport())
@@ -138,9 +140,9 @@ async def import_sessions(request: Asking, history: Behind) -> ImportReport:
     opt=documented(COMMAND_ERRORS, takes=NewRetention, body_optional=True),
 )
 async def apply_retention(request: Asking, history: Behind) -> RetentionReport:
-    """Tell which sessions are too old or too large to be kept, or delete them.
+    """List the sessions that exceed the retention limits, or delete them.
 
-    A session that is in use always stays.
+    A session that is in use is never deleted.
     """
     request.user.need(Right.MANAGE)
     wanted = await body_of(request, NewRetention, empty_is=NewRetention())
@@ -149,7 +151,7 @@ async def apply_retention(request: Asking, history: Behind) -> RetentionReport:
     if wanted.dry_run:
         return _report(await past.plan(rule), dry_run=True)
     if (rule or past.retention).keeps_all:
-        raise UsageError("body: a limit is wanted: days, megabytes")
+        raise UsageError("body: a limit is required: days, megabytes")
     return _report(await past.let_go(rule, by=request.user.name), dry_run=False)
 
 
@@ -172,7 +174,7 @@ def _report(plan: Plan, *, dry_run: bool) -> RetentionReport:
 
 def _there(history: HistoryService | None) -> HistoryService:
     if history is None:
-        raise Refused("not_found", "this server keeps no history to look through")
+        raise Refused("not_found", "this server has no history")
     return history
 
 

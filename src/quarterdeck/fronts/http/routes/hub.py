@@ -35,11 +35,11 @@ from quarterdeck.protocol.shapes import (
 )
 
 LOGIN_LIMIT = 4096
-"""Whoever sends this is not known yet."""
+"""The sender has no login yet."""
 
 Doors = NamedDependency[SkipValidation[Access]]
 OfSession = Annotated[
-    str | None, QueryParameter(description="Of this session only", max_length=128)
+    str | None, QueryParameter(description="Only of this session", max_length=128)
 ]
 
 
@@ -59,7 +59,7 @@ async def list_machines(hub: Hub) -> MachineList:
 async def list_audit(
     hub: Hub, session: OfSession = None, after: After = 0, limit: Limit = 500
 ) -> Response[bytes]:
-    """Who or what let each call pass, or did not. `after` is a position, as `next` gives it."""
+    """The audit log: who or what allowed or denied each call. `after` is a position."""
     entries = await hub.audit(session=session, after=after, limit=limit)
     following = entries[-1].position if entries else None
     return Response(page(hub.epoch, entries, following), media_type="application/json")
@@ -67,7 +67,7 @@ async def list_audit(
 
 @get("/whoami", opt=documented(READ_ERRORS))
 async def whoami(request: Asking) -> Me:
-    """Who the server takes you for, and what you may do."""
+    """Your name, role and rights."""
     return me(request.user)
 
 
@@ -96,12 +96,12 @@ async def login(request: Asking, access: Doors) -> Response[LoggedIn]:
     given = await body_of(request, LoginCode)
     visit = visit_of(request.scope)
     made = await anyio.to_thread.run_sync(access.login, given.code, visit)
-    told_of = me(made.person)
+    person_shape = me(made.person)
     body = LoggedIn(
-        name=told_of.name,
-        role=told_of.role,
-        rights=told_of.rights,
-        expires=told_of.expires,
+        name=person_shape.name,
+        role=person_shape.role,
+        rights=person_shape.rights,
+        expires=person_shape.expires,
         page_key=made.page_key,
     )
     return Response(body, headers={"Set-Cookie": access.set_cookie(made, visit)})
@@ -109,13 +109,13 @@ async def login(request: Asking, access: Doors) -> Response[LoggedIn]:
 
 @get("/healthz", opt=documented(OPEN_ERRORS, open=True))
 async def healthz(state: State) -> Health:
-    """The server answers."""
+    """Health check."""
     del state
     return Health(ok=True, version=__version__)
 
 
 def me(person: Person) -> Me:
-    """What somebody is told about themselves."""
+    """The person as the API returns them."""
     rights = tuple(sorted(RIGHTS[person.role]))
     return Me(name=person.name, role=person.role, rights=rights, expires=person.expires)
 

@@ -1,4 +1,4 @@
-"""The routes about policy: what is in force, why, what it would have done, and the audit's chain.
+"""The routes about policy: the policies in force, explanations, replays, and the audit's chain.
 
 Whoever may read may look, try and verify; nothing of that changes anything. What is tried has
 limits of time and memory, and each person has one turn at a time. To grant and to revoke
@@ -43,7 +43,7 @@ HeadText = Annotated[
 
 @get("/policy", opt=documented(READ_ERRORS))
 async def show_policy(hub: Hub) -> PolicyView:
-    """The policies in force, and what is wrong with their files."""
+    """The policies in force, and the errors in their files."""
     return await hub.policy.view()
 
 
@@ -91,7 +91,7 @@ async def add_grant(request: Asking, hub: Hub) -> Grant:
     request.user.need(Right.MANAGE)
     new = await body_of(request, NewPolicyGrant)
     if new.directory is not None and not new.directory.startswith("/"):
-        raise UsageError("directory: an absolute path is wanted")
+        raise UsageError("directory: must be an absolute path")
     now = int(time.time() * 1000)
     until = None if new.seconds is None else now + int(new.seconds * 1000)
     grant = Grant(
@@ -115,7 +115,7 @@ async def revoke_grant(grant_id: GrantId, request: Asking, hub: Hub) -> Grant:
 
 @get("/audit/verify", opt=documented(READ_ERRORS))
 async def verify_audit(hub: Hub, head: HeadText = None) -> Checked:
-    """Check that nobody has changed the audit log, up to the head that it gives."""
+    """Verify that the audit log is unchanged, up to the head in the answer."""
     return await hub.policy.verify(head)
 
 

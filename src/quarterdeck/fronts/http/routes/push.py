@@ -24,7 +24,7 @@ Key = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
 class Pushing(Protocol):
-    """Whoever keeps the subscriptions, and sends."""
+    """The store of subscriptions, and the sender."""
 
     async def public_key(self) -> str:
         """The key that a browser subscribes with, in base 64 as web addresses have it."""
@@ -33,7 +33,7 @@ class Pushing(Protocol):
         """Tell a browser while its grant is valid. Raises `UsageError` and `Conflict`."""
 
     async def unsubscribe(self, endpoint: str) -> None:
-        """Tell it no more. One that is not known is told nothing already."""
+        """Remove a subscription. An unknown one is ignored."""
 
 
 Pusher = NamedDependency[SkipValidation[Pushing | None]]
@@ -87,7 +87,7 @@ async def subscribe(request: Asking, pushing: Pusher) -> PushKey:
     "/push/subscriptions", status_code=200, opt=documented(COMMAND_ERRORS, takes=OldSubscription)
 )
 async def unsubscribe(request: Asking, pushing: Pusher) -> PushKey:
-    """Tell a browser no more; its endpoint, which nobody else knows, says which."""
+    """Unsubscribe a browser by its endpoint, which is secret."""
     there = _there(pushing)
     old = await body_of(request, OldSubscription)
     await there.unsubscribe(old.endpoint)

@@ -28,8 +28,8 @@ from quarterdeck.protocol.shapes import (
 )
 from quarterdeck.protocol.views import SessionShape
 
-Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="How many at most")]
-After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The last number known")]
+Limit = Annotated[int, QueryParameter(ge=1, le=1000, description="The largest number of entries")]
+After = Annotated[int, QueryParameter(ge=0, le=2**53, description="The last number that you have")]
 
 
 @get("/sessions", opt=documented(READ_ERRORS))
@@ -39,7 +39,9 @@ async def list_sessions(
         str | None, QueryParameter(description="The last id of the page before", max_length=128)
     ] = None,
     limit: Limit = 100,
-    archived: Annotated[bool, QueryParameter(description="Those put away instead")] = False,
+    archived: Annotated[
+        bool, QueryParameter(description="List the archived sessions instead")
+    ] = False,
 ) -> SessionPage:
     """Sessions, newest first, a page at a time."""
     views = await hub.sessions(after=after, limit=limit, archived=archived)
@@ -55,9 +57,9 @@ async def get_session(session_id: SessionId, hub: Hub) -> SessionShape:
 
 @patch("/sessions/{session_id:str}", opt=documented(COMMAND_ERRORS, takes=SessionChanges))
 async def change_session(session_id: SessionId, request: Asking, hub: Hub) -> SessionShape:
-    """Rename a session, put it away or take it out, change its budget or what is auto-approved.
+    """Rename or archive a session, change its budget or what is auto-approved.
 
-    Several changes at once are made one after the other; the first that fails ends it.
+    Several changes are made one after the other, up to the first that fails.
     """
     wanted = await body_of(request, SessionChanges)
     commands = [*_changes(session_id, wanted)]
@@ -73,7 +75,7 @@ async def change_session(session_id: SessionId, request: Asking, hub: Hub) -> Se
 
 @get("/sessions/{session_id:str}/prompts", opt=documented(READ_ERRORS))
 async def list_prompts(session_id: SessionId, hub: Hub) -> PromptList:
-    """The prompts that wait for their turn."""
+    """The queued prompts."""
     return PromptList(prompts=(await hub.session(session_id)).queued)
 
 
@@ -87,11 +89,11 @@ async def list_prompts(session_id: SessionId, hub: Hub) -> PromptList:
 async def list_events(
     session_id: SessionId, request: Asking, hub: Hub, after: After = 0, limit: Limit = 500
 ) -> Response[bytes] | Stream:
-    """A session's history, a page at a time; or, as server-sent events, all of it and what follows.
+    """A session's history, a page at a time; or all of it and new events as server-sent events.
 
     With `Accept: text/event-stream` the answer does not end. Each event's id is `EPOCH:SEQ`; a
-    `Last-Event-ID` goes on from there and is stronger than `after`. An `event: gap` tells that the
-    number means nothing here: begin again from 0.
+    `Last-Event-ID` resumes from there and has precedence over `after`. An `event: gap` means that
+    the number is not valid here: start again from 0.
     """
     view = await hub.session(session_id)
     if wants_event_stream(request):

@@ -15,16 +15,16 @@ from quarterdeck.journal.usage import UsageBy, UsageReport
 
 By = Annotated[
     Literal["day", "project", "model", "machine", "session"],
-    QueryParameter(description="What the rows are"),
+    QueryParameter(description="What a row is"),
 ]
 Since = Annotated[
     str | None,
-    QueryParameter(description="A day or a time, as ISO 8601 has it; from then on", max_length=64),
+    QueryParameter(description="The first day or time, in ISO 8601", max_length=64),
 ]
 Until = Annotated[
     str | None,
     QueryParameter(
-        description="A day, which is still among it, or a time, before which it was",
+        description="The last day, or the time of the end, in ISO 8601",
         max_length=64,
     ),
 ]
@@ -34,10 +34,10 @@ Until = Annotated[
 async def get_usage(
     hub: Hub, by: By = "day", since: Since = None, until: Until = None
 ) -> UsageReport:
-    """What was used: cost, tokens, turns, tool calls, and the time for which questions were open.
+    """Usage: cost, tokens, turns, tool calls, and the time for which questions were open.
 
-    Days and times without a zone are those of the hub's machine. Times are taken up to the next
-    quarter of an hour. `estimated_usd` is the part of the cost that no total of a CLI has told yet.
+    Days and times without a zone are in the zone of the hub's machine. Times are rounded up to the
+    next quarter of an hour. `estimated_usd` is the part of the cost that is estimated.
     """
     between = {"since": moment(since, "since"), "until": moment(until, "until")}
     return await hub.usage(UsageBy(by), **between)
@@ -57,7 +57,7 @@ def moment(text: str | None, name: str) -> int | None:
             found = datetime.fromisoformat(text).astimezone()
         return int(found.timestamp() * 1000)
     except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"{name}: no day and no time: {text!r}") from error
+        raise UsageError(f"{name}: not a day or a time: {text!r}") from error
 
 
 HANDLERS = [get_usage]
