@@ -124,7 +124,9 @@ def _show(explanation: Explanation, console: Console) -> None:
     for reason in explanation.reasons:
         console.print(Text(plain(f"  {reason}")), soft_wrap=True)
     if explanation.message:
-        console.print(Text(plain(f"  message for the agent: {explanation.message}")), soft_wrap=True)
+        console.print(
+            Text(plain(f"  message for the agent: {explanation.message}")), soft_wrap=True
+        )
     if explanation.rewritten is not None:
         console.print(Text(plain(f"  it would run with {explanation.rewritten}")), soft_wrap=True)
     for people in explanation.answered_by:
