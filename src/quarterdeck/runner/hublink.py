@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit, urlunsplit
@@ -130,6 +130,25 @@ class HubSocket:
         with anyio.move_on_after(CLOSE_SECONDS + 1, shield=True):
             # A close reason has at most 123 bytes.
             await self._socket.close(code, reason.encode()[:120].decode(errors="ignore"))
+
+
+async def run_together(*parts: Callable[[], Awaitable[None]]) -> None:
+    """Run the tasks of one connection until one fails. Raises its `LinkError`, not in a group."""
+    failure: LinkError | None = None
+
+    async def guard(part: Callable[[], Awaitable[None]]) -> None:
+        nonlocal failure
+        try:
+            await part()
+        except LinkError as error:
+            failure = failure or error
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        for part in parts:
+            group.start_soon(guard, part)
+    if failure is not None:
+        raise failure
 
 
 def _fragments(data: bytes) -> Iterator[memoryview]:

@@ -16,6 +16,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -37,7 +38,7 @@ from quarterdeck.protocol.runner_frames import (
     Written,
 )
 from quarterdeck.runner.exit import kill_child
-from quarterdeck.runner.hublink import Hub, HubSocket
+from quarterdeck.runner.hublink import Hub, HubSocket, run_together
 from quarterdeck.runner.limits import MIB, Limits, Times
 from quarterdeck.runner.segments import Kind
 from quarterdeck.runner.start import Process
@@ -272,27 +273,12 @@ class Run:
 
     async def _exchange(self, socket: HubSocket, upto: int) -> None:
         self._wanted = None  # a request of an earlier connection is not answered on this one
-        # Errors leave the group one by one, not as an exception group.
-        failure: LinkError | None = None
 
-        async def send() -> None:
-            nonlocal failure
-            try:
-                await self._send(socket, upto)
-            except LinkError as error:
-                failure = failure or error
-                group.cancel_scope.cancel()
+        async def receive() -> None:
+            while True:
+                self._receive(*await socket.receive())
 
-        async with anyio.create_task_group() as group:
-            group.start_soon(send)
-            try:
-                while True:
-                    self._receive(*await socket.receive())
-            except LinkError as error:
-                failure = failure or error
-                group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
+        await run_together(partial(self._send, socket, upto), receive)
 
     async def _send(self, socket: HubSocket, sent: int) -> None:
         reported = self._written

@@ -14,7 +14,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +45,7 @@ from quarterdeck.protocol.runner_frames import (
 from quarterdeck.runner import machine
 from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunnerState, RunRecord
-from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart
+from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart, run_together
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.run import Run
 from quarterdeck.runner.start import Process, recover_process, start_process
@@ -366,22 +366,8 @@ class Runner:
         self._hub.connected.set()
 
     async def _exchange(self, socket: HubSocket) -> None:
-        failure: LinkError | None = None
-
-        async def guarded(part: Callable[[HubSocket], Awaitable[None]]) -> None:
-            nonlocal failure
-            try:
-                await part(socket)
-            except LinkError as error:
-                failure = failure or error
-                group.cancel_scope.cancel()
-
-        # Errors leave the group one by one, not as an exception group.
-        async with anyio.create_task_group() as group:
-            for part in (self._send, self._receive, self._send_vitals):
-                group.start_soon(guarded, part)
-        if failure is not None:
-            raise failure
+        parts = (self._send, self._receive, self._send_vitals)
+        await run_together(*(partial(part, socket) for part in parts))
 
     async def _send(self, socket: HubSocket) -> None:
         while True:
