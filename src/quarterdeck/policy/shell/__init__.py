@@ -9,12 +9,9 @@ from quarterdeck.policy.shell.environment import finds_hidden
 from quarterdeck.policy.shell.git import git_without_options
 from quarterdeck.policy.shell.reader import LIMIT, read
 from quarterdeck.policy.shell.script import (
-    Assignment,
     Effect,
     EffectKind,
-    Form,
     Part,
-    Problem,
     Script,
     Target,
     Word,
@@ -24,12 +21,9 @@ from quarterdeck.policy.shell.working_dir import locate
 __all__ = [
     "LIMIT",
     "UNTOUCHED",
-    "Assignment",
     "Effect",
     "EffectKind",
-    "Form",
     "Part",
-    "Problem",
     "Script",
     "Target",
     "Word",
