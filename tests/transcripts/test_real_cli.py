@@ -107,6 +107,12 @@ def _spoken(model: ScriptedModel) -> list[str]:
     return [text for message in model.turns[-1].messages for text in message.texts]
 
 
+def _spoken_lines(path: str) -> list[dict[str, object]]:
+    """The messages in a file, in the order in which they were written."""
+    lines = map(json.loads, Path(path).read_bytes().splitlines())
+    return [line for line in lines if line["type"] in {"user", "assistant"}]
+
+
 def _agrees_with_the_official_sdk(machine: Machine, session_id: str) -> bool:
     ours = session_messages(session_id, config_dir=machine.config)
     theirs = official.get_session_messages(session_id)
@@ -212,8 +218,7 @@ async def test_the_subagents_of_a_real_session_are_listed_and_read(
         (m.uuid, m.parent_tool_use_id) for m in theirs
     ]
     assert b"the task" in bytes(ours[0].message)
-    lines = map(json.loads, Path(agent.path).read_bytes().splitlines())
-    first, *_, last = [line for line in lines if line["type"] in {"user", "assistant"}]
+    first, *_, last = _spoken_lines(agent.path)
     assert ours[-1].uuid == last["uuid"]
     # 2.1.37 does not wait until a line is written before it writes the next one: under load the
     # answer can stand before its prompt, and the official SDK then reads the prompt alone.
