@@ -87,7 +87,7 @@ class World:
             self.journal,
             policies=policies,
             now=lambda: self.time,
-            patience=Timeouts(after_tool=20, result=20, answer=10),
+            timeouts=Timeouts(after_tool=20, result=20, answer=10),
         )
         self.count = 0
         self.prompts = 0

@@ -31,8 +31,8 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
     repository = make_repository(tmp_path / "project")
     claude = program(tmp_path / "cli", [fake.Serve()])
     async with house(tmp_path, processes) as home:
-        workshop = home.hub.workshop
-        workshop.change(
+        service = home.hub.worktree_service
+        service.change(
             {"web": Project(directory=str(repository), model="opus", env={"A": "b"})}, ()
         )
         with pytest.raises(NotFound, match="there is no project"):
@@ -40,43 +40,43 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
         session = await home.new(SessionSpec(project="web", claude=claude, worktree="task"))
         view = await home.until(session, lambda view: view.directory is not None)
         # What is stored is what it was started with: a project that changes does not change it.
-        workshop.change({}, ())
+        service.change({}, ())
         assert (view.spec.model, view.spec.env, view.spec.project) == ("opus", {"A": "b"}, "web")
         assert view.directory is not None
         (Path(view.directory) / "made").write_text("work\n")
 
-        changes = await workshop.changes(session)
+        changes = await service.changes(session)
         assert [file.path for file in changes.files] == ["made"]
         with pytest.raises(Conflict, match="made; commit them, or give a message") as refused:
-            await workshop.settle(session, TreeAction.MERGE, by="ada")
+            await service.settle(session, TreeAction.MERGE, by="ada")
         assert refused.value.code == "uncommitted"
         with pytest.raises(Conflict, match="stop it first"):
-            await workshop.settle(session, TreeAction.DISCARD, by="ada")
+            await service.settle(session, TreeAction.DISCARD, by="ada")
 
         await home.hub.submit(StopSession(session=session))
         await home.until(session, lambda view: view.state is SessionState.ENDED)
-        done = await workshop.settle(session, TreeAction.MERGE, by="ada", message="Work")
+        done = await service.settle(session, TreeAction.MERGE, by="ada", message="Work")
         assert (repository / "made").read_text() == "work\n"
         assert git(repository, "status", "--porcelain") == ""
         events = [stored.event for stored in await home.hub.events(session)]
         (settled,) = [event for event in events if isinstance(event, WorktreeSettled)]
         assert (settled.action, settled.by, settled.commit) == ("merge", "ada", done.commit)
         with pytest.raises(Conflict, match="there is no branch"):
-            await workshop.settle(session, TreeAction.DISCARD, by="ada")
+            await service.settle(session, TreeAction.DISCARD, by="ada")
 
         # And in the repository itself, without a worktree.
         plain = await home.new(SessionSpec(directory=str(repository), claude=claude))
         await home.until(plain, lambda view: view.directory is not None)
         (repository / "made").write_text("more\n")
-        assert [file.status for file in (await workshop.changes(plain)).files] == ["modified"]
+        assert [file.status for file in (await service.changes(plain)).files] == ["modified"]
         with pytest.raises(Conflict, match="has no worktree of its own"):
-            await workshop.settle(plain, TreeAction.KEEP, by="ada")
+            await service.settle(plain, TreeAction.KEEP, by="ada")
 
-        workshop.change({}, (str(tmp_path),))
-        listed = await workshop.folders("local", str(tmp_path))
+        service.change({}, (str(tmp_path),))
+        listed = await service.folders("local", str(tmp_path))
         assert "project" in [folder.name for folder in listed.folders]
         with pytest.raises(LinkRefused, match="'box' is not connected"):
-            await workshop.folders("box")
+            await service.folders("box")
         (machine,) = await home.hub.machines()
         assert machine.clock_ahead_ms is not None
         assert abs(machine.clock_ahead_ms) < 60_000
@@ -88,10 +88,10 @@ class Machine:
     def __init__(self, can: tuple[str, ...] = (MACHINE_REQUESTS,)) -> None:
         self.can = can
         self.asked: list[str] = []
-        self.requests = MachineRequests(self.tell, self.hello)
+        self.requests = MachineRequests(self.send, self.hello)
         self.told = anyio.Event()
 
-    def tell(self, machine: str, header: Header, /, *lines: bytes) -> None:
+    def send(self, machine: str, header: Header, /, *lines: bytes) -> None:
         assert isinstance(header, MachineRequest)
         self.asked.append(header.request)
         self.told.set()

@@ -74,13 +74,15 @@ async def test_a_hub_that_runs_takes_over_what_is_new(tmp_path: Path) -> None:
         assert "hub.example" not in deck.access.places.hosts
         deck.take(parse(FULL).settings)
         assert "hub.example" in deck.access.places.hosts
-        assert set(deck.hub.workshop.projects) == {"web", "plain"}
-        made = deck.hub.workshop.resolve(SessionSpec(directory="/srv/web/x"))
+        assert set(deck.hub.worktree_service.projects) == {"web", "plain"}
+        made = deck.hub.worktree_service.resolve(SessionSpec(directory="/srv/web/x"))
         assert (made.project, made.budget) == ("web", Budget(run_usd=2.0, session_tokens=1000))
-        plain = deck.hub.workshop.resolve(SessionSpec(directory="/tmp", budget=Budget(run_usd=9.0)))
+        plain = deck.hub.worktree_service.resolve(
+            SessionSpec(directory="/tmp", budget=Budget(run_usd=9.0))
+        )
         assert plain.budget == Budget(run_usd=9.0, session_tokens=1000)
         assert deck.hub._supervisor.limits.day == Limit(usd=20.0, tokens=99)
-        assert deck.hub._supervisor.patience.exit == 4.0
+        assert deck.hub._supervisor.timeouts.exit == 4.0
         deck.take(before)
         assert deck.hub._supervisor.limits.day == Limit()
         assert "hub.example" not in deck.access.places.hosts

@@ -20,11 +20,14 @@ from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.worktrees import WorktreeService
-from support.bounds import SECONDS
+from support.bounds import SECONDS, TEST_SECONDS
 from support.small_deck import SmallDeck
 from support.web_sockets import connect
 
 Json = dict[str, Any]
+
+PATIENT = Pace(silence_seconds=TEST_SECONDS, send_seconds=TEST_SECONDS)
+"""A client of a test sends no beats, and may be slow on a busy machine."""
 
 
 class Front(Struct):
@@ -119,7 +122,7 @@ async def front(
     cli: ASGIApp | None = None,
     static: Path | None = None,
     deck: SmallDeck | None = None,
-    workshop: WorktreeService | None = None,
+    worktree_service: WorktreeService | None = None,
     push: Pushing | None = None,
 ) -> AsyncIterator[Front]:
     """Run a front while the block runs."""
@@ -134,9 +137,9 @@ async def front(
         runner_endpoint=runner,
         cli_endpoint=cli,
         static=static,
-        pace=pace,
-        past=past,
-        workshop=workshop,
+        pace=pace or PATIENT,
+        history_service=past,
+        worktree_service=worktree_service,
         pushing=push,
     )
     try:

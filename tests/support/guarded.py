@@ -29,7 +29,7 @@ from support.scripted_hub import TOKEN
 MACHINE = "a-machine"
 NOON = 1_800_000_000.0
 STEPS = StopSteps(input=0.3, term=0.3, kill=5.0, orphans=0.2, silent=0.3, drain=0.2)
-PATIENCE = Timeouts(after_tool=600, result=900, answer=60, exit=60)
+TIMEOUTS = Timeouts(after_tool=600, result=900, answer=60, exit=60)
 
 
 class Clock:
@@ -104,7 +104,7 @@ class Guarded:
 async def guarded(folder: Path, clock: Clock, **more: Any) -> AsyncIterator[Guarded]:
     """A hub and a runner, while the block runs. Again in the same folder: a restart of both."""
     journal = await SqliteJournal.open(folder / "journal.db", clock=clock)
-    options = {"patience": PATIENCE} | more
+    options = {"timeouts": TIMEOUTS} | more
     hub = Hub(journal, lambda given: MACHINE if given == TOKEN else None, now=clock, **options)
     try:
         async with hub.running(), serve_endpoint(hub.runners) as port:

@@ -95,7 +95,7 @@ class Hub:
         machines: Machines | None = None,
         run_env: Callable[[str], Mapping[str, str]] = lambda _: {},
         limits: Limits | None = None,
-        patience: Timeouts | None = None,
+        timeouts: Timeouts | None = None,
         now: Callable[[], float] = time.time,
         policies: Policies | None = None,
         elsewhere: TranscriptInUse | None = None,
@@ -114,13 +114,13 @@ class Hub:
         self.policies.far = self.runners.private_on
         self.workers = Workers()
         self.policy = PolicyService(journal, self.policies, workers=self.workers)
-        self._supervisor = Supervisor(limits, patience, now=now)
-        self.workshop = Worktrees(self.runners.requests, self._find)
+        self._supervisor = Supervisor(limits, timeouts, now=now)
+        self.worktree_service = Worktrees(self.runners.requests, self._find)
 
-    def change(self, *, limits: Limits | None = None, patience: Timeouts | None = None) -> None:
+    def change(self, *, limits: Limits | None = None, timeouts: Timeouts | None = None) -> None:
         """Have other limits, or more or less patience, from now on."""
         self._supervisor.limits = limits or self._supervisor.limits
-        self._supervisor.patience = patience or self._supervisor.patience
+        self._supervisor.timeouts = timeouts or self._supervisor.timeouts
 
     def _owner(self, id_: str) -> ProcessEvents | None:
         session = self._sessions.get(id_)
@@ -197,7 +197,7 @@ class Hub:
         known = id_ in self._sessions or await self._journal.summary(id_) is not None
         if known or id_ in self._sessions:  # another task may have been faster while we read
             return Outcome(session=id_, repeated=True)
-        created = SessionCreated(spec=self.workshop.resolve(command.spec), by=command.by)
+        created = SessionCreated(spec=self.worktree_service.resolve(command.spec), by=command.by)
         self.policies.check(created.spec.policy)
         events: list[Event] = []
         prompt = None

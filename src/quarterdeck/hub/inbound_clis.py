@@ -366,11 +366,11 @@ class InboundClis:
                     await _tell(partial(owner.run_said, port.run, first, lines))
 
 
-async def _tell(tell: Callable[[], Awaitable[None]]) -> None:
+async def _tell(send: Callable[[], Awaitable[None]]) -> None:
     """Tell a session what its CLI did; again, while that cannot be journalled: only we have it."""
     while True:
         try:
-            return await tell()
+            return await send()
         except JournalError as error:
             log.error("what a CLI did is not journalled yet: %s", error)
         await anyio.sleep(RETRY_SECONDS)

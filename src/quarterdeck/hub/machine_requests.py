@@ -40,9 +40,9 @@ class Tell(Protocol):
 class MachineRequests:
     """The errands that are under way."""
 
-    def __init__(self, tell: Tell, hello: Callable[[str], Hello | None]) -> None:
+    def __init__(self, send: Tell, hello: Callable[[str], Hello | None]) -> None:
         """`hello` gives what a machine said of itself, if it is connected."""
-        self._tell = tell
+        self._tell = send
         self._hello = hello
         self._open: dict[str, tuple[str, asyncio.Future[tuple[bool, bytes]]]] = {}
 

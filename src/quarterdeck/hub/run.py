@@ -27,7 +27,7 @@ from quarterdeck.hub.permissions.answers import Reply, reply_to
 from quarterdeck.hub.permissions.context import NO_RULING, CallQuestion, Ruling
 from quarterdeck.hub.permissions.edits import Edit
 from quarterdeck.hub.permissions.gate import as_hook
-from quarterdeck.hub.permissions.open_asks import PLAN, Cards
+from quarterdeck.hub.permissions.open_asks import PLAN, AskFactory
 from quarterdeck.hub.run_state import LineReport, RunState
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import Watch
@@ -106,7 +106,7 @@ class Run:
         self.state.holds = holds
         self.said = 0
         """The highest number of a line that was taken, pieces of text too."""
-        self._cards = Cards(session, run)
+        self._ask_factory = AskFactory(session, run)
         self._reader = DeltaReader(session)
         self._recorded: list[Event] = []
 
@@ -393,7 +393,9 @@ class Run:
             case HookCallback(callback_id=callback_id) as request if callback_id == WATCHING_HOOK:
                 self._decide_hook(request_id, request, report.modes[request_id], ruling, at)
             case Elicitation() as request:
-                self._record(self._cards.elicitation(request_id, request, message.request_json), at)
+                self._record(
+                    self._ask_factory.elicitation(request_id, request, message.request_json), at
+                )
             case request:
                 error = f"the hub does not do {type(request).__name__}"
                 self._record_sent(self.state.peer.refusal_line(request_id, error), at)
@@ -417,7 +419,7 @@ class Run:
         if request.tool_name == PLAN and not plan and permits(self.version, GetPlan):
             self._record_sent(self.state.peer.request_line(GetPlan())[1], at)
             return
-        card = self._cards.tool(request_id, decision.shown(request), plan, json=json)
+        card = self._ask_factory.tool(request_id, decision.shown(request), plan, json=json)
         self._record(decision.with_policy(card), at)
 
     def _decide_hook(
@@ -428,7 +430,7 @@ class Run:
         decision = self.state.gate.decide_hook(seen, mode, ruling, self.version)
         if decision.held is not None:
             plan = self.state.asks.plan_of(decision.held)
-            card = self._cards.tool(request_id, decision.held, plan)
+            card = self._ask_factory.tool(request_id, decision.held, plan)
             self._record(decision.with_policy(card), at)
             return
         self.record(decision.events, at)
@@ -440,7 +442,7 @@ class Run:
         for request_id, asked_at, request, json in self.state.without_card():
             if asked_at <= before:
                 text = self.state.asks.plan_of(request) or plan
-                self._record(self._cards.tool(request_id, request, text, json=json), at)
+                self._record(self._ask_factory.tool(request_id, request, text, json=json), at)
 
     # --- time, the link and the end --------------------------------------------------------------
 

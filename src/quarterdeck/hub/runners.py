@@ -133,11 +133,11 @@ class _Port:
     def acknowledge(self, upto: int) -> None:
         self.upto = max(self.upto, upto)
         if self.upto - self._told >= ACK_LINES:
-            self.tell()
+            self.send()
         elif self._telling is None and self.upto > self._told:
-            self._telling = asyncio.get_running_loop().call_later(ACK_SECONDS, self.tell)
+            self._telling = asyncio.get_running_loop().call_later(ACK_SECONDS, self.send)
 
-    def tell(self) -> None:
+    def send(self) -> None:
         """Say what we have, if it is news and somebody is there."""
         if self._telling is not None:
             self._telling.cancel()
@@ -148,7 +148,7 @@ class _Port:
 
     def stop(self, *, force: bool = False) -> None:
         self.stopping = Stop(run=self.run, force=force)
-        self._runners.tell(self.machine, self.stopping)
+        self._runners.send(self.machine, self.stopping)
 
     def forget(self) -> None:
         self._runners.drop(self)
@@ -201,7 +201,7 @@ class Runners:
         self._ports: dict[str, _Port] = {}
         self._starting: dict[str, tuple[str, Start]] = {}
         self._hub = new_id()
-        self.requests = MachineRequests(self.tell, self._hello_of)
+        self.requests = MachineRequests(self.send, self._hello_of)
 
     # --- for the sessions ----------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Runners:
         port = self._ports[run] = _Port(self, run, session, machine)
         wanted = Start(run=run, session=session, spec=spec, origin=origin)
         self._starting[run] = (machine, wanted)
-        self.tell(machine, wanted)
+        self.send(machine, wanted)
         return port
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> _Port:
@@ -223,7 +223,7 @@ class Runners:
         port.lost = True
         return port
 
-    def tell(self, machine: str, header: Header, /, *lines: bytes) -> None:
+    def send(self, machine: str, header: Header, /, *lines: bytes) -> None:
         """Say something to a machine, if it is there."""
         found = self._machines.get(machine)
         if found is not None and found.wire is not None:
@@ -246,10 +246,10 @@ class Runners:
 
     def drop(self, port: _Port) -> None:
         """Nothing of this run is needed any more."""
-        port.tell()
+        port.send()
         self._starting.pop(port.run, None)
         if self._ports.pop(port.run, None) is not None:
-            self.tell(port.machine, Forget(run=port.run))
+            self.send(port.machine, Forget(run=port.run))
 
     def machines(self) -> list[MachineView]:
         """The machines that have ever said hello to this hub."""
@@ -367,13 +367,13 @@ class Runners:
         gone = [port for port in mine if port.run not in theirs | set(self._starting)]
         for run, (machine, wanted) in self._starting.items():
             if machine == hello.machine and run not in theirs:
-                self.tell(machine, wanted)
+                self.send(machine, wanted)
         for port in mine:
             if port.stopping is not None and port not in gone:
-                self.tell(hello.machine, port.stopping)
+                self.send(hello.machine, port.stopping)
         for run in theirs - {port.run for port in mine}:
-            self.tell(hello.machine, Stop(run=run, force=True))
-            self.tell(hello.machine, Forget(run=run))
+            self.send(hello.machine, Stop(run=run, force=True))
+            self.send(hello.machine, Forget(run=run))
         for port in gone:
             owner = self._owner_of(port.run)
             if owner is not None:

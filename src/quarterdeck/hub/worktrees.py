@@ -73,7 +73,7 @@ class Worker(Protocol):
 
 
 class Worktrees:
-    """The workshop of a hub."""
+    """The worktrees of a hub."""
 
     def __init__(self, requests: MachineRequests, find: Callable[[str], Awaitable[Worker]]) -> None:
         self._requests = requests

@@ -175,11 +175,11 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
                 runner_endpoint=hub.runners,
                 cli_endpoint=hub.dialled,
                 static=built_web(),
-                past=history,
+                history_service=history,
                 metrics=notifications.metrics.page,
                 requests=notifications.requests,
                 pushing=notifications.push,
-                workshop=hub.workshop,
+                worktree_service=hub.worktree_service,
             )
             _apply(options.settings, hub, history)
 
@@ -207,11 +207,11 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
 def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
     """Apply settings to the hub."""
     hub.change(
-        limits=hub_settings.shared_limits(settings), patience=hub_settings.timeouts(settings)
+        limits=hub_settings.shared_limits(settings), timeouts=hub_settings.timeouts(settings)
     )
     history.retention = hub_settings.retention(settings)
     hub.policies.use(Path(settings.policy.file) if settings.policy.file else None)
-    hub.workshop.change(
+    hub.worktree_service.change(
         settings.projects, settings.roots.directories, hub_settings.session_budget(settings)
     )
 

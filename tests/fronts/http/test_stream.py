@@ -14,7 +14,7 @@ from quarterdeck.fronts.http import Pace, Role
 from quarterdeck.protocol.commands import SendPrompt
 from quarterdeck.protocol.events import PromptQueued
 from support.bounds import SECONDS
-from support.front import Front, Json, front
+from support.front import PATIENT, Front, Json, front
 from support.waiting import until
 from support.web_sockets import connect
 
@@ -38,7 +38,7 @@ async def test_the_first_frame_says_epoch_person_and_limits(hub: Front) -> None:
                 "frame_bytes": 33554432,
                 "sessions": 1000,
                 "commands": 16,
-                "silence_seconds": 60.0,
+                "silence_seconds": PATIENT.silence_seconds,
             },
         }
 

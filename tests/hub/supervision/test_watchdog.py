@@ -30,9 +30,9 @@ PROMPT = "00000000-0000-4000-8000-000000000001"
 
 @asynccontextmanager
 async def deck(
-    journal: MemoryJournal, clock: Clock, patience: Timeouts | None = None
+    journal: MemoryJournal, clock: Clock, timeouts: Timeouts | None = None
 ) -> AsyncIterator[tuple[Hub, TestMachines]]:
-    hub, machines = hub_with(journal, now=clock, patience=patience)
+    hub, machines = hub_with(journal, now=clock, timeouts=timeouts)
     async with hub.running():
         yield hub, machines
 
@@ -126,7 +126,7 @@ async def test_without_recovery_an_alarm_only_rings() -> None:
             await tick(hub)
         assert await alarms(journal, session) == [""]
         assert run.read() == []
-        hub.change(patience=Timeouts(result=10))
+        hub.change(timeouts=Timeouts(result=10))
         clock.move(11)
         await tick(hub)
         assert await alarms(journal, session) == ["", "the turn was interrupted"]

@@ -28,7 +28,9 @@ from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
 from quarterdeck.fronts.http.request_metrics import MetricsPage, MetricsSource, Requests
-from quarterdeck.fronts.http.routes import access as grants
+from quarterdeck.fronts.http.routes import (
+    access as access_routes,
+)
 from quarterdeck.fronts.http.routes import (
     commands,
     history,
@@ -38,7 +40,9 @@ from quarterdeck.fronts.http.routes import (
     usage,
     worktrees,
 )
-from quarterdeck.fronts.http.routes import hub as deckwide
+from quarterdeck.fronts.http.routes import (
+    hub as hub_routes,
+)
 from quarterdeck.fronts.http.routes.handlers import BODY_LIMIT, reading
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
@@ -58,20 +62,22 @@ def make_app(
     pace: Pace | None = None,
     metrics: MetricsSource | None = None,
     requests: Requests | None = None,
-    workshop: WorktreeService | None = None,
-    past: HistoryService | None = None,
+    worktree_service: WorktreeService | None = None,
+    history_service: HistoryService | None = None,
     pushing: Pushing | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
-    `runner_endpoint` gets what comes to `/runner`; `cli_endpoint` what comes below `/v1/`, and the
-    WebSockets at `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics`
-    makes the page at `/metrics`, and `requests` counts what is answered. Without a `workshop` the
-    routes about projects, folders and worktrees find nothing; without a `past` those about search,
-    import and retention; without `pushing` those about push messages.
+    `runner_endpoint` serves `/runner`; `cli_endpoint` serves paths below `/v1/` and WebSockets at
+    `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics` makes the page at
+    `/metrics`, and `requests` counts requests. Without a `worktree_service` the routes for
+    projects, folders and worktrees answer 404. So do search, import and retention without a
+    `history_service`, and push without `pushing`.
     """
     pages = Pages(openapi_document, static)
-    switch = _Switch(cast("ASGIApp", _api(hub, access, workshop, past, pushing)), pages)
+    switch = _Switch(
+        cast("ASGIApp", _api(hub, access, worktree_service, history_service, pushing)), pages
+    )
     stream = StreamEndpoint(hub, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
@@ -120,8 +126,8 @@ class _Api(Litestar):
 def _api(
     hub: HubApi | None,
     access: Access | None,
-    workshop: WorktreeService | None = None,
-    past: HistoryService | None = None,
+    worktree_service: WorktreeService | None = None,
+    history_service: HistoryService | None = None,
     pushing: Pushing | None = None,
     *,
     openapi: OpenAPIConfig | None = None,
@@ -132,8 +138,8 @@ def _api(
         route_handlers=[
             *commands.HANDLERS,
             *sessions.HANDLERS,
-            *deckwide.HANDLERS,
-            *grants.HANDLERS,
+            *hub_routes.HANDLERS,
+            *access_routes.HANDLERS,
             *policy.HANDLERS,
             *push.HANDLERS,
             *usage.HANDLERS,
@@ -143,13 +149,13 @@ def _api(
         guards=[reading],
     )
     return _Api(
-        route_handlers=[api, *deckwide.OPEN_HANDLERS],
+        route_handlers=[api, *hub_routes.OPEN_HANDLERS],
         dependencies={
             "hub": Provide(lambda: hub, sync_to_thread=False),
             "access": Provide(lambda: access, sync_to_thread=False),
-            "history": Provide(lambda: past, sync_to_thread=False),
+            "history_service": Provide(lambda: history_service, sync_to_thread=False),
             "pushing": Provide(lambda: pushing, sync_to_thread=False),
-            "workshop": Provide(lambda: _there(workshop), sync_to_thread=False),
+            "worktree_service": Provide(lambda: _there(worktree_service), sync_to_thread=False),
         },
         exception_handlers={Exception: _answer},
         request_max_body_size=BODY_LIMIT,
@@ -173,10 +179,10 @@ def openapi_document() -> bytes:
     return document(_api(None, None, openapi=config, plugins=[names]), names)
 
 
-def _there(workshop: WorktreeService | None) -> WorktreeService:
-    if workshop is None:
+def _there(worktree_service: WorktreeService | None) -> WorktreeService:
+    if worktree_service is None:
         raise Refused("not_found", "this server has no projects and no machines")
-    return workshop
+    return worktree_service
 
 
 def _answer(_: Request[object, object, State], error: Exception) -> Response[bytes]:

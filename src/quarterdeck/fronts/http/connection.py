@@ -127,10 +127,10 @@ class Connection:
         self._writing_since: float | None = None
         self._beat: asyncio.Task[None] | None = None
 
-    def hear(self, delta: Deltas) -> None:
+    def receive(self, delta: Deltas) -> None:
         """Live text arrived; it is sent if its session is followed."""
         if self._wants_live and self._reader.wants(delta.session):
-            self._live.hear(delta)
+            self._live.receive(delta)
 
     async def run(self) -> None:
         """Serve the client until it disconnects, or is disconnected."""

@@ -29,7 +29,7 @@ class LiveText:
         self._wholes: set[str] = set()
         self.bell = asyncio.Event()
 
-    def hear(self, delta: Deltas) -> None:
+    def receive(self, delta: Deltas) -> None:
         """There is another piece."""
         self.bell.set()
         if delta.session in self._wholes:

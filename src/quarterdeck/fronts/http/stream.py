@@ -93,4 +93,4 @@ class StreamEndpoint:
             self._speaking = {session for session in self._speaking if self._hub.so_far(session)}
         self._speaking.add(delta.session)
         for connection in self._connections:
-            connection.hear(delta)
+            connection.receive(delta)

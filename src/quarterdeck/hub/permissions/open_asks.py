@@ -35,7 +35,7 @@ class OpenAsks:
     """The questions of one run that are open, and the plans in the CLI's messages."""
 
     def __init__(self) -> None:
-        self._cards: dict[str, AskOpened] = {}
+        self._ask_factory: dict[str, AskOpened] = {}
         """By question."""
         self._by_request: dict[str, str] = {}
         self._plans: dict[str, str] = {}
@@ -52,12 +52,12 @@ class OpenAsks:
 
     def opened(self, card: AskOpened) -> None:
         """A person is asked."""
-        self._cards[card.ask] = card
+        self._ask_factory[card.ask] = card
         self._by_request[card.request_id] = card.ask
 
     def closed(self, ask: str) -> AskOpened | None:
         """A question is answered or withdrawn: its card, if it is one of this run."""
-        card = self._cards.pop(ask, None)
+        card = self._ask_factory.pop(ask, None)
         if card is not None:
             self._by_request.pop(card.request_id, None)
         return card
@@ -67,7 +67,7 @@ class OpenAsks:
     @property
     def open(self) -> tuple[str, ...]:
         """The open questions, oldest first."""
-        return tuple(self._cards)
+        return tuple(self._ask_factory)
 
     def has(self, request_id: str) -> bool:
         """Whether this request has a card."""
@@ -83,7 +83,7 @@ class OpenAsks:
         What is allowed must run as the agent asked for it. After a restart of the hub only the
         masked card is known: then that runs, and its token opens nothing.
         """
-        return self._cards.get(card.ask, card)
+        return self._ask_factory.get(card.ask, card)
 
     def plan_of(self, request: CanUseTool) -> str | None:
         """The text of the plan that a request is about, as far as it is known."""
@@ -91,7 +91,7 @@ class OpenAsks:
         return (plan.plan if plan else None) or self._plans.get(request.tool_use_id)
 
 
-class Cards:
+class AskFactory:
     """Makes the cards of one run."""
 
     def __init__(self, session: str, run: str) -> None:

@@ -67,12 +67,12 @@ class Supervisor:
     def __init__(
         self,
         limits: Limits | None = None,
-        patience: Timeouts | None = None,
+        timeouts: Timeouts | None = None,
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
         self.limits = limits or Limits()
-        self.patience = patience or Timeouts()
+        self.timeouts = timeouts or Timeouts()
         self._now = now
         self._ledger = Ledger(now)
 
@@ -145,7 +145,7 @@ class Supervisor:
             return self._unstoppable(view, run)
         findings = run.watch.check(
             self.now,
-            self.patience,
+            self.timeouts,
             view.account,
             in_turn=run.busy,
             asking=bool(view.asks),

@@ -209,21 +209,21 @@ class Watch:
         ]
 
     def check(
-        self, now: int, patience: Timeouts, account: Account, *, in_turn: bool, asking: bool
+        self, now: int, timeouts: Timeouts, account: Account, *, in_turn: bool, asking: bool
     ) -> list[Finding]:
         """What is wrong at a time in ms, and was not done before."""
         if account.stopping:
-            return self._step(NO_EXIT, account, now, account.stopping, patience.exit, patience)
+            return self._step(NO_EXIT, account, now, account.stopping, timeouts.exit, timeouts)
         if not in_turn or asking or self._tasks or now < self._explained:
             return []
         since = max(self._last, self._explained)
         if self._answer is not None and self._answer.quick:
-            return self._step(NO_REACTION, account, now, since, patience.answer, patience)
+            return self._step(NO_REACTION, account, now, since, timeouts.answer, timeouts)
         if self._tools:
             return []  # a tool that runs long is no silence
         if self._after_tool:
-            return self._step(SILENT_AFTER_TOOL, account, now, since, patience.after_tool, patience)
-        return self._step(NO_RESULT, account, now, since, patience.result, patience)
+            return self._step(SILENT_AFTER_TOOL, account, now, since, timeouts.after_tool, timeouts)
+        return self._step(NO_RESULT, account, now, since, timeouts.result, timeouts)
 
     def _step(
         self,
@@ -232,11 +232,11 @@ class Watch:
         now: int,
         since: int,
         seconds: float,
-        patience: Timeouts,
+        timeouts: Timeouts,
     ) -> list[Finding]:
         """The next step of an alarm that is due: the first after `seconds`, then as long again."""
         steps = _STEPS[alarm]
-        if not patience.recover and alarm in _OF_SILENCE:
+        if not timeouts.recover and alarm in _OF_SILENCE:
             steps = (Action.RING,)
         ringing = account.alarms.get(alarm)
         done = 0

@@ -16,7 +16,7 @@ from support.front import Front, front
 
 
 class SmallWorkshop:
-    """A workshop with one session, one machine, and no git."""
+    """A service with one session, one machine, and no git."""
 
     def __init__(self) -> None:
         self.projects: Mapping[str, Project] = {
@@ -56,13 +56,13 @@ class SmallWorkshop:
 
 
 @pytest.fixture
-def workshop() -> SmallWorkshop:
+def service() -> SmallWorkshop:
     return SmallWorkshop()
 
 
 @pytest.fixture
-async def hub(tmp_path: Path, workshop: SmallWorkshop) -> AsyncIterator[Front]:
-    async with front(tmp_path / "data", workshop=workshop) as running:
+async def hub(tmp_path: Path, service: SmallWorkshop) -> AsyncIterator[Front]:
+    async with front(tmp_path / "data", worktree_service=service) as running:
         yield running
 
 
@@ -79,22 +79,22 @@ async def test_projects_are_listed_without_the_values_of_their_variables(hub: Fr
     }
 
 
-async def test_whoever_may_read_sees_what_was_changed(hub: Front, workshop: SmallWorkshop) -> None:
+async def test_whoever_may_read_sees_what_was_changed(hub: Front, service: SmallWorkshop) -> None:
     async with hub.client(Role.VIEWER) as client:
         answer = await client.get("/api/sessions/s1/diff", params={"text_limit": 2})
         unknown = await client.get("/api/sessions/none/diff")
         wrong = await client.get("/api/sessions/s1/diff", params={"text_limit": 10**9})
-    assert (answer.json()["text"], workshop.asked) == ("+ü", [2])
+    assert (answer.json()["text"], service.asked) == ("+ü", [2])
     assert (unknown.status_code, wrong.status_code) == (404, 400)
 
 
 async def test_only_an_owner_settles_a_worktree_and_is_named_for_it(
-    hub: Front, workshop: SmallWorkshop
+    hub: Front, service: SmallWorkshop
 ) -> None:
     body = {"action": "merge", "message": "Work", "into": "release"}
     async with hub.client(Role.OPERATOR) as client:
         refused = await client.post("/api/sessions/s1/worktree", json=body)
-    assert (refused.status_code, workshop.asked) == (403, [])
+    assert (refused.status_code, service.asked) == (403, [])
     async with hub.client() as client:
         answer = await client.post("/api/sessions/s1/worktree", json=body)
         conflict = await client.post("/api/sessions/s1/worktree", json={"action": "merge"})
@@ -102,14 +102,14 @@ async def test_only_an_owner_settles_a_worktree_and_is_named_for_it(
             "/api/sessions/s1/worktree", json={"action": "merge", "mesage": "Work"}
         )
     assert answer.json()["text"] == "done"
-    assert workshop.asked[0] == (TreeAction.MERGE, "the owner", "release", "Work")
+    assert service.asked[0] == (TreeAction.MERGE, "the owner", "release", "Work")
     assert (conflict.status_code, conflict.json()["code"]) == (409, "uncommitted")
     assert misspelt.status_code == 400
-    assert len(workshop.asked) == 2
+    assert len(service.asked) == 2
 
 
 async def test_only_an_owner_looks_at_the_folders_of_a_machine(
-    hub: Front, workshop: SmallWorkshop
+    hub: Front, service: SmallWorkshop
 ) -> None:
     async with hub.client(Role.OPERATOR) as client:
         assert (await client.get("/api/machines/local/directories")).status_code == 403
@@ -117,7 +117,7 @@ async def test_only_an_owner_looks_at_the_folders_of_a_machine(
         listed = await client.get("/api/machines/local/directories", params={"path": "/srv"})
         gone = await client.get("/api/machines/box/directories")
     assert [folder["path"] for folder in listed.json()["folders"]] == ["/srv/web"]
-    assert workshop.asked == ["/srv"]
+    assert service.asked == ["/srv"]
     assert (gone.status_code, gone.json()["code"]) == (409, "disconnected")
 
 

@@ -43,7 +43,7 @@ Time = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="In ms s
 
 @get("/search", opt=documented(READ_ERRORS))
 async def search(
-    history: Behind,
+    history_service: Behind,
     q: Annotated[
         str,
         QueryParameter(
@@ -80,7 +80,7 @@ async def search(
         before=before,
         limit=limit,
     )
-    return await _there(history).search(wanted)
+    return await _there(history_service).search(wanted)
 
 
 @get(
@@ -91,7 +91,7 @@ async def export_session(
     session_id: SessionId,
     request: Asking,
     hub: Hub,
-    history: Behind,
+    history_service: Behind,
     format_: Annotated[
         Literal["markdown", "html", "json"], QueryParameter(name="format", description="As what")
     ] = "markdown",
@@ -101,7 +101,7 @@ async def export_session(
         view = await hub.session(session_id)
         pieces: AsyncIterator[bytes] = _events(hub, session_id, view.head)
     else:
-        view, exported = await _there(history).export(
+        view, exported = await _there(history_service).export(
             session_id, Form(format_), by=request.user.name
         )
         pieces = _encoded(exported)
@@ -122,14 +122,14 @@ async def export_session(
     status_code=200,
     opt=documented(COMMAND_ERRORS, takes=NewImport, body_optional=True),
 )
-async def import_sessions(request: Asking, history: Behind) -> ImportReport:
+async def import_sessions(request: Asking, history_service: Behind) -> ImportReport:
     """Import sessions that the CLI left on the disk of the hub's machine.
 
     It is idempotent: only new messages are added.
     """
     request.user.need(Right.MANAGE)
     wanted = await body_of(request, NewImport, empty_is=NewImport())
-    return await _there(history).import_sessions(
+    return await _there(history_service).import_sessions(
         directory=wanted.directory, only=wanted.sessions, dry_run=wanted.dry_run
     )
 
@@ -139,20 +139,20 @@ async def import_sessions(request: Asking, history: Behind) -> ImportReport:
     status_code=200,
     opt=documented(COMMAND_ERRORS, takes=NewRetention, body_optional=True),
 )
-async def apply_retention(request: Asking, history: Behind) -> RetentionReport:
+async def apply_retention(request: Asking, history_service: Behind) -> RetentionReport:
     """List the sessions that exceed the retention limits, or delete them.
 
     A session that is in use is never deleted.
     """
     request.user.need(Right.MANAGE)
     wanted = await body_of(request, NewRetention, empty_is=NewRetention())
-    past = _there(history)
+    history = _there(history_service)
     rule = _rule(wanted)
     if wanted.dry_run:
-        return _report(await past.plan(rule), dry_run=True)
-    if (rule or past.retention).keeps_all:
+        return _report(await history.plan(rule), dry_run=True)
+    if (rule or history.retention).keeps_all:
         raise UsageError("body: a limit is required: days, megabytes")
-    return _report(await past.let_go(rule, by=request.user.name), dry_run=False)
+    return _report(await history.let_go(rule, by=request.user.name), dry_run=False)
 
 
 def _rule(wanted: NewRetention) -> Retention | None:

@@ -18,7 +18,7 @@ from quarterdeck.protocol.projects import Project
 from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import ProjectList, ProjectShape, WorktreeAction
 
-Shop = NamedDependency[SkipValidation[WorktreeService]]
+Worktrees = NamedDependency[SkipValidation[WorktreeService]]
 MACHINE_ERRORS = (*READ_ERRORS, "conflict", "disconnected")
 
 MachineName = Annotated[
@@ -27,12 +27,12 @@ MachineName = Annotated[
 
 
 @get("/projects", opt=documented(READ_ERRORS))
-async def list_projects(workshop: Shop) -> ProjectList:
+async def list_projects(worktree_service: Worktrees) -> ProjectList:
     """The projects of the configuration: their directories, and what holds for their sessions."""
     return ProjectList(
         projects=tuple(
             ProjectShape(name=name, defaults=_masked(project))
-            for name, project in sorted(workshop.projects.items())
+            for name, project in sorted(worktree_service.projects.items())
         )
     )
 
@@ -40,7 +40,7 @@ async def list_projects(workshop: Shop) -> ProjectList:
 @get("/sessions/{session_id:str}/diff", opt=documented(MACHINE_ERRORS))
 async def get_diff(
     session_id: SessionId,
-    workshop: Shop,
+    worktree_service: Worktrees,
     text_limit: Annotated[
         int, QueryParameter(ge=0, le=8 * TEXT_LIMIT, description="Bytes of the diff's text at most")
     ] = TEXT_LIMIT,
@@ -50,7 +50,7 @@ async def get_diff(
     In a worktree it is compared to where its branch left its base, else to the last commit. What is
     not committed, and files that are new, are in it.
     """
-    return await workshop.changes(session_id, text_limit=text_limit)
+    return await worktree_service.changes(session_id, text_limit=text_limit)
 
 
 @post(
@@ -58,7 +58,9 @@ async def get_diff(
     status_code=200,
     opt=documented(COMMAND_ERRORS, takes=WorktreeAction),
 )
-async def settle_worktree(session_id: SessionId, request: Asking, workshop: Shop) -> Settled:
+async def settle_worktree(
+    session_id: SessionId, request: Asking, worktree_service: Worktrees
+) -> Settled:
     """Merge a session's worktree into its base, keep it, or discard it.
 
     A merge that cannot be made leaves everything as it was. What is discarded and is nowhere else
@@ -67,7 +69,7 @@ async def settle_worktree(session_id: SessionId, request: Asking, workshop: Shop
     person = request.user
     person.need(Right.MANAGE)
     wanted = await body_of(request, WorktreeAction)
-    return await workshop.settle(
+    return await worktree_service.settle(
         session_id, wanted.action, by=person.name, into=wanted.into, message=wanted.message
     )
 
@@ -76,7 +78,7 @@ async def settle_worktree(session_id: SessionId, request: Asking, workshop: Shop
 async def list_directories(
     machine: MachineName,
     request: Asking,
-    workshop: Shop,
+    worktree_service: Worktrees,
     path: Annotated[
         str | None,
         QueryParameter(
@@ -86,7 +88,7 @@ async def list_directories(
 ) -> Folders:
     """The folders of a machine that can be worked in, below those that the configuration allows."""
     request.user.need(Right.MANAGE)
-    return await workshop.folders(machine, path)
+    return await worktree_service.folders(machine, path)
 
 
 def _masked(project: Project) -> Project:
