@@ -34,6 +34,11 @@ pytestmark = pytest.mark.real_cli
 TOKEN = "one-token-for-one-session"
 PATH = "/v1/ws/a-session"
 
+MODE_REQUEST = (
+    b'{"type":"control_request","request_id":"mode",'
+    b'"request":{"subtype":"set_permission_mode","mode":"default"}}\n'
+)
+
 Line = dict[str, object]
 
 
@@ -165,6 +170,8 @@ async def test_a_turn_outlives_a_drop_of_its_connection(site: Site) -> None:
             await reader.next()
     # The id is that of the last message which the CLI sent: we know it, so nothing was lost.
     assert reader.resumes[0].last_request_id in reader.uuids
+    await site.link.send(MODE_REQUEST)
+    await reader.until("control_response")  # the CLI, too, has learned of its new connection
     site.model.release()
     assert (await reader.until("result"))["result"] == "ended"
     assert len(reader.drops) == len(reader.resumes) == 1
