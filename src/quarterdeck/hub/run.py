@@ -7,6 +7,9 @@ events and moves the lines; below it is `run_state`, which is changed by events 
 A decision here reads the state and records events. `_record` puts each event into the state at once
 and keeps it for the journal (`take_recorded`); a line for the CLI is an event too (`Sent`). If they
 cannot be journalled, the run is thrown away and folded again from the journal (`restore`).
+
+The module is long because every decision about a run reads and records the same state; the parts
+that stand alone (gate, asks, switches, turns, meter) are modules of their own.
 """
 
 from __future__ import annotations

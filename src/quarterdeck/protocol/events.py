@@ -5,6 +5,8 @@ cost are folded from the events and can be folded again.
 
 The lines of the CLI are events too (`Said`), byte for byte. Token deltas are not: they are
 delivered live and superseded by the message that follows.
+
+The module is long because the events are one union: a list of what can happen, in one place.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ lines were sent::
     peer.note_sent(line)
 
 A peer that is given the same lines in the same order, received and sent, is the same.
+
+The module is long because it has both forms of each call, with bytes and with lines, over one state.
 """
 
 from __future__ import annotations
