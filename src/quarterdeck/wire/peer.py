@@ -25,7 +25,7 @@ lines were sent::
 
 A peer that is given the same lines in the same order, received and sent, is the same.
 
-The module is long because it has both forms of each call, with bytes and with lines, over one state.
+The module is long because it has both forms of each call, with bytes and with lines.
 """
 
 from __future__ import annotations
