@@ -11,6 +11,11 @@ from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.overlap import overlap
+from quarterdeck.policy.protected import (
+    holds_protected_file,
+    may_name_protected_file,
+    names_protected_file,
+)
 from quarterdeck.policy.shell import Target
 
 _WILDCARD = re.compile(r"[*?\[]")
@@ -288,21 +293,16 @@ def is_inside(target: Target, roots: tuple[str, ...], home: str | None) -> bool:
     return True
 
 
-_PROTECTED = re.compile(
-    r"(?:^|/)(?:\.git|\.claude|\.vscode|\.idea|\.husky|\.devcontainer|\.github/workflows)(?:/|$)"
-    r"|(?:^|/)(?:\.bashrc|\.bash_profile|\.bash_login|\.bash_logout|\.profile|\.zshrc|\.zshenv"
-    r"|\.zprofile|\.zlogin|\.gitconfig|\.gitmodules|\.gitattributes|\.npmrc|\.yarnrc|\.yarnrc\.yml"
-    r"|\.envrc|\.mcp\.json|\.ripgreprc|\.inputrc|\.vimrc|\.netrc|\.pypirc|authorized_keys"
-    r"|\.claude\.json|\.pre-commit-config\.yaml|\.tool-versions|\.mise\.toml)$",
-    re.IGNORECASE,
-)
-
-
 def names_protected(pattern: PathPattern) -> bool:
-    """Does a pattern name such a file or folder literally? Only then does it allow one."""
-    return _PROTECTED.search("/" + pattern.text.removesuffix("/**")) is not None
+    """Does a pattern name a protected file or folder literally? Only then does it allow one."""
+    return names_protected_file("/" + pattern.text.removesuffix("/**"))
 
 
 def is_protected(target: Target) -> bool:
     """Is it a file that makes programs run, or says what agents may do? In any case of letters."""
-    return any(_PROTECTED.search(path) for path in target.paths)
+    return any(
+        may_name_protected_file(path, hidden=target.hidden)
+        if target.glob
+        else names_protected_file(path) or (target.deep and holds_protected_file(path))
+        for path in target.paths
+    )
