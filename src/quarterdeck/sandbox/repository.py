@@ -1,0 +1,82 @@
+"""The git repository of a folder, found without running git.
+
+Owns the reading of `.git`, `commondir` and `core.hooksPath`. `plan` is beside it: it protects what
+is found here. Git itself is not started, because a repository's settings can make it run programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from quarterdeck.domain.structs import Value
+
+_LARGEST = 1024 * 1024
+_HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+
+
+class Repository(Value):
+    """Where the parts of a repository are. All paths are absolute and without links."""
+
+    top: str
+    """The folder that has the entry `.git`."""
+    git_dir: str
+    """The folder of this work tree: index, HEAD."""
+    common_dir: str
+    """The folder of the repository: objects, refs, config, hooks. Often the same."""
+    hooks: tuple[str, ...] = ()
+    """More folders that the settings name as folders of hooks."""
+
+    @property
+    def is_worktree(self) -> bool:
+        """Whether the folder is one of several work trees of a repository."""
+        return self.git_dir != self.common_dir
+
+
+def find_repository(folder: str | os.PathLike[str]) -> Repository | None:
+    """The repository that the folder is in; None if there is none, or it cannot be read."""
+    here = Path(folder).resolve()
+    for top in (here, *here.parents):
+        entry = top / ".git"
+        try:
+            if entry.is_dir():
+                git_dir = entry.resolve()
+            elif entry.is_file():
+                name = _text(entry).partition("gitdir:")[2].strip()
+                git_dir = (top / name).resolve()
+            else:
+                continue
+            common = git_dir
+            if (git_dir / "commondir").is_file():
+                common = (git_dir / _text(git_dir / "commondir").strip()).resolve()
+            if not (common / "objects").is_dir():
+                continue
+        except (OSError, ValueError, RuntimeError):
+            continue
+        return Repository(
+            top=str(top),
+            git_dir=str(git_dir),
+            common_dir=str(common),
+            hooks=tuple(_hooks(top, git_dir, common)),
+        )
+    return None
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_LARGEST).decode(errors="surrogateescape")
+
+
+def _hooks(top: Path, git_dir: Path, common: Path) -> list[str]:
+    """The folders that `core.hooksPath` names in the repository's own settings."""
+    found: list[str] = []
+    for file in (common / "config", git_dir / "config.worktree"):
+        try:
+            text = _text(file)
+        except OSError:
+            continue
+        for name in _HOOKS_PATH.findall(text):
+            path = Path(name.strip('"')).expanduser()
+            found.append(os.path.normpath(top / path))
+    return list(dict.fromkeys(found))
