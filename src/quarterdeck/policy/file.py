@@ -14,6 +14,7 @@ from quarterdeck.policy import specifiers
 from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
 from quarterdeck.policy.facts import FactConditions
 from quarterdeck.policy.parity import ClaudeRule
+from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.rules import ROLE, AskSettings, CallConditions, Pattern, Rule, Verb
@@ -37,6 +38,9 @@ RULE_KEYS = {
     "flags",
     "without",
     "path",
+    "except",
+    "outside",
+    "protected",
     "domain",
     "server",
     "machine",
@@ -250,6 +254,20 @@ class _Reader:
             without=table.flags("without"),
             paths=tuple(rule for rule in paths if rule is not None),
             domains=tuple(rule for rule in domains if rule is not None),
+            places=self._places(table),
+        )
+
+    def _places(self, table: Table) -> PlaceConditions:
+        exceptions = [
+            self._specifier(table, "except", number, f"Read({path})")
+            for number, path in enumerate(table.texts("except"))
+        ]
+        return PlaceConditions(
+            outside=table.truth("outside"),
+            protected=table.truth("protected"),
+            exceptions=tuple(
+                rule.path for rule in exceptions if rule is not None and rule.path is not None
+            ),
         )
 
     def _specifier(self, table: Table, key: str, number: int, text: str) -> specifiers.Rule | None:
@@ -335,6 +353,11 @@ class _Reader:
             table.flaw("an allow with flags must name the command")
         if what.claude and (what.commands or what.paths or what.domains or what.flags):
             table.flaw("claude cannot be combined with command, path, domain or flags")
+        if what.places.exceptions and not what.paths:
+            table.flaw("it needs path: the files that it is an exception of", "except")
+        for key in ("outside", "protected"):
+            if verb not in {Verb.DENY, Verb.ASK} and table.has(key):
+                table.flaw("only a rule with the verdict deny or ask may have this", key)
         for key in _ONLY_ASK:
             if verb is not Verb.ASK and table.has(key):
                 table.flaw("only a rule with the verdict ask may have this", key)

@@ -101,4 +101,6 @@ def _kinds(rule: Rule) -> tuple[NeedKind, ...] | None:
         return (NeedKind.EDIT, NeedKind.READ)
     if what.domains and not what.paths:
         return (NeedKind.FETCH,)
+    if what.places.given and not what.domains:
+        return (NeedKind.EDIT, NeedKind.READ)
     return None

@@ -19,6 +19,7 @@ from quarterdeck.policy import specifiers
 from quarterdeck.policy.facts import FactConditions, Facts, NamePatterns, Tri
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
+from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.shell import Part
 
@@ -174,11 +175,18 @@ class CallConditions(Value):
     """As `Edit(…)` and `Read(…)`, two for each path."""
     domains: tuple[specifiers.Rule, ...] = ()
     """As `WebFetch(domain:…)`."""
+    places: PlaceConditions = PlaceConditions()
+    """On the file, in addition to the others."""
 
     @property
     def any(self) -> bool:
         """Whether there is no condition."""
-        return not (
+        return not (self._named or self.places.given)
+
+    @property
+    def _named(self) -> bool:
+        """Whether commands, paths or domains are named."""
+        return bool(
             self.claude or self.commands or self.flags or self.without or self.paths or self.domains
         )
 
@@ -207,7 +215,7 @@ class CallConditions(Value):
             found += _allowed_needs(self.paths, request, context, Sense.ALLOW)
         if self.domains:
             found += _allowed_needs(self.domains, request, context, Sense.ALLOW)
-        return found
+        return [need for need in found if self.places.may_allow(need, context)]
 
     def catches(self, request: Request, context: Context) -> list[tuple[Need, bool]]:
         """The needs that match or may match: they stop a call. Each with whether it is certain."""
@@ -236,7 +244,12 @@ class CallConditions(Value):
         for need in perhaps:
             caught.setdefault(id(need), (need, False))
         caught |= {id(need): (need, True) for need in sure}
-        return list(caught.values())
+        if not self.places.given:
+            return list(caught.values())
+        if not self._named:
+            caught |= {id(need): (need, True) for need in request.needs if need.target is not None}
+        held = [(need, sure, self.places.hold(need, context)) for need, sure in caught.values()]
+        return [(need, sure and hold is True) for need, sure, hold in held if hold is not False]
 
     def _command(self, part: Part) -> Tri:
         fit: Tri = not self.commands

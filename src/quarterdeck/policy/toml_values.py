@@ -123,6 +123,13 @@ class Table:
         self.flaw(f"expected one of {', '.join(choices)}{hint}", key)
         return default
 
+    def truth(self, key: str) -> bool:
+        """`true`, or not given. `false` would say nothing."""
+        value = self._data.get(key)
+        if value is not None and value is not True:
+            self.flaw("expected true: omit the key otherwise", key)
+        return value is True
+
     def number(self, key: str) -> float | None:
         """A number that is not negative."""
         value = self._data.get(key)
