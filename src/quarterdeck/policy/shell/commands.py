@@ -18,6 +18,7 @@ from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
     Effect,
+    EffectKind,
     Form,
     Part,
     Problem,
@@ -262,13 +263,17 @@ def _part(
         plain = " ".join(each for each in decoded if each)
         if plain != text:
             forms.insert(1, Form(text=plain, named=0))
+    unknown = [] if known.judged else _unknowns(layer.words)
+    found = (*effects, *known.effects, *unknown)
     return Part(
         words=layer.words,
         text=text,
         forms=tuple(forms),
         span=simple.span,
         assignments=simple.assignments,
-        effects=(*effects, *known.effects, *_unknowns(layer.words)),
+        effects=found,
+        fetches=known.fetches,
+        looks=known.looks and all(each.kind is EffectKind.READS for each in found),
         via=layer.via,
         known=next((at for at, each in enumerate(decoded) if each is None), len(decoded)),
         open_ended=layer.open_ended,

@@ -16,6 +16,14 @@ class ProgramEffects(Value):
     """Texts that it gives to a shell."""
 
     moves: WorkingDir | None = None
+    fetches: tuple[str, ...] = ()
+    """Hosts and addresses that it contacts; empty texts for those that are not known."""
+
+    looks: bool = False
+    """It is known to change nothing: it only reads files and shows something."""
+
+    judged: bool = False
+    """Words that are known only at run time are among the effects already."""
 
 
 def runs(why: str, token: str) -> Effect:

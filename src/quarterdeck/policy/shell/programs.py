@@ -20,7 +20,15 @@ from quarterdeck.policy.shell.git import git
 from quarterdeck.policy.shell.languages import LANGUAGES, language
 from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.script import Effect, Target, Word
+from quarterdeck.policy.shell.table_effects import CodeReader, effects_by_table
+from quarterdeck.policy.shell.tables import table_of
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
+
+CODE: dict[str, CodeReader] = {}
+"""Readers of program texts, by the `language` of a table."""
+
+_SYSTEM = name_set("/bin /usr/bin /usr/local/bin /sbin /usr/sbin") | {""}
+"""Folders of the programs that tables describe; empty for a name that is sought in PATH."""
 
 
 class Use(StrEnum):
@@ -240,14 +248,19 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
     literal = words[0].literal
     if literal is None:
         return ProgramEffects()
-    name = literal.rpartition("/")[2]
+    folder, _, name = literal.rpartition("/")
+    table = table_of(name)
+    if table is not None:
+        found = effects_by_table(name, table, words, here, via=via, readers=CODE)
+        # `./cat` may be any program.
+        return found if folder in _SYSTEM else msgspec.structs.replace(found, looks=False)
     special = _SPECIAL.get(name)
     if special is not None:
         known = special(words, here)
     elif (program := PROGRAMS.get(name)) is not None:
         known = _regular(name, program, words, here)
-    elif (found := language(name)) is not None:
-        known = found(words, here)
+    elif (reader := language(name)) is not None:
+        known = reader(words, here)
     else:
         return ProgramEffects()
     if via is None:

@@ -65,7 +65,10 @@ class Target(Value):
     """As patterns, they find names that begin with a dot: a search does, a shell does not."""
 
     deep: bool = False
-    """All that is below it goes with it: `rm -r`, `mv`."""
+    """All that is below it goes with it: `rm -r`, `mv`, `grep -r`."""
+
+    names: bool = False
+    """Only names and sizes are read, no contents: `ls -R`, `find`."""
 
 
 class EffectKind(StrEnum):
@@ -131,6 +134,12 @@ class Part(Value):
     effects: tuple[Effect, ...] = ()
     via: tuple[str, ...] = ()
     """Names of the wrappers around it, the outermost first."""
+
+    fetches: tuple[str, ...] = ()
+    """Hosts and addresses that it contacts, as written; an empty text for an unknown one."""
+
+    looks: bool = False
+    """It is known to change nothing, redirections aside: it reads files and shows something."""
 
     known: int = 0
     """The number of known words from the first; the next one is known only at run time."""

@@ -1,0 +1,370 @@
+"""The effects of a command by the table of its program.
+
+`options` says which word is what; this module says what that does. To allow a command, all must be
+known: a word that is not explained is an effect which a rule has to write out. To stop one,
+everything that it may be counts: then every word that could be a file is one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
+from quarterdeck.policy.shell.options import Given, Parsed, parse, splits
+from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
+from quarterdeck.policy.shell.tables import Operand, Table
+from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
+
+CodeReader = Callable[[Word, WorkingDir], list[Effect]]
+"""The effects of a program text, which may be unknown."""
+
+MOST_FILES = 600
+"""Files of one command that are told one by one. There may be no more needs than 500."""
+
+_LATER = Word(source="…")
+"""Words that a wrapper adds at run time."""
+
+_WILD = re.compile(r"[*?\[]")
+_GIVES = frozenset({"skip", "code", "run"})
+"""Operands that an option may stand for."""
+
+
+def effects_by_table(
+    name: str,
+    table: Table,
+    words: tuple[Word, ...],
+    here: WorkingDir,
+    *,
+    via: str | None = None,
+    readers: Mapping[str, CodeReader] | None = None,
+) -> ProgramEffects:
+    """The effects of a command. `via` is a wrapper that adds words to it at run time."""
+    parsed = parse(words if via is None else (*words, _LATER), table)
+    return _Effects(name, parsed, words, here, via, readers or {}).all()
+
+
+class _Effects:
+    """The effects of one parsed command."""
+
+    def __init__(
+        self,
+        name: str,
+        parsed: Parsed,
+        words: tuple[Word, ...],
+        here: WorkingDir,
+        via: str | None,
+        readers: Mapping[str, CodeReader],
+    ) -> None:
+        self._name = name
+        self._parsed = parsed
+        self._words = words
+        self._via = via
+        self._readers = readers
+        self._table = parsed.table
+        self._effects: list[Effect] = []
+        self._fetches: list[str] = []
+        self._files = 0
+        marks: set[str] = set()
+        for given in parsed.options:
+            marks |= given.option.marks
+        self._marks = marks
+        self._here = self._places(here)
+        self._deep = self._table.deep or "deep" in marks
+
+    def all(self) -> ProgramEffects:
+        """Everything that the command may do."""
+        parsed, table = self._parsed, self._table
+        for given in parsed.options:
+            self._option(given)
+        if "stops" not in self._marks:
+            self._operands()
+        self._unknown()
+        acting = any(effect.kind is not EffectKind.READS for effect in self._effects)
+        return ProgramEffects(
+            effects=tuple(self._effects),
+            fetches=tuple(self._fetches),
+            looks=table.looks and not acting and not self._fetches,
+            judged=True,
+        )
+
+    def _places(self, here: WorkingDir) -> WorkingDir:
+        """Where its paths start: options may change that, and not for all of them."""
+        now = both = here
+        for given in self._parsed.options:
+            for word, kind in zip(given.values, given.option.values, strict=False):
+                if kind == "chdir":
+                    now = now.into(word)
+                    both = both.union(now)
+        return both
+
+    # --- options -------------------------------------------------------------------------------
+
+    def _option(self, given: Given) -> None:
+        option, typed = given.option, given.typed
+        marks = option.marks
+        for word, kind in zip(given.values, option.values, strict=False):
+            self._value(word, kind, typed)
+        if not marks:
+            return
+        for kind in ("read", "write"):
+            if kind in marks or (option.optional and not given.values and kind in option.values):
+                self._file(_unnamed(typed), kind, f"{self._name} {typed}")
+        if "runs" in marks:
+            self._runs(typed)
+        if "alter" in marks:
+            why = f"{self._name} {typed} changes the effect of other commands"
+            self._effects.append(alters(why, typed))
+
+    def _value(self, word: Word, kind: str, typed: str) -> None:
+        why = f"{self._name} {typed}"
+        match kind:
+            case "read" | "list" | "write":
+                self._file(word, kind, why)
+            case "chdir":
+                self._file(word, "list", why)
+            case "folder":
+                self._into(word, self._parsed.operands)
+            case "run":
+                self._runs(typed)
+            case "code":
+                self._code(word, typed)
+            case "host":
+                self._fetches.append(word.text or "")
+            case "send":
+                self._send(word, typed)
+            case _:
+                pass
+
+    def _runs(self, typed: str) -> None:
+        why = f"{self._name} {typed} can run other code or change its target"
+        self._effects.append(runs(why, typed))
+
+    def _code(self, word: Word, token: str) -> None:
+        reader = self._readers.get(self._table.language or "")
+        if reader is None:
+            why = f"{self._name} runs code that is given in the command"
+            self._effects.append(runs(why, token))
+        else:
+            self._effects.extend(reader(word, self._here))
+
+    def _send(self, word: Word, typed: str) -> None:
+        """`@name` or `<name` in a text: the file is sent."""
+        text = word.text
+        if text is None:
+            self._effects.append(runs(f"{self._name} {typed} may send a file", typed))
+            self._file(word, "read", f"{self._name} {typed}")
+            return
+        for mark in "@<":
+            before, found, file = text.partition(mark)
+            del before
+            if found:
+                self._effects.append(runs(f"{self._name} {typed} may send a file", typed))
+                # In `@a;type=x` the file ends before the first semicolon, or it does not.
+                for each in dict.fromkeys((file, file.partition(";")[0])):
+                    word = Word(source=each, text=each, prefix=each, tilde=each.startswith("~"))
+                    self._file(word, "read", f"{self._name} {typed}")
+
+    # --- files ---------------------------------------------------------------------------------
+
+    def _file(self, word: Word, kind: str, why: str, *, own: bool = False) -> None:
+        """A file that is read or written."""
+        if word.text in HARMLESS or word.source.startswith(("<(", ">(")):
+            return
+        self._files += 1
+        if self._files > MOST_FILES:
+            return
+        self._add(self._here.target(word), kind, why, own=own)
+
+    def _add(self, target: Target, kind: str, why: str, *, own: bool = False) -> None:
+        if kind in {"write", "move"}:
+            deep = kind == "move" or (own and self._deep)
+            if deep and not target.deep:
+                target = msgspec.structs.replace(target, deep=True)
+            self._effects.append(writes(target, f"{why} writes or removes it", own=own))
+            if kind == "write":
+                return
+        elif own and (self._deep or kind == "list"):
+            target = msgspec.structs.replace(target, deep=self._deep, names=kind == "list")
+        self._effects.append(reads(target, f"{why} reads it"))
+
+    def _into(self, place: Word, sources: tuple[Word, ...]) -> None:
+        """Where operands are written to: the place itself, or their names in it."""
+        if place.text in HARMLESS or place.source.startswith(">("):
+            return
+        target = self._here.target(place)
+        whole = "onto" in self._marks
+        inside: dict[str, None] = {}
+        for word in () if whole else sources[:MOST_FILES]:
+            name = _last_name(word)
+            if name:
+                inside.setdefault(name)
+            else:
+                whole = True  # `cp -r a/. b`: all of it, not a folder `a` in it
+        self._write(target, deep=self._deep and whole)
+        if target.glob or not target.paths or not inside:
+            return
+        wild = [name for name in inside if _WILD.search(name)]
+        plain = [name for name in inside if name not in wild]
+        for names, glob in ((plain, False), (wild, True)):
+            paths = [f"{path.rstrip('/')}/{name}" for path in target.paths for name in names]
+            if paths:
+                found = msgspec.structs.replace(
+                    target, paths=tuple(paths), glob=glob, hidden=glob and "*" in names
+                )
+                self._write(found, deep=self._deep and not glob)
+
+    def _write(self, target: Target, *, deep: bool) -> None:
+        if deep:
+            target = msgspec.structs.replace(target, deep=True)
+        self._effects.append(writes(target, f"{self._name} writes it", own=True))
+
+    # --- operands ------------------------------------------------------------------------------
+
+    def _operands(self) -> None:
+        table, operands = self._table, self._parsed.operands
+        spec = self._spec()
+        default = table.default or (table.deep_default if self._deep else None)
+        if default is not None and len(operands) == _texts_before(spec):
+            operands = (*operands, _literal(default))
+        if not operands:
+            return
+        roles = assign(operands, spec)
+        if roles is None:
+            kinds = {each.kind for each in spec} | {"read"}
+            roles = [(word, kinds) for word in operands]
+            why = f"{self._name} takes {operands[-1].source} in a way that is not known"
+            self._effects.append(runs(why, operands[-1].source))
+        last = len(operands) - 1
+        for at, (word, kinds) in enumerate(roles):
+            for kind in kinds:
+                if kind == "write" and at == last and len(spec) > 1:
+                    self._into(word, operands[:-1])
+                else:
+                    self._operand(word, kind)
+        if self._files > MOST_FILES:
+            unknown = Target(source="…")
+            self._add(unknown, "write" if table.writes else "read", f"{self._name}, many files:")
+
+    def _spec(self) -> tuple[Operand, ...]:
+        spec = self._table.operands or ()
+        if spec and spec[0].kind in _GIVES and "instead" in self._marks:
+            spec = spec[1:]
+        if any("folder" in given.option.values for given in self._parsed.options):
+            spec = tuple(each for each in spec if each.many) or spec
+        return spec
+
+    def _operand(self, word: Word, kind: str) -> None:
+        match kind:
+            case "read" | "list" | "write" | "move":
+                self._file(word, kind, self._name, own=True)
+                if "in-place" in self._marks and kind in {"read", "list"}:
+                    self._file(word, "write", self._name)
+            case "run":
+                if word.text not in HARMLESS:
+                    why = f"{self._name} runs {word.source}"
+                    self._effects.append(runs(why, word.source))
+                self._file(word, "read", self._name)
+            case "code":
+                self._code(word, word.source)
+            case "host":
+                self._fetches.append(word.text or "")
+            case _:
+                pass
+
+    # --- what is not known ---------------------------------------------------------------------
+
+    def _unknown(self) -> None:
+        parsed, table = self._parsed, self._table
+        for each in parsed.unknown:
+            self._effects.append(runs(f"{self._name} {each.typed} {each.why}", each.typed))
+        if parsed.unknown:
+            self._every_word()
+        for word in parsed.open:
+            token = word.source if word is not _LATER or self._via is None else self._via
+            if table.acts:
+                why = f"{word.source} may be an option of {self._name} at run time"
+                self._effects.append(runs(why, token))
+            if word.text is None or word not in parsed.operands:
+                self._add(self._here.target(word), "read", self._name)
+                if table.writes:
+                    self._add(self._here.target(word), "write", self._name)
+
+    def _every_word(self) -> None:
+        """Every word, and every value in a word, may be a file."""
+        for word in self._words[1 : MOST_FILES + 1]:
+            for each in _possible_files(word):
+                self._file(each, "read", self._name)
+                if self._table.writes:
+                    self._file(each, "write", self._name)
+
+
+def assign(
+    operands: tuple[Word, ...], spec: tuple[Operand, ...]
+) -> list[tuple[Word, set[str]]] | None:
+    """What each operand is. A word that may become several may be several things.
+
+    None: there are more operands than the program takes.
+    """
+    many = next((at for at, each in enumerate(spec) if each.many), None)
+    count = len(operands)
+    if many is None and count > len(spec):
+        return None
+    after = 0 if many is None else len(spec) - many - 1
+    loose = next((at for at, word in enumerate(operands) if splits(word)), None)
+    vanishing = after and any(word.text is None and splits(word) for word in operands)
+    roles: list[tuple[Word, set[str]]] = []
+    for at, word in enumerate(operands):
+        if many is None or at < many:
+            first, role = at, at
+        elif count - at <= after and count - after > many:
+            first, role = many, len(spec) - (count - at)
+        else:
+            first, role = many, many
+        kinds = {spec[role].kind}
+        if loose is not None and at >= loose and (many is None or loose < many):
+            kinds = {each.kind for each in spec[loose:]}
+        elif vanishing or (splits(word) and at == count - 1 and after):
+            kinds = {each.kind for each in spec[first:]}
+        roles.append((word, kinds))
+    return roles
+
+
+def _texts_before(spec: tuple[Operand, ...]) -> int:
+    """The number of operands before the first that is a file."""
+    return next(
+        (at for at, each in enumerate(spec) if each.many or each.kind not in _GIVES), len(spec)
+    )
+
+
+def _possible_files(word: Word) -> list[Word]:
+    text = word.text
+    if text is None or not text.startswith("-"):
+        return [word]
+    if text.startswith("--") or "=" in text:
+        value = text.partition("=")[2]
+        return [_literal(value)] if value else []
+    return [_literal(text[at:]) for at in range(2, min(len(text), 12))]
+
+
+def _literal(text: str) -> Word:
+    return Word(source=text, text=text, prefix=text, tilde=text.startswith("~"))
+
+
+def _unnamed(typed: str) -> Word:
+    """A file that the command does not name."""
+    return Word(source=typed)
+
+
+def _last_name(word: Word) -> str:
+    """The name that a copy of a file has: a pattern, if it is not known. Empty: it has none."""
+    text = word.text
+    if text is None:
+        return "*"
+    name = text.rstrip("/").rpartition("/")[2]
+    if name in {"", ".", "..", "-"}:
+        return ""
+    # A name that looks like a pattern and is none is taken for one: it means itself, too.
+    return name
