@@ -103,8 +103,8 @@ def test_what_cannot_be_known_is_a_problem(command: str) -> None:
     [
         ("tee a /b", {"/w/a", "/b"}),
         ("rm -rf a", {"/w/a"}),
-        ("cp a b c", {"/w/c"}),
-        ("cp -t c a b", {"/w/c"}),
+        ("cp a b c", {"/w/c", "/w/c/a", "/w/c/b"}),
+        ("cp -t c a b", {"/w/c", "/w/c/a", "/w/c/b"}),
         ("mv a b", {"/w/a", "/w/b"}),
         ("dd if=a of=b", {"/w/b"}),
         ("sort -o a b", {"/w/a"}),
