@@ -13,7 +13,7 @@ from quarterdeck.policy.paths import Folders, catches, covers, path_pattern
 from quarterdeck.policy.settings import import_settings
 from quarterdeck.policy.shell import Target
 from quarterdeck.policy.specifiers import Behavior, RuleError, Source, parse_rule
-from quarterdeck.policy.wildcards import fits, host_of
+from quarterdeck.policy.wildcards import fits
 
 
 @pytest.mark.parametrize(
@@ -161,26 +161,6 @@ def test_a_caller_may_tell_where_links_lead() -> None:
 
     assert allowed("/w/src/a")
     assert not allowed("/w/link")
-
-
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://Example.test/x", "example.test"),
-        ("http://a.test:80", "a.test"),
-        ("http://a.test./", "a.test"),
-        ("http://user@b.test/", "b.test"),
-        ("http://a.test\\@b.test/", None),
-        ("http://a.test /", None),
-        ("file:///etc/passwd", None),
-        ("a.test", None),
-        ("http://[::1]/", "[::1]"),
-        ("http://ä.test/", None),
-        ("http://[", None),
-    ],
-)
-def test_a_url_goes_to_one_host_or_to_none(url: str, host: str | None) -> None:
-    assert host_of(url) == host
 
 
 def test_a_host_fits_itself_and_a_star_what_is_below() -> None:

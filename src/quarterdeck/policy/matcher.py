@@ -10,11 +10,11 @@ from __future__ import annotations
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.hosts import is_meant, may_mean
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.paths import catches, covers, is_protected, names_protected
 from quarterdeck.policy.shell import Part, git_without_options
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
-from quarterdeck.policy.wildcards import fits
 
 MOST_WORDS = 32
 """The number of words of a command that are compared with a pattern that it may match."""
@@ -45,7 +45,7 @@ def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match
     """
     perhaps: list[Need] = []
     if rule.command is not None:
-        if rule.tool != request.tool:
+        if rule.tool != request.tool and (sense is Sense.ALLOW or not _is_shell(rule, request)):
             return None
         found = _command(rule.command, request, sense)
         if not found and sense is Sense.STOP:
@@ -53,9 +53,7 @@ def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match
     elif rule.path is not None:
         found, perhaps = _path(rule, request, context, sense)
     elif rule.domain is not None:
-        found = [
-            need for need in request.needs if need.host is not None and fits(rule.domain, need.host)
-        ]
+        found, perhaps = _hosts(rule.domain, request, sense)
     elif rule.name is not None:
         named = request.name is not None and rule.name.matches(request.name)
         found = list(request.needs) if named and rule.tool == request.tool else []
@@ -68,14 +66,34 @@ def match(rule: Rule, request: Request, context: Context, sense: Sense) -> Match
     return Match(rule=rule, needs=tuple(perhaps), sure=False) if perhaps else None
 
 
+def _is_shell(rule: Rule, request: Request) -> bool:
+    """Is it a rule for a tool that runs commands, and does the call run one, by whatever tool?"""
+    return rule.tool in COMMANDS and (request.command is not None or request.tool in COMMANDS)
+
+
+def _hosts(domain: str, request: Request, sense: Sense) -> tuple[list[Need], list[Need]]:
+    """The needs whose host certainly matches, and those whose host may."""
+    fetches = [need for need in request.needs if need.kind is NeedKind.FETCH]
+    if sense is Sense.ALLOW:
+        return [n for n in fetches if n.host is not None and is_meant(domain, n.host)], []
+    told = [(need, may_mean(domain, need.host)) for need in fetches]
+    return (
+        [need for need, meant in told if meant],
+        [need for need, meant in told if meant is None]
+        + [need for need in request.needs if need.kind is NeedKind.UNKNOWN],
+    )
+
+
 def _means(rule: Rule, tool: str) -> bool:
     return rule.tool == tool or (rule.tools is not None and rule.tools.matches(tool))
 
 
 def _whole(rule: Rule, request: Request, sense: Sense) -> list[Need]:
-    """A rule for a whole tool, compared with another tool: only Read and Edit apply there, to
-    stop.
+    """A rule for a whole tool, compared with another tool: Read and Edit apply there, to stop, and
+    Bash to every tool that runs a command.
     """
+    if sense is Sense.STOP and _is_shell(rule, request):
+        return list(request.needs)
     if sense is Sense.ALLOW or request.tool not in COMMANDS | READING | EDITING:
         return []
     if rule.tool == "Edit":

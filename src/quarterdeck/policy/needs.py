@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.paths import Folders, is_inside, is_protected
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -31,7 +32,6 @@ from quarterdeck.policy.shell import (
     locate,
     read,
 )
-from quarterdeck.policy.wildcards import host_of
 
 MOST_NEEDS = 500
 """The number of parts and files of one command that are checked. Every rule is compared with each
@@ -136,6 +136,10 @@ _FILES = {
 _SEARCHES = frozenset({"Glob", "Grep", "LS"})
 _NAMES = {"Agent": "subagent_type", "Task": "subagent_type", "Skill": "skill"}
 _COMMANDS = frozenset({"Bash", "Monitor"})
+_NO_SHELL = frozenset({"SlashCommand", "Skill", "PowerShell"})
+"""Tools whose `command` is not one of a shell."""
+
+_PATHS = ("file_path", "notebook_path", "path")
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -187,11 +191,30 @@ def _needs_of(tool: str, json: Raw, context: Context) -> Request:
     if tool == "PowerShell":
         return _unknown(tool, "PowerShell is not supported")
     name = _text(members, _NAMES[tool]) if tool in _NAMES else None
-    return Request(
-        tool="Agent" if tool == "Task" else tool,
-        needs=(Need(kind=NeedKind.TOOL, what=f"{tool}({name})" if name else tool),),
-        name=name,
-    )
+    whole = Need(kind=NeedKind.TOOL, what=f"{tool}({name})" if name else tool)
+    if name is None and not tool.startswith("mcp__") and tool not in _NO_SHELL:
+        return _unlisted(tool, whole, members, context)
+    return Request(tool="Agent" if tool == "Task" else tool, needs=(whole,), name=name)
+
+
+def _unlisted(tool: str, whole: Need, members: dict[str, Raw], context: Context) -> Request:
+    """A tool of the CLI that is not known here. Its members are taken for what they are called, so
+    that rules which stop commands, files and hosts hold for it. MCP tools are their own.
+    """
+    needs = [whole]
+    for member in _PATHS:
+        path = _text(members, member)
+        if path is not None:
+            for kind in (NeedKind.READ, NeedKind.EDIT):
+                needs.extend(_file(tool, kind, path, context).needs)
+    url = _text(members, "url")
+    if url is not None:
+        needs.append(Need(kind=NeedKind.FETCH, what=url[:200], host=host_of(url)))
+    command = _text(members, "command")
+    if command is None:
+        return Request(tool=tool, needs=tuple(needs))
+    shell = _shell(tool, command, context)
+    return msgspec.structs.replace(shell, needs=(*needs, *shell.needs))
 
 
 def _text(members: dict[str, Raw], name: str) -> str | None:
@@ -297,6 +320,14 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     return Request(tool=tool, needs=tuple(needs), script=script, command=command)
 
 
+def _host(address: str) -> str | None:
+    """The host of an address as commands take it: with or without a scheme, a user, a port."""
+    if "://" in address:
+        scheme, _, rest = address.partition("://")
+        return host_of(address if scheme.lower() in {"http", "https"} else f"https://{rest}")
+    return host_of(f"https://{address}") if address else None
+
+
 def _with_hidden(need: Need) -> Need:
     target = need.target
     if target is None or not target.glob:
@@ -313,6 +344,16 @@ def _of_part(part: Part, context: Context) -> Iterator[Need]:
             yield _of_effect(part, effect, effect.target, context)
     for target in part.reads:
         yield _read(part, target, "it is read as input", context)
+    for address in part.fetches:
+        # A command that contacts a host needs no second rule for that, but rules for hosts stop it.
+        yield Need(
+            kind=NeedKind.FETCH,
+            what=address or part.text,
+            part=part,
+            host=_host(address),
+            why=f"{part.name} contacts it",
+            free=True,
+        )
     for target in part.writes:
         true = _resolve_links(target, context)
         why = "it is written as output"

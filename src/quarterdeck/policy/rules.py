@@ -373,6 +373,8 @@ class Rule(Value):
         """A rule for Bash applies to everything that a command does; one for Edit to every edit."""
         if self.tools is None or self.tools.fit(request.tool):
             return True
+        if self.verb is not Verb.ALLOW and request.command is not None and self.tools.fit("Bash"):
+            return True  # another tool that runs a command
         family = FAMILY.get(need.kind)
         return family is not None and bool(self.tools.fit(family))
 

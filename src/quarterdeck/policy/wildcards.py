@@ -9,9 +9,6 @@ piece is searched again. Regular expressions of this package do the same with at
 
 from __future__ import annotations
 
-import re
-from urllib.parse import urlsplit
-
 from quarterdeck.domain.structs import Value
 
 MOST_WILDCARDS = 32
@@ -58,28 +55,6 @@ def too_wild(pattern: str, signs: str = "*") -> str | None:
     if count and len(pattern) > LONGEST:
         return f"it has {len(pattern)} characters; a pattern with wildcards may have {LONGEST}"
     return None
-
-
-_PLAIN = re.compile(r"[!-~]+")
-_HOST = re.compile(r"[a-z0-9._-]+|\[[0-9a-f:.]+\]")
-
-
-def host_of(url: str) -> str | None:
-    """The host that a URL goes to, in small letters; None if that is not beyond doubt."""
-    # A backslash is a slash to browsers and a letter to others: two hosts in one URL.
-    if not _PLAIN.fullmatch(url) or "\\" in url:
-        return None
-    try:
-        split = urlsplit(url)
-        host = split.hostname
-    except ValueError:
-        return None
-    if split.scheme.lower() not in {"http", "https"} or host is None:
-        return None
-    host = host.rstrip(".")
-    if ":" in host:
-        host = f"[{host}]"
-    return host if _HOST.fullmatch(host) else None
 
 
 def fits(pattern: str, host: str) -> bool:

@@ -34,6 +34,10 @@ class Word(Value):
     texts: tuple[str, ...] = ()
     """All that it can become, where `text` is not known and there are only a few: `{a,b}`."""
 
+    hidden: bool = False
+    """As a pattern, it finds names that begin with a dot: it comes from `find`, not from the
+    shell."""
+
     @property
     def literal(self) -> str | None:
         """The text, if it is exactly the argument that the command gets."""
@@ -146,6 +150,9 @@ class Part(Value):
 
     open_ended: bool = False
     """More words are added at run time (`xargs rm`, `find -exec rm {} +`)."""
+
+    dirs: tuple[str, ...] | None = None
+    """The folders that it may run in, if the script changed to another one; empty: unknown."""
 
     @property
     def name(self) -> str | None:

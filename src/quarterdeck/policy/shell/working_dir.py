@@ -7,6 +7,7 @@ may lead elsewhere if that folder is a link; such a path is marked as not sure.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from quarterdeck.policy.shell.script import Target, Word
 
@@ -18,8 +19,11 @@ MANY = 4
 
 _WILD = re.compile(r"[*?\[]")
 _FOLDERS = re.compile(r"[*?\[][^/]*/")
-_OWN = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd|map_files|[^/]*[*?\[])(?:/|$)")
-"""Links in /proc to the folders and files of a process."""
+_OWN = re.compile(
+    r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|exe|fd|map_files|[^/]*[*?\[])(?:/|$)"
+    r"|/dev/(?:fd|f[^/]*[*?\[])(?:/|$)|/(?:proc|dev)/[^/]*[*?\[]"
+)
+"""Links to the folders and files of a process, in /proc and /dev."""
 
 HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "-"})
 
@@ -27,10 +31,13 @@ HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "
 class WorkingDir:
     """The folders that the script may be in. None of them: it is not known."""
 
-    __slots__ = ("dirs",)
+    __slots__ = ("dirs", "given")
 
-    def __init__(self, dirs: tuple[Dir, ...]) -> None:
+    def __init__(self, dirs: tuple[Dir, ...], given: frozenset[str] = frozenset()) -> None:
         self.dirs = dirs if len(dirs) <= MANY else ()
+        self.given = given
+        """Variables that have certainly been set by now. They are kept here because a script sets
+        variables and changes its folder on the same paths."""
 
     @classmethod
     def start(cls, cwd: str | None) -> WorkingDir:
@@ -41,17 +48,38 @@ class WorkingDir:
 
     def union(self, other: WorkingDir) -> WorkingDir:
         """In one or the other."""
+        if self is other:
+            return self
+        given = self.given & other.given
         if not self.dirs or not other.dirs:
-            return UNKNOWN_DIR
-        return WorkingDir(tuple(dict.fromkeys(self.dirs + other.dirs)))
+            return WorkingDir((), given)
+        return WorkingDir(tuple(dict.fromkeys(self.dirs + other.dirs)), given)
+
+    def giving(self, names: Iterable[str]) -> WorkingDir:
+        """The same, after these variables have been set."""
+        return WorkingDir(self.dirs, self.given.union(names))
+
+    def elsewhere(self) -> WorkingDir:
+        """In an unknown folder."""
+        return WorkingDir((), self.given)
+
+    def in_a_new_shell(self) -> WorkingDir:
+        """The same folder, without the variables."""
+        return WorkingDir(self.dirs)
 
     def into(self, word: Word) -> WorkingDir:
         """After a `cd` to it."""
-        if word.glob or word.text in {None, "", "-"}:
-            return UNKNOWN_DIR
-        text = word.text or ""
-        steps = [step(base_dir, text, tilde=word.tilde) for base_dir in self.dirs]
-        return WorkingDir(tuple(dict.fromkeys(each[0] for each in steps if each is not None)))
+        texts = word.texts if word.text is None else (word.text,)
+        if not texts or any(text in {"", "-"} or _WILD.search(text) for text in texts):
+            return self.elsewhere()
+        dirs = self.dirs
+        if not dirs and (word.tilde or all(text.startswith("/") for text in texts)):
+            dirs = (("/", 0),)
+        steps = [step(base_dir, text, tilde=word.tilde) for base_dir in dirs for text in texts]
+        if any(each is None or _is_process_link(each[0][0]) for each in steps):
+            return self.elsewhere()
+        found = tuple(dict.fromkeys(each[0] for each in steps if each is not None))
+        return WorkingDir(found, self.given)
 
     def target(self, word: Word) -> Target:
         """The file that a word names here; several, if it may expand to several words."""
@@ -74,6 +102,7 @@ class WorkingDir:
             # A folder that a pattern finds may be a link.
             sure=all(each[1] for each in known) and not (glob and any(map(_FOLDERS.search, texts))),
             glob=glob,
+            hidden=word.hidden,
         )
 
 
@@ -104,7 +133,7 @@ def _normalize_names(path: str, rooted: bool) -> str:
 
 def _is_process_link(path: str) -> bool:
     """Does it lead to a place that only the running process knows?"""
-    return path.startswith("/proc/") and _OWN.match(path) is not None
+    return path.startswith(("/proc", "/dev")) and _OWN.match(path) is not None
 
 
 def step(base_dir: Dir, text: str, *, tilde: bool) -> tuple[Dir, bool] | None:
