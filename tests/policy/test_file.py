@@ -75,6 +75,50 @@ def test_a_flaw_is_told_with_its_line(text: str, line: int, said: str) -> None:
     assert any(at == line and said in told for at, told in found), found
 
 
+FOLLOW = ", with which any words may follow"
+ALLOW = '[[rule]]\nverdict = "allow"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            ALLOW + "command = 'npm:*'",
+            [
+                (
+                    3,
+                    "command: 'npm:*' is Claude Code's syntax: write command = 'npm'" + FOLLOW,
+                )
+            ],
+        ),
+        (
+            ALLOW + "command = ['ls',\n 'Bash(rm:*)']",
+            [
+                (
+                    4,
+                    "command: 'Bash(rm:*)' is Claude Code's syntax: write command = 'rm'"
+                    + FOLLOW
+                    + ", or claude = ['Bash(rm:*)']",
+                )
+            ],
+        ),
+        (
+            "\ufeffdefault = 'ask'",
+            [(1, "it begins with a byte order mark (BOM): save it as UTF-8 without")],
+        ),
+        ("[[test]]\ncall = 'ls'", [(1, "the verdict is missing")]),
+        (
+            "[[test]]\ncall = 'ls'\nverdict = 'alow'",
+            [(3, "verdict: expected one of allow, ask, deny, cli: did you mean 'allow'?")],
+        ),
+    ],
+)
+def test_a_mistake_is_one_flaw_that_says_what_to_write(
+    text: str, wanted: list[tuple[int, str]]
+) -> None:
+    assert flaws(text) == wanted
+
+
 def test_all_flaws_are_told_at_once_in_their_order() -> None:
     found = flaws("defualt = 'ask'\n[[rule]]\nverdict='deny'\nbranhc='x'\n[[rule]]\n")
     assert [line for line, _ in found] == [1, 4, 5]

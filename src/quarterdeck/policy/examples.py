@@ -81,11 +81,12 @@ def check_tests(document: Document, policy: Policy, flaws: list[Flaw]) -> int:
     tests = _list(document.data.get("test"))
     for number, value in enumerate(tests):
         table = Table(document, ("test", number), value, flaws, keys=TEST_KEYS)
-        wanted = table.choice("verdict", VERDICTS, "ask")
+        before = len(flaws)
         if not table.has("verdict"):
             table.flaw("the verdict is missing")
+        wanted = table.choice("verdict", VERDICTS, "ask")
         example = _from_table(table)
-        if example is None:
+        if example is None or len(flaws) > before:
             continue
         call = Call(tool=example.tool, input=example.input, facts=example.facts, context=CONTEXT)
         verdict = decide(call, Rules(policies=(policy,)))

@@ -6,11 +6,13 @@ The reference page is `docs/reference/policy.md`.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
+from quarterdeck.policy.dead_rules import dead_rules
 from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
 from quarterdeck.policy.facts import FactConditions
 from quarterdeck.policy.parity import ClaudeRule
@@ -84,6 +86,8 @@ class Loaded(Value):
 
     policy: Policy | None
     flaws: tuple[Flaw, ...] = ()
+    warnings: tuple[Flaw, ...] = ()
+    """Rules that never do what they say. They do not make a file invalid."""
     rules: int = 0
     examples: int = 0
 
@@ -110,7 +114,12 @@ def _check_document(reader: _Reader, document: Document) -> Loaded:
     count += check_tests(document, policy, reader.flaws)
     if reader.flaws:
         return _refusal(reader.flaws)
-    return Loaded(policy=policy, rules=len(policy.rules) + len(policy.claude), examples=count)
+    return Loaded(
+        policy=policy,
+        warnings=dead_rules(document, policy, reader.own),
+        rules=len(policy.rules) + len(policy.claude),
+        examples=count,
+    )
 
 
 def _refusal(flaws: list[Flaw]) -> Loaded:
@@ -214,6 +223,7 @@ class _Reader:
     # --- a rule --------------------------------------------------------------------------------
 
     def _rule(self, table: Table, number: int) -> Rule:
+        before = len(self.flaws)
         if not table.has("verdict"):
             table.flaw("the verdict is missing")
         verb = Verb(table.choice("verdict", tuple(each.value for each in Verb), "deny"))
@@ -234,7 +244,7 @@ class _Reader:
             ),
             rewrite=self._rewrite(table),
         )
-        self._check(table, rule)
+        self._check(table, rule, complete=len(self.flaws) == before)
         return rule
 
     def _what(self, table: Table) -> CallConditions:
@@ -280,6 +290,9 @@ class _Reader:
     def _patterns(self, table: Table) -> list[Pattern]:
         found: list[Pattern] = []
         for number, text in enumerate(table.texts("command")):
+            if (why := _foreign_syntax(text)) is not None:
+                table.flaw(why, "command", number)
+                continue
             try:
                 words = shlex.split(text)
             except ValueError as error:
@@ -340,8 +353,8 @@ class _Reader:
             replace_flags=flags if isinstance(flags, dict) else {},
         )
 
-    def _check(self, table: Table, rule: Rule) -> None:
-        """What makes no sense together."""
+    def _check(self, table: Table, rule: Rule, *, complete: bool) -> None:
+        """What makes no sense together. Not `complete`: some of its conditions have flaws."""
         what, verb = rule.what, rule.verb
         if (verb is Verb.REWRITE) is not (rule.rewrite is not None):
             table.flaw("the verdict rewrite and [rule.rewrite] need each other")
@@ -365,7 +378,13 @@ class _Reader:
             table.flaw("it needs wait: how long to ask before it is allowed", "then")
         if verb is Verb.ALLOW and table.has("message"):
             table.flaw("an allow has no message to the agent", "message")
-        if verb is Verb.ALLOW and what.any and rule.tools is None and rule.servers is None:
+        if (
+            complete
+            and verb is Verb.ALLOW
+            and what.any
+            and rule.tools is None
+            and rule.servers is None
+        ):
             table.flaw('it would allow everything: if that is intended, write tool = "*"')
 
     def _check_names(self, rules: list[Rule]) -> None:
@@ -374,3 +393,18 @@ class _Reader:
             if (before := seen.setdefault(rule.name, rule.line)) != rule.line:
                 text = f"the rule on line {before} has the same name, {rule.name!r}"
                 self.flaws.append(Flaw(line=rule.line, text=text))
+
+
+_TOOL_RULE = re.compile(r"\s*(Bash|PowerShell|Monitor)\((.*)\)\s*", re.DOTALL)
+
+
+def _foreign_syntax(text: str) -> str | None:
+    """What to write instead of a rule in Claude Code's syntax, where a command is expected."""
+    found = _TOOL_RULE.fullmatch(text)
+    inner = text if found is None else found[2]
+    plain = inner.removesuffix(":*").rstrip()
+    if found is None and plain == inner:
+        return None
+    said = f"{text!r} is Claude Code's syntax: write command = {plain!r}"
+    said += ", with which any words may follow" if plain else ""
+    return said + (f", or claude = [{text.strip()!r}]" if found is not None else "")

@@ -37,7 +37,7 @@ _READING = """
 [[rule]]
 name = "read the project"
 verdict = "allow"
-claude = ["Read(./**)", "Grep(./**)", "Glob(./**)", "LS(./**)"]
+claude = ["Read(./**)"]
 match = ["Read(/project/src/app.py)"]
 not_match = ["Read(/etc/passwd)", "Edit(/project/src/app.py)"]
 

@@ -28,6 +28,7 @@ _TEXTS = re.compile(
 )
 """Strings and comments, also those that do not end. Atomic, so that each is read once."""
 
+_BOM = "\ufeff"
 _NESTING = re.compile(r"[\[\]{}]")
 _DOTTED = re.compile(rf"\.(?:[^.=,\n\[\]{{}}]*\.){{{DEPTH - 1}}}")
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -64,6 +65,8 @@ def read_toml(text: str) -> Document | Flaw:
     """Read a file. Text that is not valid TOML gives the first flaw, with its line."""
     if len(text) > LIMIT:
         return Flaw(line=1, text=f"the file has more than {LIMIT:,} characters")
+    if text.startswith(_BOM):
+        return Flaw(line=1, text="it begins with a byte order mark (BOM): save it as UTF-8 without")
     if (flaw := _too_deep(text)) is not None:
         return flaw
     try:

@@ -101,3 +101,22 @@ async def test_presets_and_settings_are_printed_as_policies(deck: ServedDeck) ->
     assert (await deck("policy", "check", "team.toml")).out.startswith(
         "team.toml is valid: 2 rules"
     )
+
+
+async def test_dead_rules_are_warnings_of_check_and_show(deck: ServedDeck) -> None:
+    text = "[[rule]]\nverdict = 'deny'\ntool = 'Bsh'\n"
+    said = "warning: tool: Claude Code has no tool 'Bsh': did you mean 'Bash'?\n"
+    save(deck, text)
+    checked = await deck("policy", "check", "team.toml")
+    assert checked.out == (
+        f"team.toml is valid: 1 rule, 0 examples, 1 warning.\nteam.toml:3: {said}"
+    )
+    await deck("policy", "check", "team.toml", "--strict", code=1)
+    found = json.loads((await deck("policy", "check", "team.toml", "--json")).out)
+    assert [one["line"] for one in found["warnings"]] == [3]
+
+    deck.command.play_fake(fake.Serve())
+    await deck.serve()
+    (deck.data / "policy.toml").write_text(text)
+    shown = (await deck("policy", "show")).out
+    assert f"policy.toml:3: {said}" in shown

@@ -2135,6 +2135,7 @@ export interface components {
             rules: number;
             examples: number;
             flaws: components["schemas"]["Flaw"][];
+            warnings?: components["schemas"]["Flaw"][];
         };
         /**
          * PolicyGrants
@@ -2160,6 +2161,7 @@ export interface components {
             /** @default 0 */
             since?: number;
             flaws?: components["schemas"]["Flaw"][];
+            warnings?: components["schemas"]["Flaw"][];
         };
         /**
          * PolicyText

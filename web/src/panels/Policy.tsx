@@ -10,6 +10,7 @@ import { Explain } from "./policy/Explain";
 import { Grants, Suggestions } from "./policy/Grants";
 import styles from "./policy/policy.module.css";
 import { Replay } from "./policy/Replay";
+import { Warnings } from "./policy/Warnings";
 
 type View = components["schemas"]["PolicyView"];
 type File = View["files"][number];
@@ -97,6 +98,7 @@ function Source({ file }: { file: File }) {
           line {flaw.line}: {flaw.text}
         </p>
       ))}
+      <Warnings warnings={file.warnings} />
     </section>
   );
 }

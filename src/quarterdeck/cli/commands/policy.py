@@ -18,11 +18,17 @@ _policy = add_group("policy", "Rules for what agents may do without asking.")
 
 
 @_policy.command("check")
-def _check(file: PolicyFile, json_output: Json = False) -> None:
+def _check(
+    file: PolicyFile,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 for warnings, too.")
+    ] = False,
+    json_output: Json = False,
+) -> None:
     """Check a policy file and run its examples, without a hub. Exit code 1 if it is wrong."""
     from quarterdeck.cli.hub.policy import run_check
 
-    finish(run_check, file, json_output=json_output)
+    finish(run_check, file, strict=strict, json_output=json_output)
 
 
 @_policy.command("explain")

@@ -128,7 +128,11 @@ def _policy(home: Path, settings: Settings) -> Iterable[Finding]:
         yield Finding(
             "policy", Level.PROBLEM, f"{file}: {flaw}", "Fix it: `quarterdeck policy check`."
         )
-    if not loaded.flaws:
+    for warning in loaded.warnings:
+        yield Finding(
+            "policy", Level.WARNING, f"{file}: {warning}", "The rule never does what it says."
+        )
+    if not loaded.flaws and not loaded.warnings:
         yield Finding("policy", Level.OK, f"{file} is valid")
 
 

@@ -58,18 +58,22 @@ def _load(file: Path) -> Loaded:
     return read_policy(read_file(file), file.name, preset=preset)
 
 
-def run_check(file: Path, *, json_output: bool) -> int:
-    """Print whether a policy is valid."""
+def run_check(file: Path, *, strict: bool, json_output: bool) -> int:
+    """Print whether a policy is valid, and which of its rules never do what they say."""
     loaded = _load(file)
     if json_output:
         print_json([checked(loaded)])
     elif loaded.policy is not None:
         rules, examples = count(loaded.rules, "rule"), count(loaded.examples, "example")
-        _print(f"{file} is valid: {rules}, {examples}.")
+        warnings = f", {count(len(loaded.warnings), 'warning')}" if loaded.warnings else ""
+        _print(f"{file} is valid: {rules}, {examples}{warnings}.")
+        for warning in loaded.warnings:
+            _print(f"{file}:{warning.line}: warning: {warning.text}")
     else:
         for flaw in loaded.flaws:
             _print(f"{file}:{flaw.line}: {flaw.text}")
-    return Exit.SUCCESS if loaded.policy is not None else Exit.FAILED
+    good = loaded.policy is not None and not (strict and loaded.warnings)
+    return Exit.SUCCESS if good else Exit.FAILED
 
 
 # --- explain --------------------------------------------------------------------------------------
@@ -237,6 +241,8 @@ def run_show(target: Target, *, json_output: bool) -> int:
         _print(f"{state.name}: {words[state.in_force]} since {moment(state.since)}, {rules}")
         for flaw in state.flaws:
             _print(f"  {state.path}:{flaw.line}: {flaw.text}")
+        for warning in state.warnings:
+            _print(f"  {state.path}:{warning.line}: warning: {warning.text}")
     _print(f"Policies that a session can use: {', '.join(view.names)}")
     _print(f"{count(len(view.grants), 'grant')}; `quarterdeck policy grants` lists them")
     if view.grants_flaw is not None:

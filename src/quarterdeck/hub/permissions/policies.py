@@ -63,6 +63,8 @@ class PolicyState(Value, omit_defaults=False):
     since: int = 0
     """When what is in force was loaded, in ms."""
     flaws: tuple[Flaw, ...] = ()
+    warnings: tuple[Flaw, ...] = ()
+    """Rules of the file in force that never do what they say."""
 
 
 class _Known(Value):
@@ -225,6 +227,7 @@ class Policies:
         policy = loaded.policy
         if policy is not None:
             self._keep(path)
+            state = replace(state, warnings=loaded.warnings)
         else:
             log.error("the policy %s is refused: %s", path, loaded.flaws[0])
             state = replace(state, flaws=loaded.flaws)

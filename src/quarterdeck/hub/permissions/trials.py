@@ -33,6 +33,8 @@ class PolicyChecked(Value, omit_defaults=False):
     rules: int
     examples: int
     flaws: tuple[Flaw, ...]
+    warnings: tuple[Flaw, ...] = ()
+    """Rules that never do what they say."""
 
 
 def checked(loaded: Loaded) -> PolicyChecked:
@@ -42,6 +44,7 @@ def checked(loaded: Loaded) -> PolicyChecked:
         rules=loaded.rules,
         examples=loaded.examples,
         flaws=loaded.flaws,
+        warnings=loaded.warnings,
     )
 
 

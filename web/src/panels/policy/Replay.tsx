@@ -6,6 +6,7 @@ import { moment, plural } from "../../ui/format";
 import { Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
 import styles from "./policy.module.css";
+import { Warnings } from "./Warnings";
 
 type Result = components["schemas"]["Replay"];
 type Check = components["schemas"]["PolicyChecked"];
@@ -57,6 +58,7 @@ export function Replay() {
           ))}
         </div>
       )}
+      <Warnings warnings={check?.warnings} />
       {result && <Shown result={result} />}
     </>
   );

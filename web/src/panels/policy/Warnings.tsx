@@ -1,0 +1,12 @@
+import type { components } from "../../api/schema";
+
+type Flaw = components["schemas"]["Flaw"];
+
+/** Rules of a policy that never do what they say. The policy is valid. */
+export function Warnings({ warnings }: { warnings: readonly Flaw[] | undefined }) {
+  return warnings?.map((one) => (
+    <p key={`${one.line}:${one.text}`} className="note" data-tone="warn">
+      line {one.line}: warning: {one.text}
+    </p>
+  ));
+}
