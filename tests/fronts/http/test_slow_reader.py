@@ -82,13 +82,11 @@ async def test_live_text_that_a_slow_reader_missed_comes_as_a_whole(hub: Front) 
 async def test_a_reader_that_never_reads_on_is_sent_away(tmp_path: Path) -> None:
     async with front(tmp_path, pace=Pace(send_seconds=0.3)) as hub:
         session = await hub.deck.have_session()
-        async with raw_client(hub) as stuck, hub.stream() as quick:
+        async with raw_client(hub) as stuck:
             await stuck.say(t="follow", id="1", all=True)
-            await quick.follow(all=True)
+            await until(lambda: hub.streams() == 1)
             await hub.deck.say(session, *("z" * MEGABYTE for _ in range(32)))
-            await quick.events(32)
-            with anyio.fail_after(SECONDS):
-                await until(lambda: hub.streams() == 1)
+            await until(lambda: hub.streams() == 0)
             seen = 0
             try:
                 while True:
@@ -97,4 +95,8 @@ async def test_a_reader_that_never_reads_on_is_sent_away(tmp_path: Path) -> None
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 pass
             assert seen < 32
-            assert (await quick.follow(sessions={session: 0}))["all"] is True
+        # What a socket takes without waiting is never too slow, also on a busy machine.
+        async with hub.stream() as quick:
+            await quick.follow(all=True)
+            await hub.deck.say(session, "short")
+            assert len(await quick.events(1)) == 1
