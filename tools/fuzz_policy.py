@@ -19,7 +19,7 @@ AT_ONCE = 10_000
 def main(arguments: list[str]) -> int:
     """Try so many commands; gives the exit code."""
     sys.path.insert(0, str(ROOT / "tests"))
-    from support.odd_commands import commands, marked, prepare  # noqa: PLC0415 - needs the path
+    from support.odd_commands import commands, marked, prepare
 
     count = int(arguments[0]) if arguments else 200_000
     seed = int(arguments[1]) if len(arguments) > 1 else 1

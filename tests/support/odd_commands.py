@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Raw
-from support.bounds import SECONDS
 
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.parity import ClaudeRule, RuleSet
 from quarterdeck.policy.specifiers import Behavior, parse_rule
+from support.bounds import SECONDS
 
 BASH = shutil.which("bash") or "bash"
 RULES = RuleSet(

@@ -9,7 +9,6 @@ import anyio
 import anyio.lowlevel
 
 from quarterdeck.fronts.http import Pace
-from support.bounds import SECONDS
 from support.front import Front, front
 from support.raw_client import MEGABYTE, raw_client
 from support.waiting import until

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+
 from support.odd_commands import commands, marked, prepare
 
 pytestmark = pytest.mark.process
