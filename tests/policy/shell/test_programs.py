@@ -23,7 +23,7 @@ def known(text: str, *, via: str | None = None) -> ProgramEffects:
         ("grep -e x a", ["reads /w/a"]),
         ("grep -f x a", ["reads /w/x", "reads /w/a"]),
         ("rm a", ["writes /w/a"]),
-        ("cp a b c", ["reads /w/a", "reads /w/b", "writes /w/c", "writes /w/c/a /w/c/b"]),
+        ("cp a b c", ["reads /w/a", "reads /w/b", "writes /w/c", "writes /w/c/a", "writes /w/c/b"]),
         ("cp -t c a", ["writes /w/c", "writes /w/c/a", "reads /w/a"]),
         ("mv a b", ["writes /w/a", "writes /w/b"]),
         ("sort -o a b", ["writes /w/a", "reads /w/b"]),

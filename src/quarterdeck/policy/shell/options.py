@@ -86,6 +86,8 @@ class _Parser:
     def run(self) -> Parsed:
         """The words, parsed."""
         words = self._words
+        if self._table.plain:
+            return Parsed(table=self._table)
         if self._table.first_is_bundle and len(words) > 1:
             self._first_bundle(words[1])
         while self._at < len(words):
@@ -113,6 +115,8 @@ class _Parser:
         table = self._table
         if text in table.operators and not word.glob:
             return
+        if text[:1] == "@" and table.at_files:
+            self._not_known(text, "stands for the words in a file")
         if table.plus is not None and text[:1] == "+" and len(text) > 1:
             self._options.append(Given(option=table.plus, typed=text, values=(_cut(word, 1),)))
             return
@@ -225,6 +229,12 @@ class _Parser:
             if not option.values:
                 self._options.append(Given(option=option, typed=typed))
                 self._mark(option)
+                continue
+            if not table.attached:
+                if text[place + 1 : place + 2].isdigit():
+                    self._not_known(text)
+                    return True
+                self._give(option, typed, None)
                 continue
             attached = place + 1 < len(text) or word.text is None
             self._give(option, typed, _cut(word, place + 1) if attached else None)

@@ -24,6 +24,9 @@ CodeReader = Callable[[Word, WorkingDir], list[Effect]]
 MOST_FILES = 600
 """Files of one command that are told one by one. There may be no more needs than 500."""
 
+_MOST_PAIRED = 8
+"""Operands that are compared with each other."""
+
 _LATER = Word(source="…")
 """Words that a wrapper adds at run time."""
 
@@ -67,6 +70,7 @@ class _Effects:
         self._effects: list[Effect] = []
         self._fetches: list[str] = []
         self._files = 0
+        self._prefixed = False
         marks: set[str] = set()
         for given in parsed.options:
             marks |= given.option.marks
@@ -81,6 +85,8 @@ class _Effects:
             self._option(given)
         if "stops" not in self._marks:
             self._operands()
+            if table.prefix is not None and not self._prefixed:
+                self._prefix(_literal(table.prefix))
         self._unknown()
         acting = any(effect.kind is not EffectKind.READS for effect in self._effects)
         return ProgramEffects(
@@ -122,7 +128,9 @@ class _Effects:
         why = f"{self._name} {typed}"
         match kind:
             case "read" | "list" | "write":
-                self._file(word, kind, why)
+                self._file(word, kind, why, own=typed[-1] == "=")
+            case "prefix":
+                self._prefix(word)
             case "chdir":
                 self._file(word, "list", why)
             case "folder":
@@ -197,29 +205,47 @@ class _Effects:
         target = self._here.target(place)
         whole = "onto" in self._marks
         inside: dict[str, None] = {}
-        for word in () if whole else sources[:MOST_FILES]:
+        for word in () if whole else sources:
             name = _last_name(word)
             if name:
                 inside.setdefault(name)
             else:
                 whole = True  # `cp -r a/. b`: all of it, not a folder `a` in it
         self._write(target, deep=self._deep and whole)
-        if target.glob or not target.paths or not inside:
+        self._files += len(inside)
+        if not target.paths or self._files > MOST_FILES:
             return
-        wild = [name for name in inside if _WILD.search(name)]
-        plain = [name for name in inside if name not in wild]
-        for names, glob in ((plain, False), (wild, True)):
-            paths = [f"{path.rstrip('/')}/{name}" for path in target.paths for name in names]
-            if paths:
-                found = msgspec.structs.replace(
-                    target, paths=tuple(paths), glob=glob, hidden=glob and "*" in names
-                )
-                self._write(found, deep=self._deep and not glob)
+        for name in inside:
+            found = _inside(target, name)
+            self._write(found, deep=self._deep and not found.glob)
 
     def _write(self, target: Target, *, deep: bool) -> None:
         if deep:
             target = msgspec.structs.replace(target, deep=True)
         self._effects.append(writes(target, f"{self._name} writes it", own=True))
+
+    def _prefix(self, word: Word) -> None:
+        """The beginning of the names of files that are written."""
+        self._prefixed = True
+        target = self._here.target(word)
+        paths = tuple(f"{path}*" for path in target.paths)
+        self._write(msgspec.structs.replace(target, paths=paths, glob=True), deep=False)
+
+    def _pairs(self, operands: tuple[Word, ...]) -> None:
+        """The file in one operand that has the name of another."""
+        given = [
+            word
+            for each in self._parsed.options
+            for word, kind in zip(each.values, each.option.values, strict=False)
+            if kind == "read"
+        ]
+        files = [*operands, *given][:_MOST_PAIRED]
+        for folder in files:
+            for other in files:
+                name = _last_name(other)
+                if other is not folder and name and folder.text not in HARMLESS:
+                    inside = _inside(self._here.target(folder), name)
+                    self._add(inside, "read", self._name)
 
     # --- operands ------------------------------------------------------------------------------
 
@@ -237,6 +263,10 @@ class _Effects:
             roles = [(word, kinds) for word in operands]
             why = f"{self._name} takes {operands[-1].source} in a way that is not known"
             self._effects.append(runs(why, operands[-1].source))
+        if table.pairs:
+            self._pairs(operands)
+        if table.lone_writes_here and len(operands) == 1 and len(spec) > 1:
+            self._into(_literal("."), operands)
         last = len(operands) - 1
         for at, (word, kinds) in enumerate(roles):
             for kind in kinds:
@@ -258,6 +288,8 @@ class _Effects:
 
     def _operand(self, word: Word, kind: str) -> None:
         match kind:
+            case "prefix":
+                self._prefix(word)
             case "read" | "list" | "write" | "move":
                 self._file(word, kind, self._name, own=True)
                 if "in-place" in self._marks and kind in {"read", "list"}:
@@ -330,6 +362,17 @@ def assign(
             kinds = {each.kind for each in spec[first:]}
         roles.append((word, kinds))
     return roles
+
+
+def _inside(folder: Target, name: str) -> Target:
+    """A name in a folder; it may be a pattern."""
+    wild = _WILD.search(name) is not None
+    return msgspec.structs.replace(
+        folder,
+        paths=tuple(f"{path.rstrip('/')}/{name}" for path in folder.paths),
+        glob=folder.glob or wild,
+        hidden=name == "*",
+    )
 
 
 def _texts_before(spec: tuple[Operand, ...]) -> int:

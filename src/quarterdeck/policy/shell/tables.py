@@ -11,9 +11,17 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
     deep = true                   operands are used with everything below them, without an option
     default = "."                 the operand, if there is none
     deep_default = "."            the same, but only with an option that is `deep` (grep -r)
+    plain = true                  no word of it names a file, or has an effect: all are known (ps)
+    pairs = true                  of two operands, one may be a folder with a file of the other's
+                                  name in it (diff)
+    lone_writes_here = true       a single operand is written into the working folder (ln)
+    prefix = "xx"                 the beginning of the files that it writes, where no operand or
+                                  option gives another (csplit)
+    at_files = true               `@file` stands for the words in that file (binutils, gcc)
     language = "sed"              who reads `code`: a key of `CODE` in `languages`
     abbreviations = true          long options may be shortened; default: not `long_with_one_dash`
     bundles = true                `-abc` is `-a -b -c`; default: not `long_with_one_dash`
+    attached = true               `-ox` is `-o x`; false: a value is always the next word (tree)
     long_with_one_dash = false    `-name` is one option (find, gcc, go); `-name=value` too
     two_dashes = false            with that: `--name` is the same as `-name` (go, terraform)
     permutes = true               options may follow operands; false: the first operand ends them
@@ -39,7 +47,7 @@ any other first operand is an ordinary one. A subcommand that is not listed make
 Words of an option. Each of these takes one value, and several take several, in their order:
     value    no effect
     read     a file that is read              list    a folder or file of which only names are seen
-    write    a file that is written
+    write    a file that is written           prefix  the beginning of files that are written
     run      a program or code that is run    code    program text that our reader judges
     chdir    a folder: other paths are relative to it (or still to the old one: both are assumed)
     folder   a folder that the operands are written into, instead of the last operand
@@ -63,8 +71,8 @@ and these say more:
     stops    the program does nothing else (--help, --version): operands have no effect
 
 Words of `operands`, from left to right; at most one has a `*` and takes all that the others leave:
-    skip (no file: a pattern, a mode), read, list, write, move (read, and then gone), run, code,
-    host, none. An item after the `*` is used only if an operand is left for the `*`: in
+    skip (no file: a pattern, a mode), read, list, write, prefix, move (read, and then gone), run,
+    code, host, none. An item after the `*` is used only if an operand is left for the `*`: in
     `read* write` one operand alone is read. More operands than items are unknown.
 
 `-` and `/dev/stdin` keep their position and have no effect of their own.
@@ -82,14 +90,15 @@ import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
 
-TAKING = name_set("value read list write run code chdir folder host send command")
+TAKING = name_set("value read list write prefix run code chdir folder host send command")
 """Words of an option that take a value each."""
 
 MARKS = name_set("flag value? joined deep in-place instead texts runs alter last onto stops")
-OPERANDS = name_set("skip read list write move run code host none")
-ACTING = name_set("write run code chdir folder host send runs alter in-place")
+OPERANDS = name_set("skip read list write prefix move run code host none")
+ACTING = name_set("write prefix run code chdir folder host send runs alter in-place")
 """Words for effects beyond reading."""
 
+_WRITING = name_set("write prefix folder in-place move")
 _NAME = re.compile(r"-{0,2}[^\s=-][^\s=]*=?|-[^\s=]|--")
 _VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_]*)-?\d+(?:\.\d+)*")
 
@@ -144,8 +153,14 @@ class Table(Value):
     deep: bool = False
     default: str | None = None
     deep_default: str | None = None
+    plain: bool = False
+    pairs: bool = False
+    lone_writes_here: bool = False
+    prefix: str | None = None
+    at_files: bool = False
     language: str | None = None
     bundles: bool = True
+    attached: bool = True
     long_with_one_dash: bool = False
     two_dashes: bool = False
     permutes: bool = True
@@ -198,9 +213,15 @@ class _File(Value, forbid_unknown_fields=True):
     deep: bool = False
     default: str | None = None
     deep_default: str | None = None
+    plain: bool = False
+    pairs: bool = False
+    lone_writes_here: bool = False
+    prefix: str | None = None
+    at_files: bool = False
     language: str | None = None
     abbreviations: bool | None = None
     bundles: bool | None = None
+    attached: bool = True
     long_with_one_dash: bool = False
     two_dashes: bool = False
     permutes: bool | None = None
@@ -272,7 +293,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
     subcommands = _subcommands(name, file, options)
     kinds = {each.kind for each in operands or ()}
     acting = any(each.acts for each in options.values())
-    mixed = len(kinds - {"skip"}) > 1 and not kinds.isdisjoint({"write", "move"})
+    mixed = len(kinds - {"skip"}) > 1 and not kinds.isdisjoint(_WRITING)
     return Table(
         name=name,
         options=options,
@@ -285,8 +306,14 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         deep=file.deep,
         default=file.default,
         deep_default=file.deep_default,
+        plain=file.plain,
+        pairs=file.pairs,
+        lone_writes_here=file.lone_writes_here,
+        prefix=file.prefix,
+        at_files=file.at_files,
         language=file.language,
         bundles=not one_dash if file.bundles is None else file.bundles,
+        attached=file.attached,
         long_with_one_dash=one_dash,
         two_dashes=file.two_dashes,
         permutes=not file.subcommands if file.permutes is None else file.permutes,
@@ -299,9 +326,8 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         keyed=any(each[-1] == "=" for each in options),
         abbreviated_subcommands=file.abbreviated_subcommands,
         acts=acting or mixed or not kinds.isdisjoint({"run", "code", "host"}) or bool(subcommands),
-        writes=not kinds.isdisjoint({"write", "move"})
-        or any("write" in each.values or "folder" in each.values for each in options.values())
-        or any(not each.marks.isdisjoint({"write", "in-place"}) for each in options.values()),
+        writes=not kinds.isdisjoint(_WRITING)
+        or any(not _WRITING.isdisjoint((*each.values, *each.marks)) for each in options.values()),
     )
 
 
