@@ -14,6 +14,7 @@ from enum import StrEnum
 import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
+from quarterdeck.policy.shell import archives, transfers
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
@@ -22,6 +23,7 @@ from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.table_effects import CodeReader, effects_by_table
 from quarterdeck.policy.shell.tables import table_of
+from quarterdeck.policy.shell.uses import Invocation, Reader
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 CODE: dict[str, CodeReader] = {}
@@ -251,7 +253,12 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
     folder, _, name = literal.rpartition("/")
     table = table_of(name)
     if table is not None:
-        found = effects_by_table(name, table, words, here, via=via, readers=CODE)
+        reader = _READERS.get(table.name)
+        if reader is None:
+            found = effects_by_table(name, table, words, here, via=via, readers=CODE)
+        else:
+            use = Invocation(name=name, table=table, words=words, here=here, via=via)
+            found = reader(use)
         # `./cat` may be any program.
         return found if folder in _SYSTEM else msgspec.structs.replace(found, looks=False)
     special = _SPECIAL.get(name)
@@ -259,8 +266,8 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
         known = special(words, here)
     elif (program := PROGRAMS.get(name)) is not None:
         known = _regular(name, program, words, here)
-    elif (reader := language(name)) is not None:
-        known = reader(words, here)
+    elif (interpreter := language(name)) is not None:
+        known = interpreter(words, here)
     else:
         return ProgramEffects()
     if via is None:
@@ -442,6 +449,9 @@ def _crontab(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     token = words[1].source if len(words) > 1 else ""
     return ProgramEffects(effects=(runs("crontab schedules commands", token),))
 
+
+_READERS: dict[str, Reader] = {**archives.READERS, **transfers.READERS}
+"""Readers of programs for which a table alone is not enough, by the names of their tables."""
 
 _SPECIAL: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
     **BUILTINS,
