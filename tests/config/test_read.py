@@ -205,3 +205,39 @@ def test_any_value_at_any_place_is_taken_or_told(path: tuple[str, ...], value: o
     literal = json.dumps(value).replace("NaN", "nan").replace("Infinity", "inf")
     found = told(f"{'.'.join(path)} = {literal}")
     assert all(problem.startswith("quarterdeck.toml") for problem in found)
+
+
+def test_a_sandbox_can_be_one_word_or_a_table() -> None:
+    text = """
+sandbox = "off"
+[projects.web]
+directory = "/srv/web"
+sandbox = "strict"
+[projects.api]
+directory = "/srv/api"
+[projects.api.sandbox]
+network = ["a.example", "*.b.example"]
+writable = ["~/out", "here"]
+memory_mb = 100
+"""
+    loaded = parse(text, folder="/etc/deck", home="/home/ada")
+    assert loaded.settings.sandbox.mode == "off"
+    assert loaded.sources["sandbox.mode"] == "line 2"
+    web, api = (loaded.settings.projects[name].sandbox for name in ("web", "api"))
+    assert web is not None
+    assert api is not None
+    assert (web.mode, web.network) == ("strict", None)
+    assert (api.mode, api.network, api.memory_mb) == (None, ("a.example", "*.b.example"), 100)
+    assert api.writable == ("/home/ada/out", "/etc/deck/here")
+
+
+def test_a_wrong_sandbox_is_told_with_what_is_right() -> None:
+    text = 'sandbox = "hard"\n[projects.web]\ndirectory = "/srv"\nsandbox = { network = "none" }\n'
+    hosts = "one of all, model or a list of: a text that is not empty"
+    assert problems(text) == [
+        "q.toml:1: sandbox.mode: expected one of off, protect, strict, got 'hard'",
+        f"q.toml:4: projects.web.sandbox.network: expected {hosts}, got a text",
+    ]
+    assert (
+        parse("", environ={"QUARTERDECK_SANDBOX_MODE": "strict"}).settings.sandbox.mode == "strict"
+    )

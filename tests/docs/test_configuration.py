@@ -62,6 +62,7 @@ def examples() -> list[Block]:
         "[watchdog]",
         "[retention]",
         "[[webhooks]]",
+        "[sandbox]",
         "[projects.",
     )
     return [

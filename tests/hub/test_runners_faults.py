@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
-
 import anyio
 import pytest
 
@@ -16,10 +11,9 @@ from quarterdeck.hub.runners import ACK_LINES, BAD_FRAME, FORBIDDEN, TRY_AGAIN, 
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
+    Connection,
     Forget,
-    Header,
     Hello,
-    HubHeader,
     Lines,
     RunReport,
     Start,
@@ -28,11 +22,11 @@ from quarterdeck.protocol.runner_frames import (
     Welcome,
     Write,
     Written,
-    frame,
-    read_hub_frame,
 )
+from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support.bounds import SECONDS
+from support.runner_sockets import Socket
 from support.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -50,9 +44,17 @@ class Owner:
         """While set, an end takes until then to be journalled."""
 
     async def run_started(
-        self, run: str, pid: int | None, version: str | None, directory: str | None
+        self,
+        run: str,
+        pid: int | None,
+        version: str | None,
+        directory: str | None,
+        sandbox: SandboxReport | None = None,
     ) -> None:
         self.told.append(("started", run))
+
+    async def run_connected(self, run: str, connection: Connection) -> None:
+        self.told.append(("connected", connection.host))
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         if self.full:
@@ -79,55 +81,6 @@ class Owner:
 
     async def run_resumed(self, run: str, last: str | None) -> None:
         self.told.append(("resumed", run))
-
-
-class Socket:
-    """A runner's end of a socket."""
-
-    def __init__(self) -> None:
-        self._in: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._out: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-
-    def say(self, header: Header, *lines: bytes) -> None:
-        """Send a frame."""
-        self.say_bytes(frame(header, lines))
-
-    def say_bytes(self, data: bytes) -> None:
-        """Send anything."""
-        self._in.put_nowait({"type": "websocket.receive", "bytes": data})
-
-    async def hear(self) -> HubHeader:
-        """The next frame's header."""
-        with anyio.fail_after(SECONDS):
-            message = await self._out.get()
-        return read_hub_frame(message["bytes"])[0]
-
-    async def closed(self) -> int:
-        """The code with which the hub closes; passes over what it said before."""
-        with anyio.fail_after(SECONDS):
-            while (message := await self._out.get())["type"] != "websocket.close":
-                pass
-        code: int = message["code"]
-        return code
-
-    @asynccontextmanager
-    async def on(self, runners: Runners, path: str, token: str = "right") -> AsyncIterator[None]:
-        """Be connected while the block runs."""
-        self._in.put_nowait({"type": "websocket.connect"})
-        scope: dict[str, Any] = {
-            "type": "websocket",
-            "path": path,
-            "headers": [(b"authorization", f"Bearer {token}".encode())],
-        }
-
-        async def send(message: Any) -> None:
-            if message["type"] != "websocket.accept":
-                self._out.put_nowait(message)
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(runners, scope, self._in.get, send)
-            yield
-            self._in.put_nowait({"type": "websocket.disconnect"})
 
 
 def hello(*runs: str) -> Hello:

@@ -56,6 +56,9 @@ from quarterdeck.protocol.events import (
     RunStopping,
     Said,
     SaidBroken,
+    SandboxConnection,
+    SandboxRefused,
+    SandboxStarted,
     Sent,
     SessionArchived,
     SessionCreated,
@@ -83,6 +86,7 @@ from quarterdeck.protocol.holds import (
     Task,
     Todo,
 )
+from quarterdeck.protocol.sandbox import SandboxState
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 from support.examples import examples
 
@@ -140,6 +144,13 @@ ALL: dict[type[Event], st.SearchStrategy[AnyEvent]] = {
     SpecChanged: st.builds(SpecChanged, spec=specs, by=people),
     SessionDeleted: st.builds(SessionDeleted, by=people),
     RunStarted: st.builds(RunStarted, run=runs, pid=st.none() | st.integers(1, 99), version=words),
+    SandboxStarted: st.builds(
+        SandboxStarted, run=runs, state=st.builds(SandboxState, kind=words, reason=words)
+    ),
+    SandboxConnection: st.builds(
+        SandboxConnection, run=runs, number=numbers, host=words, port=numbers, allowed=st.booleans()
+    ),
+    SandboxRefused: st.builds(SandboxRefused, call=words, tool=words, access=words, target=words),
     LinkLost: st.builds(LinkLost, run=runs, reason=words),
     LinkFound: st.builds(LinkFound, run=runs),
     StateChanged: st.builds(StateChanged, state=st.sampled_from(SessionState), detail=words),

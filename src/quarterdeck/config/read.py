@@ -27,6 +27,7 @@ from quarterdeck.config.shape import (
     choices,
     describe_type,
     has_mark,
+    short_member,
     table_of,
 )
 from quarterdeck.domain.errors import ConfigError, UsageError
@@ -181,6 +182,9 @@ class _Reader:
 
     def _tables(self, table: Table, value: object, at: Path) -> object:
         match table.kind, value:
+            case "one", str() if (short := short_member(table.struct)) is not None:
+                self.sources[_dotted_name((*at, short))] = self.sources.get(_dotted_name(at), "")
+                return self.table(table.struct, {short: value}, at)
             case "one", _:
                 return self.table(table.struct, value, at)
             case "named", dict():

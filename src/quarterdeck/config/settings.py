@@ -14,6 +14,7 @@ from msgspec import Meta, field
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.projects import Amount, Count, PlacePath, Project
+from quarterdeck.protocol.sandbox import PROTECT, SandboxMode, SandboxSettings
 
 AT_START = {"at_start": True}
 SECRET = {"secret": True}
@@ -117,6 +118,12 @@ class RunnerSettings(Section):
     memory_floor_mb: Annotated[int, Meta(ge=0, extra=AT_START)] = 512
 
 
+class SandboxDefaults(SandboxSettings):
+    """The sandbox of sessions that say nothing themselves, nor does their project."""
+
+    mode: SandboxMode = PROTECT
+
+
 class RootSettings(Section):
     """Where people may look for a folder to work in."""
 
@@ -135,5 +142,6 @@ class Settings(Section):
     telemetry: TelemetrySettings = TelemetrySettings()
     runner: RunnerSettings = RunnerSettings()
     roots: RootSettings = RootSettings()
+    sandbox: SandboxDefaults = SandboxDefaults()
     webhooks: tuple[WebhookSettings, ...] = ()
     projects: dict[str, Project] = field(default_factory=dict)

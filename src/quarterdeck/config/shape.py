@@ -87,6 +87,11 @@ def table_of(kind: Any) -> Table | None:
     return None
 
 
+def short_member(struct: type[Struct]) -> str | None:
+    """The member that a text in place of a table stands for, if the table has a short form."""
+    return getattr(struct, "SHORT", None)
+
+
 def bare(kind: Any) -> Any:
     """A type without its annotations, and without the None that it may be."""
     while True:

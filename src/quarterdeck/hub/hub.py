@@ -28,6 +28,7 @@ from quarterdeck.hub.loaded import LoadedSessions
 from quarterdeck.hub.permissions.deadlines import overdue
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
+from quarterdeck.hub.permissions.sandbox import sandbox_request
 from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.ports import DIALLED, Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
@@ -47,6 +48,7 @@ from quarterdeck.journal.views import AskView, SessionView
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import AnyCommand, Outcome
 from quarterdeck.protocol.events import Event, PromptQueued, RunStarting, SessionCreated
+from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from quarterdeck.runtime.tasks import background_tasks
 
@@ -64,17 +66,23 @@ class _AllMachines:
     """Machines of both kinds: with a runner, and CLIs that dial."""
 
     def __init__(
-        self, runners: Runners, dialled: InboundClis, run_env: Callable[[str], Mapping[str, str]]
+        self,
+        runners: Runners,
+        dialled: InboundClis,
+        run_env: Callable[[str], Mapping[str, str]],
+        sandbox: Callable[[str, SessionSpec], SandboxRequest],
     ) -> None:
         self._runners = runners
         self._dialled = dialled
         self._run_env = run_env
+        self._sandbox = sandbox
 
     def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> RunPort:
         """A CLI can be started by a runner only. What the session's own variables say, holds."""
+        sandbox = self._sandbox(session, spec)
         if more := self._run_env(run):
             spec = replace(spec, env={**more, **spec.env})
-        return self._runners.start(run, session, spec, origin)
+        return self._runners.start(run, session, spec, origin, sandbox)
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:
         """Take hold of a run where it is."""
@@ -106,7 +114,9 @@ class Hub:
         self.dialled = InboundClis(
             cli_secret or os.urandom(32), self._owner, self._adopt, self._said_at_root
         )
-        self._machines = machines or _AllMachines(self.runners, self.dialled, run_env)
+        self._machines = machines or _AllMachines(
+            self.runners, self.dialled, run_env, self._sandbox_of
+        )
         self._journal = journal
         self._sessions = LoadedSessions()
         self._live = Live()
@@ -121,6 +131,11 @@ class Hub:
         """Have other limits, or more or less patience, from now on."""
         self._supervisor.limits = limits or self._supervisor.limits
         self._supervisor.timeouts = timeouts or self._supervisor.timeouts
+
+    def _sandbox_of(self, id_: str, spec: SessionSpec) -> SandboxRequest:
+        """What the machine of a session is asked for, by the rules that hold now."""
+        view = self.view(id_)
+        return sandbox_request(spec, self.policies.rules_for(spec), view.by if view else "")
 
     def _owner(self, id_: str) -> ProcessEvents | None:
         session = self._sessions.get(id_)

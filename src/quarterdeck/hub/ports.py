@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from quarterdeck.domain.exits import Exit
+from quarterdeck.protocol.runner_frames import Connection
+from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 DIALLED = "dialled"
@@ -51,9 +53,17 @@ class RunOwner(Protocol):
     """Receives what a process does."""
 
     async def run_started(
-        self, run: str, pid: int | None, version: str | None, directory: str | None
+        self,
+        run: str,
+        pid: int | None,
+        version: str | None,
+        directory: str | None,
+        sandbox: SandboxReport | None = None,
     ) -> None:
-        """Its process runs."""
+        """Its process runs, in this sandbox. None: nobody knows."""
+
+    async def run_connected(self, run: str, connection: Connection) -> None:
+        """It connected to a host through its sandbox's proxy, or was refused."""
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """Its CLI wrote lines; the first has the number `first`."""
@@ -82,7 +92,7 @@ class Machines(Protocol):
     def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> RunPort:
         """Have a CLI started; the run's owner is called with what it does.
 
-        Raises `NotFound` for an unknown machine.
+        Raises `NotFound` for an unknown machine, and `LaunchError` if it cannot start this.
         """
 
     def attach(self, run: str, session: str, machine: str, *, said: int) -> RunPort:

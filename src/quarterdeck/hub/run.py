@@ -46,11 +46,15 @@ from quarterdeck.protocol.events import (
     Recalled,
     RunStarted,
     RunStarting,
+    SandboxConnection,
+    SandboxStarted,
     Sent,
     SpecChanged,
     TurnEnded,
 )
 from quarterdeck.protocol.holds import Holds
+from quarterdeck.protocol.runner_frames import Connection
+from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire import codec
 from quarterdeck.wire.base import Message
@@ -460,13 +464,31 @@ class Run:
         if self.state.status.limit_is_over(now) or self._recorded:
             self._record_changes(now)
 
-    def started(self, started: RunStarted, at: int) -> None:
+    def started(self, started: RunStarted, at: int, sandbox: SandboxReport | None = None) -> None:
         """Its process runs: greet it, once."""
         self._record(started, at)
+        if sandbox is not None:
+            self._record(SandboxStarted(run=self.run, state=sandbox.state, paths=sandbox.paths), at)
         if not self.state.greeting:
             watch = HookMatcher(hook_callback_ids=(WATCHING_HOOK,), timeout=WATCHING_SECONDS)
             greeting = Initialize(hooks={HookEvent.PRE_TOOL_USE.value: (watch,)})
             self._record_sent(self.state.peer.request_line(greeting)[1], at)
+
+    def connected(self, connection: Connection, at: int) -> None:
+        """Its CLI used the network through the proxy. One that came before is nothing."""
+        if connection.number > self.said:
+            self.said = connection.number
+            self._record(
+                SandboxConnection(
+                    run=self.run,
+                    number=connection.number,
+                    host=connection.host,
+                    port=connection.port,
+                    allowed=connection.allowed,
+                    count=connection.count,
+                ),
+                at,
+            )
 
     def link_lost(self, reason: str, at: int) -> None:
         """The machine cannot be reached."""

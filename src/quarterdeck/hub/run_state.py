@@ -53,6 +53,8 @@ from quarterdeck.protocol.events import (
     RunStarting,
     Said,
     SaidBroken,
+    SandboxConnection,
+    SandboxStarted,
     Sent,
     SpecChanged,
     StateChanged,
@@ -133,6 +135,8 @@ class RunState:
         """Whether its CLI dialled the hub at `/`."""
         self.stopped_at = 0
         """When the open turn was interrupted for a budget, in ms; 0: it was not."""
+        self.sandbox: SandboxStarted | None = None
+        """Its sandbox, if that is known."""
 
     def evolve(self, event: Event, at: int) -> LineReport | None:
         """Take an event, at a time in ms. For a line of the CLI: a report of what it changed."""
@@ -145,6 +149,10 @@ class RunState:
                 return self._recalled(codec.from_cli(bytes(line)))
             case Sent(run=self.run):
                 self._sent(event, at)
+            case SandboxStarted(run=self.run):
+                self.sandbox = event
+            case SandboxConnection(run=self.run, number=number):
+                self.said = max(self.said, number)
             case RunStarting() | RunStarted() | LinkLost() | LinkFound() if event.run == self.run:
                 self._moved(event, at)
             case AskOpened() | AskAnswered() | AskWithdrawn() | Decided() | LeftToCli():

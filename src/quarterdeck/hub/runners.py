@@ -16,7 +16,7 @@ from collections.abc import Callable
 import anyio
 import msgspec
 
-from quarterdeck.domain.errors import JournalError, NotFound
+from quarterdeck.domain.errors import JournalError, LaunchError, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.api import MachineView
 from quarterdeck.hub.machine_requests import MachineRequests
@@ -26,6 +26,7 @@ from quarterdeck.policy.facts import Private
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
+    Connection,
     Ended,
     Forget,
     Gap,
@@ -46,6 +47,14 @@ from quarterdeck.protocol.runner_frames import (
     Written,
     frame,
     read_runner_frame,
+)
+from quarterdeck.protocol.sandbox import (
+    OFF,
+    SANDBOX,
+    STRICT,
+    SandboxMode,
+    SandboxRequest,
+    old_runner_report,
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
@@ -116,6 +125,8 @@ class _Port:
         self.waiting: dict[int, bytes] = {}
         self.lost = False
         self.stopping: Stop | None = None
+        self.sandbox: SandboxMode = OFF
+        """The mode that was asked for, where this hub started the run."""
         self._runners = runners
         self._synced = False
         self._given = 0
@@ -205,13 +216,29 @@ class Runners:
 
     # --- for the sessions ----------------------------------------------------------------------
 
-    def start(self, run: str, session: str, spec: SessionSpec, origin: Origin) -> _Port:
-        """Have a CLI started, now or when its machine is there."""
+    def start(
+        self,
+        run: str,
+        session: str,
+        spec: SessionSpec,
+        origin: Origin,
+        sandbox: SandboxRequest | None = None,
+    ) -> _Port:
+        """Have a CLI started, now or when its machine is there.
+
+        Raises `NotFound`, or `LaunchError` if the machine cannot make the sandbox that must be.
+        """
         machine = spec.machine or LOCAL
         if machine != LOCAL and machine not in self._machines:
             raise NotFound("machine", machine)
+        # An older runner refuses a spec with members that it does not know.
+        spec = msgspec.structs.replace(spec, sandbox=None, sandbox_options=None)
+        wanted = Start(run=run, session=session, spec=spec, origin=origin, sandbox=sandbox)
+        hello = self._hello_of(machine)
+        if hello is not None and (reason := _no_sandbox(hello, wanted)) is not None:
+            raise LaunchError(reason)
         port = self._ports[run] = _Port(self, run, session, machine)
-        wanted = Start(run=run, session=session, spec=spec, origin=origin)
+        port.sandbox = sandbox.mode if sandbox is not None else OFF
         self._starting[run] = (machine, wanted)
         self.send(machine, wanted)
         return port
@@ -264,6 +291,7 @@ class Runners:
                 memory_available=machine.vitals.memory_available if machine.vitals else None,
                 load=machine.vitals.load if machine.vitals else None,
                 since=machine.since,
+                sandbox=machine.hello is not None and SANDBOX in machine.hello.can,
                 clock_ahead_ms=machine.clock_ahead_ms,
             )
             for machine in self._machines.values()
@@ -365,15 +393,21 @@ class Runners:
         mine = [port for port in self._ports.values() if port.machine == hello.machine]
         # All of this is found before anything is waited for: what comes meanwhile is not gone.
         gone = [port for port in mine if port.run not in theirs | set(self._starting)]
+        refused: dict[str, str] = {}
         for run, (machine, wanted) in self._starting.items():
             if machine == hello.machine and run not in theirs:
-                self.send(machine, wanted)
+                if (reason := _no_sandbox(hello, wanted)) is not None:
+                    refused[run] = reason
+                else:
+                    self.send(machine, wanted)
         for port in mine:
             if port.stopping is not None and port not in gone:
                 self.send(hello.machine, port.stopping)
         for run in theirs - {port.run for port in mine}:
             self.send(hello.machine, Stop(run=run, force=True))
             self.send(hello.machine, Forget(run=run))
+        for run, reason in refused.items():
+            await self._refused(hello.machine, run, reason)
         for port in gone:
             owner = self._owner_of(port.run)
             if owner is not None:
@@ -424,9 +458,12 @@ class Runners:
         self, port: _Port, owner: RunOwner, header: RunnerHeader, lines: list[bytes]
     ) -> None:
         match header:
-            case Started(pid=pid, version=version, directory=directory):
+            case Started(pid=pid, version=version, directory=directory, sandbox=sandbox):
                 self._starting.pop(port.run, None)
-                await owner.run_started(port.run, pid, version, directory)
+                sandbox = sandbox or old_runner_report(port.sandbox)
+                await owner.run_started(port.run, pid, version, directory, sandbox)
+            case Connection():
+                await owner.run_connected(port.run, header)
             case Lines(first=first):
                 await owner.run_said(port.run, first, lines)
             case Written(upto=upto):
@@ -443,6 +480,16 @@ class Runners:
     def _owner_of(self, run: str) -> RunOwner | None:
         port = self._ports.get(run)
         return self._owner(port.session) if port is not None else None
+
+
+def _no_sandbox(hello: Hello, wanted: Start) -> str | None:
+    """Why a machine must not start a run: the sandbox that it cannot make is a must."""
+    if wanted.sandbox is None or wanted.sandbox.mode != STRICT or SANDBOX in hello.can:
+        return None
+    return (
+        f"The runner of {hello.machine!r} ({hello.version}) makes no sandbox, and this session must"
+        " have one (strict): update Quarterdeck there, or start the session with another mode."
+    )
 
 
 class _Gone(Exception):

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from quarterdeck.domain.errors import Conflict, NotFound
+from quarterdeck.domain.errors import Conflict, LaunchError, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.live import Live
@@ -247,7 +247,8 @@ class Session:
             starting = stored.event
             assert isinstance(starting, RunStarting)
             spec = replace(view.spec, mode=starting.mode)
-            with suppress(NotFound):  # another machine, which has not come back yet
+            # Another machine, which has not come back yet, or without the sandbox that must be.
+            with suppress(NotFound, LaunchError):
                 return self.machines.start(run, self.id, spec, starting.origin)
         return self.machines.attach(run, self.id, view.machine or "", said=view.said)
 
@@ -314,7 +315,7 @@ class Session:
         self.begin_run(starting)
         try:
             self.port = self.machines.start(run, self.id, spec, origin)
-        except NotFound as error:
+        except (NotFound, LaunchError) as error:
             self.run = self.port = self.run_held = None
             await self.append([RunEnded(run=run, reason=f"It was not started: {error}.")])
             raise

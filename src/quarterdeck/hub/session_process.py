@@ -12,7 +12,7 @@ import logging
 import time
 from contextlib import suppress
 
-from quarterdeck.domain.errors import Conflict, NotFound
+from quarterdeck.domain.errors import Conflict, LaunchError, NotFound
 from quarterdeck.hub.api import Deltas
 from quarterdeck.hub.deltas import merged
 from quarterdeck.hub.lines import uuid_of
@@ -29,6 +29,8 @@ from quarterdeck.protocol.events import (
     RunStarted,
     Said,
 )
+from quarterdeck.protocol.runner_frames import Connection
+from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.protocol.sessions import Origin
 from quarterdeck.wire.exchange import Ending
 
@@ -75,7 +77,12 @@ class ProcessEvents:
             port.stop(force=True)
 
     async def run_started(
-        self, run: str, pid: int | None, version: str | None, directory: str | None
+        self,
+        run: str,
+        pid: int | None,
+        version: str | None,
+        directory: str | None,
+        sandbox: SandboxReport | None = None,
     ) -> None:
         """Its process runs: send `initialize`. Reported again after each reconnect."""
         session = self.session
@@ -90,8 +97,20 @@ class ProcessEvents:
                 session.run.link_found(now, journalled_lost=True)
             if pid is None or session.view.pid != pid:
                 started = RunStarted(run=run, pid=pid, version=version, directory=directory)
-                session.run.started(started, now)
+                session.run.started(started, now, sandbox)
             await session.append()
+
+    async def run_connected(self, run: str, connection: Connection) -> None:
+        """Its CLI used the network: journal that like a line, and only then acknowledge it."""
+        session = self.session
+        async with session.in_order():
+            mine = session.run
+            if mine is None or mine.run != run:
+                return
+            mine.connected(connection, session.supervisor.now)
+            await session.append()
+            if session.port is not None:
+                session.port.acknowledge(mine.said)
 
     async def run_said(self, run: str, first: int, lines: list[bytes]) -> None:
         """Its CLI wrote lines: journal them with their meaning, and only then acknowledge them."""
@@ -206,7 +225,7 @@ class ProcessEvents:
             else:
                 await session.append([*events, ended])
                 session.port = session.run_held = None
-        except NotFound as error:  # its machine is not there; that is journalled
+        except (NotFound, LaunchError) as error:  # its machine cannot; that is journalled
             log.warning("session %s does not begin afresh: %s", session.id, error)
         except Conflict as error:
             text = f"the new conversation does not begin yet: {error}"

@@ -26,7 +26,8 @@ from quarterdeck.protocol.machine_requests import (
     SettleTree,
     TreeAction,
 )
-from quarterdeck.protocol.projects import HERE, Project, merged, resolved
+from quarterdeck.protocol.projects import HERE, Project, merged, resolved, with_sandbox
+from quarterdeck.protocol.sandbox import SandboxSettings
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 TEXT_LIMIT = 1024 * 1024
@@ -81,20 +82,23 @@ class Worktrees:
         self._projects: dict[str, Project] = {}
         self._roots: tuple[str, ...] = ()
         self._budget: Budget | None = None
+        self._sandbox: SandboxSettings | None = None
 
     def change(
         self,
         projects: Mapping[str, Project],
         roots: tuple[str, ...],
         budget: Budget | None = None,
+        sandbox: SandboxSettings | None = None,
     ) -> None:
         """Have other projects and roots from now on; sessions that there are stay as they are.
 
-        `budget` is for sessions that have none of their own, nor of their project.
+        `budget` and `sandbox` are for sessions that have none of their own, nor of their project.
         """
         self._projects = dict(projects)
         self._roots = roots
         self._budget = budget
+        self._sandbox = sandbox
 
     @property
     def projects(self) -> Mapping[str, Project]:
@@ -103,7 +107,7 @@ class Worktrees:
 
     def resolve(self, spec: SessionSpec) -> SessionSpec:
         """A new session's spec with all defaults. Raises `NotFound`."""
-        spec = resolved(spec, self._projects)
+        spec = with_sandbox(resolved(spec, self._projects), self._sandbox)
         return replace(spec, budget=merged(spec.budget, self._budget))
 
     async def changes(self, session: str, *, text_limit: int = TEXT_LIMIT) -> Changes:

@@ -138,7 +138,7 @@ class Overview(Protocol):
     async def audit(
         self, *, after: int = 0, limit: int = PAGE_EVENTS, session: str | None = None
     ) -> list[Stored]:
-        """`Decided` and `AskAnswered` after the position `after`, in the order of all events."""
+        """The audit log after the position `after`, in the order of all events: `is_audited`."""
 
 
 class Usage(Protocol):
@@ -160,7 +160,7 @@ class Chain(Protocol):
     """The chain of the audit log; `journal.chain` verifies it."""
 
     async def links(self, *, after: int = 0, limit: int = PAGE_EVENTS) -> list[Link]:
-        """The links after the position `after`: of `Decided`, `AskAnswered` and `SessionDeleted`.
+        """The links after the position `after`: of the audit log and `SessionDeleted`.
 
         Links of deleted sessions are included, without entries. An empty page is the end.
         """

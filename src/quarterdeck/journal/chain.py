@@ -19,7 +19,14 @@ import msgspec
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.journal.stored import Stored
-from quarterdeck.protocol.events import AskAnswered, Decided, Event, SessionDeleted
+from quarterdeck.protocol.events import (
+    AskAnswered,
+    Decided,
+    Event,
+    SandboxConnection,
+    SandboxStarted,
+    SessionDeleted,
+)
 
 MOST_FLAWS = 20
 """The most flaws that are listed. A change in the middle is one flaw."""
@@ -74,8 +81,13 @@ class Checked(Value, omit_defaults=False):
 
 
 def is_chained(event: Event) -> bool:
-    """Whether an event belongs in the chain: decisions, answers and deletions."""
-    return isinstance(event, Decided | AskAnswered | SessionDeleted)
+    """Whether an event belongs in the chain: the audit log, and deletions."""
+    return is_audited(event) or isinstance(event, SessionDeleted)
+
+
+def is_audited(event: Event) -> bool:
+    """Whether an event is in the audit log: decisions, answers, sandboxes and connections."""
+    return isinstance(event, Decided | AskAnswered | SandboxStarted | SandboxConnection)
 
 
 def genesis(epoch: str) -> bytes:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import JournalError, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.journal.base import PAGE_EVENTS, AskRecord, Follower
-from quarterdeck.journal.chain import Link, digest_of, genesis, is_chained, seal_of
+from quarterdeck.journal.chain import Link, digest_of, genesis, is_audited, is_chained, seal_of
 from quarterdeck.journal.follow import follow
 from quarterdeck.journal.stored import (
     Encoded,
@@ -32,13 +32,7 @@ from quarterdeck.journal.tail import Tail
 from quarterdeck.journal.usage import LimitState, UsageBy, UsageRow
 from quarterdeck.journal.usage_sums import UsageSums
 from quarterdeck.journal.views import AskView, SessionView, fold
-from quarterdeck.protocol.events import (
-    AskAnswered,
-    Decided,
-    Event,
-    PromptQueued,
-    SessionDeleted,
-)
+from quarterdeck.protocol.events import Event, PromptQueued, SessionDeleted
 
 
 class _Session(Struct):
@@ -166,7 +160,7 @@ class MemoryJournal:
             stored
             for stored in self._events
             if stored.position > after
-            and isinstance(stored.event, Decided | AskAnswered)
+            and is_audited(stored.event)
             and session in {None, stored.session}
         )
         return page(found, limit, stored_size)

@@ -43,6 +43,9 @@ from quarterdeck.protocol.events import (
     RunStarting,
     Said,
     SaidBroken,
+    SandboxConnection,
+    SandboxRefused,
+    SandboxStarted,
     Sent,
     SessionArchived,
     SessionCreated,
@@ -55,11 +58,12 @@ from quarterdeck.protocol.events import (
     TurnEnded,
 )
 from quarterdeck.protocol.holds import Holds
+from quarterdeck.protocol.sandbox import SandboxState
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 from quarterdeck.protocol.views import AskView as AskView
 from quarterdeck.protocol.views import PromptView as PromptView
 
-VIEW_VERSION = 8
+VIEW_VERSION = 9
 """The version of the fold. Views of another version are folded again from the events."""
 
 PROMPTS_KEPT = 100
@@ -125,6 +129,8 @@ class SessionView(Value):
     """The effort level; None if only the spec tells it."""
     thinking: str | None = None
     """`auto`, `off` or a number of tokens; None if only the spec tells it."""
+    sandbox: SandboxState | None = None
+    """The sandbox of the current or last run; None if it is not recorded."""
     holds: Holds = Holds()
     """Offers, to-dos, tasks, tools, MCP servers, context."""
     cli_state: SessionState = SessionState.ENDED
@@ -177,7 +183,11 @@ def fold(view: SessionView | None, stored: Stored) -> SessionView:
     if stored.seq <= view.head or stored.session != view.session:
         return view
     match stored.event:
-        case Said(run=view.run, number=number) | SaidBroken(run=view.run, number=number):
+        case (
+            Said(run=view.run, number=number)
+            | SaidBroken(run=view.run, number=number)
+            | SandboxConnection(run=view.run, number=number)
+        ):
             said = max(view.said, number)
             return replace(view, head=stored.seq, updated=stored.at, said=said)
         case Sent(run=view.run, number=number):
@@ -207,7 +217,18 @@ def only_counts(event: Event) -> bool:
 
     This is true of nearly all events. An engine need not write the rest of the view for them.
     """
-    return isinstance(event, Said | SaidBroken | Recalled | Sent | LeftToCli | Decided | Noted)
+    return isinstance(
+        event,
+        Said
+        | SaidBroken
+        | Recalled
+        | Sent
+        | LeftToCli
+        | Decided
+        | SandboxConnection
+        | SandboxRefused
+        | Noted,
+    )
 
 
 def significant(stored: Iterable[Stored]) -> Iterator[Stored]:
@@ -288,11 +309,14 @@ def _run(view: SessionView, stored: Stored) -> SessionView | None:
                 model=None,
                 effort=None,
                 thinking=None,
+                sandbox=None,
                 cli_state=SessionState.STARTING,
                 cli_detail="",
             )
         case RunStarted(run=view.run, pid=pid, version=version, directory=directory):
             return replace(view, pid=pid, version=version, directory=directory)
+        case SandboxStarted(run=view.run, state=state):
+            return replace(view, sandbox=state)
         case RunEnded(run=run) as ended:
             return _run_ended(view, run, ended, stored.at)
         case StartAfresh(run=view.run):

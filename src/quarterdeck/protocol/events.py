@@ -24,6 +24,7 @@ from quarterdeck.protocol.holds import (
     Task,
     Todo,
 )
+from quarterdeck.protocol.sandbox import SandboxPaths, SandboxState
 from quarterdeck.protocol.sessions import Origin, SessionSpec, SessionState
 
 
@@ -94,6 +95,41 @@ class RunStarted(Event, tag="run.started"):
     pid: int | None = None
     version: str | None = None
     directory: str | None = None
+
+
+class SandboxStarted(Event, tag="sandbox.started"):
+    """The CLI runs in this sandbox, or in none. Part of the audit log."""
+
+    run: str
+    state: SandboxState
+    paths: SandboxPaths = SandboxPaths()
+
+
+class SandboxConnection(Event, tag="sandbox.connection"):
+    """The sandbox's proxy has let a connection pass, or refused it. Part of the audit log.
+
+    `number` is its place among the lines of the run; `count` includes repetitions.
+    """
+
+    run: str
+    number: int
+    host: str
+    port: int
+    allowed: bool
+    count: int = 1
+
+
+class SandboxRefused(Event, tag="sandbox.refused"):
+    """The result of a call reads as if the sandbox had refused something. A hint, no proof."""
+
+    call: str
+    tool: str
+    access: str
+    """`write`, `read` or `connect`."""
+    target: str
+    """The path, or the host."""
+    rule: str = ""
+    """A rule that would allow it in the next run; empty if none would."""
 
 
 class RunStopping(Event, tag="run.stopping"):
@@ -522,6 +558,9 @@ AnyEvent = (
     | SessionDeleted
     | RunStarting
     | RunStarted
+    | SandboxStarted
+    | SandboxConnection
+    | SandboxRefused
     | RunStopping
     | RunEnded
     | StartAfresh

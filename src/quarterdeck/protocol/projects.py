@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sandbox import SandboxSettings, merged_options
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 HERE = "local"
@@ -63,6 +64,7 @@ class Project(Value, forbid_unknown_fields=True):
     effort: str | None = None
     policy: str | None = None
     budget: ProjectBudget | None = None
+    sandbox: SandboxSettings | None = None
     env: dict[str, str] = field(default_factory=dict)
     claude: str | None = None
     system_prompt: str | None = None
@@ -112,7 +114,7 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
     if spec.skip_permissions:
         taken.pop("mode", None)  # a default must not take the place of what a person asked for
     return replace(
-        spec,
+        with_sandbox(spec, project.sandbox),
         **taken,
         project=name,
         directory=spec.directory or project.directory,
@@ -120,6 +122,17 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
         budget=merged(spec.budget, project.budget.of_sessions if project.budget else None),
         api_billing=spec.api_billing or project.api_billing,
         restart=spec.restart or project.restart,
+    )
+
+
+def with_sandbox(spec: SessionSpec, default: SandboxSettings | None) -> SessionSpec:
+    """The spec with a default for its sandbox, where it says nothing itself."""
+    if default is None:
+        return spec
+    return replace(
+        spec,
+        sandbox=spec.sandbox or default.mode,
+        sandbox_options=merged_options(spec.sandbox_options, default),
     )
 
 

@@ -16,6 +16,7 @@ from msgspec import field
 
 from quarterdeck.domain.exits import Exit
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sandbox import SandboxReport, SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 
 PROTOCOL = 1
@@ -96,6 +97,8 @@ class Start(Header, tag="start"):
     session: str
     spec: SessionSpec
     origin: Origin = Origin()
+    sandbox: SandboxRequest | None = None
+    """None: of a hub that knows no sandbox. Then there is none."""
 
 
 class Stop(Header, tag="stop"):
@@ -140,6 +143,8 @@ class Started(Header, tag="started"):
     pid: int
     version: str | None = None
     directory: str | None = None
+    sandbox: SandboxReport | None = None
+    """None: of a runner that knows no sandbox."""
 
 
 class Ended(Header, Exit, tag="ended"):
@@ -166,6 +171,19 @@ class Gap(Header, tag="gap"):
     """
 
     first: int
+
+
+class Connection(Header, tag="connection"):
+    """The CLI has connected to a host through the sandbox's proxy, or was refused.
+
+    It is numbered like a line. Repetitions within a minute are counted, and sent as one.
+    """
+
+    number: int
+    host: str
+    port: int
+    allowed: bool
+    count: int = 1
 
 
 class Transcript(Header, tag="transcript"):
@@ -207,7 +225,17 @@ class Recall(Header, tag="recall"):
 
 
 RunnerHeader = (
-    Hello | Refused | Vitals | Reply | Lines | Started | Ended | Written | Gap | Transcript
+    Hello
+    | Refused
+    | Vitals
+    | Reply
+    | Lines
+    | Started
+    | Ended
+    | Written
+    | Gap
+    | Connection
+    | Transcript
 )
 HubHeader = Welcome | Start | Stop | Forget | MachineRequest | Ack | Write | Recall
 

@@ -12,6 +12,7 @@ from msgspec import Raw, field
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sandbox import SandboxMode, SandboxOptions
 
 AUTO = "auto"
 """The effort, or the amount of thinking, that the CLI chooses by itself."""
@@ -93,6 +94,9 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     budget: Budget | None = None
     policy: str | None = None
     """The name of a policy that is added to the policy of all sessions."""
+    sandbox: SandboxMode | None = None
+    """What the kernel refuses to the CLI and all that it starts. None: the configured mode."""
+    sandbox_options: SandboxOptions | None = None
     env: dict[str, str] = field(default_factory=dict)
     api_billing: bool = False
     restart: bool = False

@@ -11,6 +11,7 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import AnyEvent, AskOpened, BudgetReached, RateLimited
 from quarterdeck.protocol.holds import ContextUse, McpServer, Offers, RunningTool, Task, Todo
+from quarterdeck.protocol.sandbox import SandboxState
 from quarterdeck.protocol.sessions import SessionSpec, SessionState
 
 
@@ -46,6 +47,8 @@ class MachineView(Value):
     memory_available: int | None = None
     load: float | None = None
     since: int | None = None
+    sandbox: bool = False
+    """Its runner can be asked for a sandbox."""
     clock_ahead_ms: int | None = None
     """How far its clock is ahead of the hub's, measured over the network."""
 
@@ -116,6 +119,8 @@ class SessionShape(Value, omit_defaults=False):
     """The current or last effort level; `auto` leaves it to the CLI."""
     thinking: str | None
     """`auto`, `off`, or the number of tokens that the model may think; null if nobody set it."""
+    sandbox: SandboxState
+    """The sandbox of the current or last run."""
     turns: int
     cost_usd: float
     estimated_usd: float

@@ -212,7 +212,10 @@ def _apply(settings: Settings, hub: Hub, history: HistoryService) -> None:
     history.retention = hub_settings.retention(settings)
     hub.policies.use(Path(settings.policy.file) if settings.policy.file else None)
     hub.worktree_service.change(
-        settings.projects, settings.roots.directories, hub_settings.session_budget(settings)
+        settings.projects,
+        settings.roots.directories,
+        hub_settings.session_budget(settings),
+        settings.sandbox,
     )
 
 

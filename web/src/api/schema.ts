@@ -1400,7 +1400,7 @@ export interface components {
             seq: number;
             position: number;
             at: number;
-            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
+            event: components["schemas"]["SessionCreated"] | components["schemas"]["SessionRenamed"] | components["schemas"]["SessionArchived"] | components["schemas"]["SpecChanged"] | components["schemas"]["SessionDeleted"] | components["schemas"]["RunStarting"] | components["schemas"]["RunStarted"] | components["schemas"]["SandboxStarted"] | components["schemas"]["SandboxConnection"] | components["schemas"]["SandboxRefused"] | components["schemas"]["RunStopping"] | components["schemas"]["RunEnded"] | components["schemas"]["StartAfresh"] | components["schemas"]["LinkLost"] | components["schemas"]["LinkFound"] | components["schemas"]["StateChanged"] | components["schemas"]["Switched"] | components["schemas"]["CliSession"] | components["schemas"]["Said"] | components["schemas"]["SaidBroken"] | components["schemas"]["Recalled"] | components["schemas"]["Sent"] | components["schemas"]["PromptQueued"] | components["schemas"]["PromptChanged"] | components["schemas"]["PromptCancelled"] | components["schemas"]["PromptSent"] | components["schemas"]["PromptTaken"] | components["schemas"]["Metered"] | components["schemas"]["TurnEnded"] | components["schemas"]["AskOpened"] | components["schemas"]["AskAnswered"] | components["schemas"]["AskWithdrawn"] | components["schemas"]["LeftToCli"] | components["schemas"]["Decided"] | components["schemas"]["OffersChanged"] | components["schemas"]["TodosChanged"] | components["schemas"]["TaskChanged"] | components["schemas"]["TaskEnded"] | components["schemas"]["ToolStarted"] | components["schemas"]["ToolEnded"] | components["schemas"]["McpChanged"] | components["schemas"]["ContextChanged"] | components["schemas"]["RateLimited"] | components["schemas"]["BudgetReached"] | components["schemas"]["BudgetFreed"] | components["schemas"]["Alarmed"] | components["schemas"]["AlarmEnded"] | components["schemas"]["WorktreeSettled"] | components["schemas"]["Noted"];
         };
         /**
          * Events
@@ -1823,6 +1823,8 @@ export interface components {
             load?: number | null;
             /** @default null */
             since?: number | null;
+            /** @default false */
+            sandbox?: boolean;
             /** @default null */
             clock_ahead_ms?: number | null;
         };
@@ -2225,6 +2227,8 @@ export interface components {
             policy?: string | null;
             /** @default null */
             budget?: components["schemas"]["ProjectBudget"] | null;
+            /** @default null */
+            sandbox?: components["schemas"]["SandboxSettings"] | null;
             env?: {
                 [key: string]: string;
             };
@@ -2556,6 +2560,114 @@ export interface components {
             error: string;
         };
         /**
+         * SandboxConnection
+         * @description The sandbox's proxy has let a connection pass, or refused it. Part of the audit log.
+         *
+         *     `number` is its place among the lines of the run; `count` includes repetitions.
+         */
+        SandboxConnection: {
+            /** @constant */
+            kind: "sandbox.connection";
+            run: string;
+            number: number;
+            host: string;
+            port: number;
+            allowed: boolean;
+            /** @default 1 */
+            count?: number;
+        };
+        /**
+         * SandboxOptions
+         * @description What a sandbox lets through. Missing members use the defaults of the mode.
+         */
+        SandboxOptions: {
+            /** @default null */
+            network?: ("all" | "model") | string[] | null;
+            /** @default null */
+            memory_mb?: number | null;
+            /** @default null */
+            processes?: number | null;
+            /** @default null */
+            file_size_mb?: number | null;
+            writable?: string[];
+        };
+        /**
+         * SandboxPaths
+         * @description The paths of a run's sandbox, on its machine. What is in none of them can be read.
+         */
+        SandboxPaths: {
+            writable?: string[];
+            read_only?: string[];
+            hidden?: string[];
+            not_enforced?: string[];
+        };
+        /**
+         * SandboxRefused
+         * @description The result of a call reads as if the sandbox had refused something. A hint, no proof.
+         */
+        SandboxRefused: {
+            /** @constant */
+            kind: "sandbox.refused";
+            call: string;
+            tool: string;
+            access: string;
+            target: string;
+            /** @default  */
+            rule?: string;
+        };
+        /**
+         * SandboxSettings
+         * @description A sandbox as a configuration file has it: for a project, or for all.
+         */
+        SandboxSettings: {
+            /** @default null */
+            network?: ("all" | "model") | string[] | null;
+            /** @default null */
+            memory_mb?: number | null;
+            /** @default null */
+            processes?: number | null;
+            /** @default null */
+            file_size_mb?: number | null;
+            writable?: string[];
+            /** @default null */
+            mode?: ("off" | "protect" | "strict") | null;
+        };
+        /**
+         * SandboxStarted
+         * @description The CLI runs in this sandbox, or in none. Part of the audit log.
+         */
+        SandboxStarted: {
+            /** @constant */
+            kind: "sandbox.started";
+            run: string;
+            state: components["schemas"]["SandboxState"];
+            paths?: components["schemas"]["SandboxPaths"];
+        };
+        /**
+         * SandboxState
+         * @description The sandbox of a run, for people. Short: it is in every view of the session.
+         */
+        SandboxState: {
+            /**
+             * @default off
+             * @enum {unknown}
+             */
+            mode?: "off" | "protect" | "strict";
+            /** @default  */
+            kind?: string;
+            /**
+             * @default off
+             * @enum {unknown}
+             */
+            wanted?: "off" | "protect" | "strict";
+            /** @default all */
+            network?: ("all" | "model") | string[];
+            /** @default  */
+            reason?: string;
+            /** @default  */
+            detail?: string;
+        };
+        /**
          * SendPrompt
          * @description Send a prompt. It is queued while a turn runs, unless it is to steer that turn.
          *
@@ -2684,6 +2796,7 @@ export interface components {
             model: string | null;
             effort: string | null;
             thinking: string | null;
+            sandbox: components["schemas"]["SandboxState"];
             turns: number;
             cost_usd: number;
             estimated_usd: number;
@@ -2744,6 +2857,10 @@ export interface components {
             budget?: components["schemas"]["Budget"] | null;
             /** @default null */
             policy?: string | null;
+            /** @default null */
+            sandbox?: ("off" | "protect" | "strict") | null;
+            /** @default null */
+            sandbox_options?: components["schemas"]["SandboxOptions"] | null;
             env?: {
                 [key: string]: string;
             };

@@ -5,6 +5,7 @@ from __future__ import annotations
 from quarterdeck.fronts.http.masking import masked_spec
 from quarterdeck.hub.permissions.modes import chosen_mode
 from quarterdeck.journal.views import SessionView
+from quarterdeck.protocol.sandbox import NOT_RECORDED
 from quarterdeck.protocol.views import AlarmShape, HoldsShape, SessionShape
 
 
@@ -32,6 +33,7 @@ def session_shape(view: SessionView, *, offers: bool = False) -> SessionShape:
         model=view.model or view.spec.model,
         effort=view.effort or view.spec.effort,
         thinking=view.thinking or view.spec.thinking,
+        sandbox=view.sandbox or NOT_RECORDED,
         turns=view.turns,
         cost_usd=view.cost_usd,
         estimated_usd=view.account.estimated_usd,

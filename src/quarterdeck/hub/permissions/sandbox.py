@@ -72,7 +72,9 @@ def _few(paths: Iterable[str]) -> tuple[str, ...]:
 def _options(spec: SessionSpec, allowed: Iterable[ClaudeRule]) -> SandboxOptions:
     """The options, with the network of the mode and the domains that rules allow."""
     options = spec.sandbox_options or SandboxOptions()
-    network: Network = options.network or ("model" if wanted_mode(spec) == STRICT else "all")
+    network: Network = "model" if wanted_mode(spec) == STRICT else "all"
+    if options.network is not None:
+        network = options.network
     if network == "all":
         return replace(options, network=network)
     hosts = () if network == "model" else network

@@ -24,14 +24,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quarterdeck.domain.errors import JournalError, NotFound, QuarterdeckError
-from quarterdeck.journal.chain import digest_of, genesis, is_chained, seal_of
+from quarterdeck.journal.chain import digest_of, genesis, is_audited, is_chained, seal_of
 from quarterdeck.journal.sqlite.file import connect, explained_errors, set_up, transaction
 from quarterdeck.journal.sqlite.reader import Reader
 from quarterdeck.journal.sqlite.timing import CommitTimes
 from quarterdeck.journal.sqlite.usage import UsageStage, forget
 from quarterdeck.journal.stored import Encoded, Stored, placed
 from quarterdeck.journal.views import VIEW_VERSION, SessionView, fold, only_counts, significant
-from quarterdeck.protocol.events import AskAnswered, Decided, PromptQueued
+from quarterdeck.protocol.events import PromptQueued
 
 log = logging.getLogger(__name__)
 
@@ -286,7 +286,7 @@ class Writer:
             group.rewrite.add(stored.session)
         if isinstance(stored.event, PromptQueued):
             group.prompts.append((number, stored.event.prompt))
-        if isinstance(stored.event, Decided | AskAnswered):
+        if is_audited(stored.event):
             group.audit.append((stored.position, number))
         group.usage.take(number, before, view, stored)
         if is_chained(stored.event):
