@@ -145,7 +145,8 @@ def test_what_an_archive_program_runs_must_be_named(text: str, token: str) -> No
 @pytest.mark.parametrize(
     "text",
     ["tar tf a", "tar -tvzf a", "gzip -l a", "gzip -tv a", "xz -l a", "zcat a", "bzcat a",
-     "xzcat a", "unzip -l a", "unzip -p a b", "unzip -Z1 a", "zipinfo a", "7z l a", "ar t a", "ar p a b"],
+     "xzcat a", "unzip -l a", "unzip -p a b", "unzip -Z1 a", "zipinfo a", "7z l a", "ar t a",
+     "ar p a b"],
 )  # fmt: skip
 def test_looking_into_an_archive_only_looks(text: str) -> None:
     found = known(text)

@@ -31,6 +31,7 @@ _LATER = Word(source="…")
 """Words that a wrapper adds at run time."""
 
 _WILD = re.compile(r"[*?\[]")
+_MARKED = re.compile(r"(@|<|fileb?://)(.+)", re.DOTALL)
 _GIVES = frozenset({"skip", "code", "run"})
 """Operands that an option may stand for."""
 
@@ -92,7 +93,7 @@ class _Effects:
         return ProgramEffects(
             effects=tuple(self._effects),
             fetches=tuple(self._fetches),
-            looks=table.looks and not acting and not self._fetches,
+            looks=table.looks and not (acting or self._fetches or parsed.unknown),
             judged=True,
         )
 
@@ -261,8 +262,9 @@ class _Effects:
         if roles is None:
             kinds = {each.kind for each in spec} | {"read"}
             roles = [(word, kinds) for word in operands]
-            why = f"{self._name} takes {operands[-1].source} in a way that is not known"
-            self._effects.append(runs(why, operands[-1].source))
+            if not table.loose:
+                why = f"{self._name} takes {operands[-1].source} in a way that is not known"
+                self._effects.append(runs(why, operands[-1].source))
         if table.pairs:
             self._pairs(operands)
         if table.lone_writes_here and len(operands) == 1 and len(spec) > 1:
@@ -310,7 +312,7 @@ class _Effects:
 
     def _unknown(self) -> None:
         parsed, table = self._parsed, self._table
-        for each in parsed.unknown:
+        for each in () if table.loose else parsed.unknown:
             self._effects.append(runs(f"{self._name} {each.typed} {each.why}", each.typed))
         if parsed.unknown:
             self._every_word()
@@ -383,13 +385,20 @@ def _texts_before(spec: tuple[Operand, ...]) -> int:
 
 
 def _possible_files(word: Word) -> list[Word]:
+    """What a word may name: itself, the value in `a=value`, and a file in `@file`, `file://file`."""
     text = word.text
-    if text is None or not text.startswith("-"):
+    if text is None:
         return [word]
-    if text.startswith("--") or "=" in text:
-        value = text.partition("=")[2]
-        return [_literal(value)] if value else []
-    return [_literal(text[at:]) for at in range(2, min(len(text), 12))]
+    value = text.partition("=")[2]
+    found = [word]
+    texts = [text, value]
+    if text.startswith("-"):
+        found, texts = [], [value]
+        if not text.startswith("--") and not value:
+            texts = [text[at:] for at in range(2, min(len(text), 12))]
+    marked = [mark[2] for each in texts if (mark := _MARKED.match(each)) is not None]
+    named = [each for each in (*texts, *marked) if each and each != text]
+    return found + [_literal(each) for each in named]
 
 
 def _literal(text: str) -> Word:

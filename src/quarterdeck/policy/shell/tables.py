@@ -33,6 +33,10 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
     versions = false              NAME3, NAME3.11 and NAME-12 are this program too
     inherits = false              subcommands know the options of this table too
     abbreviated_subcommands = false   a unique beginning of a subcommand is that subcommand
+    loose = false                 not all of its options are listed. The others, and subcommands
+                                  that are not listed, need no rule that names them; but each word
+                                  may be a file that is read (aws, mvn). It holds for subcommands,
+                                  too
 
     [options]
     "-o --output" = "write"       its names, and words for what it does
@@ -174,6 +178,7 @@ class Table(Value):
     """It has options of the form `of=value`."""
 
     abbreviated_subcommands: bool = False
+    loose: bool = False
     acts: bool = False
     """Whether some option or operand does more than reading: an unknown word may be that."""
 
@@ -233,6 +238,7 @@ class _File(Value, forbid_unknown_fields=True):
     versions: bool = False
     inherits: bool = False
     abbreviated_subcommands: bool = False
+    loose: bool = False
     options: dict[str, str] = msgspec.field(default_factory=dict)
     subcommands: dict[str, _File] = msgspec.field(default_factory=dict)
 
@@ -325,6 +331,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         versions=file.versions,
         keyed=any(each[-1] == "=" for each in options),
         abbreviated_subcommands=file.abbreviated_subcommands,
+        loose=file.loose,
         acts=acting or mixed or not kinds.isdisjoint({"run", "code", "host"}) or bool(subcommands),
         writes=not kinds.isdisjoint(_WRITING)
         or any(not _WRITING.isdisjoint((*each.values, *each.marks)) for each in options.values()),
@@ -347,6 +354,8 @@ def _subcommands(name: str, file: _File, options: dict[str, Option]) -> dict[str
         if each.about is not None or each.versions:
             raise BadTable(name, f"{key} is no program")
         inside = each if each.inherits or not file.inherits else _inheriting(each)
+        if file.loose:
+            inside = msgspec.structs.replace(inside, loose=True)
         made[key] = _compile(f"{name} {key}", inside, options if file.inherits else {})
     for key, same_as in others:
         if same_as not in made:
