@@ -8,7 +8,7 @@ from quarterdeck.policy.calls import short_call
 from quarterdeck.policy.decide import Call, Rules, decide
 from quarterdeck.policy.examples import CONTEXT
 from quarterdeck.policy.file import read_policy
-from quarterdeck.policy.presets import PRESETS, preset
+from quarterdeck.policy.presets import PARTS, PRESETS, preset, preset_text
 
 DENY = '[[rule]]\nverdict = "deny"\n'
 ALLOW = '[[rule]]\nverdict = "allow"\n'
@@ -143,7 +143,7 @@ def test_rules_in_claude_codes_syntax_beat_each_other_too() -> None:
 def test_a_preset_beats_the_rules_of_a_file_that_extends_it() -> None:
     ((line, said),) = warnings(f"extends = 'trusted-repo'\n{ALLOW}command = 'git push'\n")
     assert line == 4
-    assert "the rule 'what others would see' (trusted-repo:" in said
+    assert "the rule 'what others would see' (shared:" in said
     assert "asks about it" in said
 
 
@@ -164,9 +164,9 @@ def test_a_rule_that_may_be_of_use_is_not_told(text: str) -> None:
     assert warnings(text) == []
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", [*PRESETS, *PARTS])
 def test_no_preset_has_a_dead_rule(name: str) -> None:
-    assert read_policy(PRESETS[name], name).warnings == ()
+    assert read_policy(preset_text(name) or "", name, preset=preset).warnings == ()
 
 
 def test_a_large_file_is_compared_within_bounds() -> None:

@@ -109,6 +109,7 @@ def test_protected_files_can_be_named_as_such(call: str, found: str) -> None:
         ("cat .env.*", "ask"),
         ("cat $X", "ask"),
         ("Read(/home/ada/shop/.env.example)", "allow"),
+        ("Read(/home/ada/shop/.env.example/.env.local)", "deny"),
         ("Read(/home/ada/shop/.env.example/../.env.local)", "deny"),
     ],
 )
@@ -134,10 +135,39 @@ def test_an_exception_of_an_allow_rule_is_not_allowed() -> None:
         ('verdict = "allow"\ntool = "Edit"\noutside = true', "deny or ask"),
         ('verdict = "ask"\nprotected = "yes"', "expected true"),
         ('verdict = "ask"\noutside = false', "expected true"),
-        ('verdict = "deny"\nexcept = "./x"', "needs path"),
+        ('verdict = "deny"\nexcept = "./x"', "needs command or path"),
+        ('verdict = "deny"\ncommand = "a"\npath = "b"\nexcept = "./x"', "not both"),
+        ('verdict = "ask"\nlooks = true', "for an allow"),
+        ('verdict = "allow"\nlooks = true\ncommand = "ls"', "for an allow"),
     ],
 )
 def test_conditions_that_make_no_sense_are_flaws(text: str, said: str) -> None:
     loaded = read_policy(f"[[rule]]\n{text}\n", "p")
     assert loaded.policy is None
     assert any(said in flaw.text for flaw in loaded.flaws)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("gh pr create", "deny"),
+        ("gh pr view 3", "allow"),
+        ("timeout 5 gh pr view", "allow"),
+        ("gh pr", "deny"),
+        ("gh --repo x pr view", "deny"),
+        ("gh pr $X", "deny"),
+        ("gh pr view; gh pr create", "deny"),
+        ("ls", "allow"),
+    ],
+)
+def test_an_exception_takes_commands_out_of_a_rule(call: str, found: str) -> None:
+    assert verdict(policy('command = "gh"\nexcept = "gh pr view"'), call) == found
+
+
+def test_a_rule_can_allow_all_commands_that_only_look() -> None:
+    held = read_policy('default = "ask"\n[[rule]]\nverdict = "allow"\nlooks = true\n', "p").policy
+    assert held is not None
+    assert verdict(held, "cat src/app.py | sort") == "allow"
+    assert verdict(held, "cat src/app.py > copy") == "ask"
+    assert verdict(held, "cat src/app.py; rm src/app.py") == "ask"
+    assert verdict(held, "sort -o x src/app.py") == "ask"

@@ -37,6 +37,7 @@ RULE_KEYS = {
     "tool",
     "claude",
     "command",
+    "looks",
     "flags",
     "without",
     "path",
@@ -259,7 +260,9 @@ class _Reader:
         ]
         return CallConditions(
             claude=tuple(self._specifiers(table, "claude")),
-            commands=tuple(self._patterns(table)),
+            commands=tuple(self._patterns(table, "command")),
+            but=tuple(self._patterns(table, "except")) if table.has("command") else (),
+            looks=table.truth("looks"),
             flags=table.flags("flags"),
             without=table.flags("without"),
             paths=tuple(rule for rule in paths if rule is not None),
@@ -271,6 +274,7 @@ class _Reader:
         exceptions = [
             self._specifier(table, "except", number, f"Read({path})")
             for number, path in enumerate(table.texts("except"))
+            if table.has("path")
         ]
         return PlaceConditions(
             outside=table.truth("outside"),
@@ -287,24 +291,24 @@ class _Reader:
             table.flaw(error.why, key, number)
             return None
 
-    def _patterns(self, table: Table) -> list[Pattern]:
+    def _patterns(self, table: Table, key: str) -> list[Pattern]:
         found: list[Pattern] = []
-        for number, text in enumerate(table.texts("command")):
+        for number, text in enumerate(table.texts(key)):
             if (why := _foreign_syntax(text)) is not None:
-                table.flaw(why, "command", number)
+                table.flaw(why, key, number)
                 continue
             try:
                 words = shlex.split(text)
             except ValueError as error:
-                table.flaw(f"{text!r} cannot be parsed: {error}".lower(), "command", number)
+                table.flaw(f"{text!r} cannot be parsed: {error}".lower(), key, number)
                 continue
             if any(set(word) & set("|&;<>()$`\n") for word in words):
-                table.flaw("write one simple command; each part is checked separately", "command")
+                table.flaw("write one simple command; each part is checked separately", key)
                 continue
             if (why := too_wild(text, "*?[")) is not None:
-                table.flaw(why, "command", number)
+                table.flaw(why, key, number)
                 continue
-            rule = self._specifier(table, "command", number, f"Bash({' '.join(words)}:*)")
+            rule = self._specifier(table, key, number, f"Bash({' '.join(words)}:*)")
             if rule is not None:
                 found.append(Pattern(words=tuple(words), rule=rule))
         return found
@@ -366,8 +370,10 @@ class _Reader:
             table.flaw("an allow with flags must name the command")
         if what.claude and (what.commands or what.paths or what.domains or what.flags):
             table.flaw("claude cannot be combined with command, path, domain or flags")
-        if what.places.exceptions and not what.paths:
-            table.flaw("it needs path: the files that it is an exception of", "except")
+        if table.has("except") and bool(what.commands) is bool(what.paths):
+            table.flaw("it needs command or path, and not both: what it takes out of", "except")
+        if what.looks and (verb is not Verb.ALLOW or what.commands or what.claude or what.paths):
+            table.flaw("it is for an allow without command, path and claude", "looks")
         for key in ("outside", "protected"):
             if verb not in {Verb.DENY, Verb.ASK} and table.has(key):
                 table.flaw("only a rule with the verdict deny or ask may have this", key)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec.structs import replace
+
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.facts import Tri
 from quarterdeck.policy.needs import Context, Need, NeedKind
@@ -62,6 +64,19 @@ class PlaceConditions(Value):
 
 
 def _is_exception(pattern: PathPattern, target: Target, folders: Folders) -> bool:
+    """Does an exception certainly mean the target?
+
+    It means files, unless it ends in `/**`. A folder with the name of an exception could be a link.
+    """
+    if not pattern.text.endswith("/**"):
+        above = [path.rpartition("/")[0] for path in target.paths]
+        folder = replace(target, paths=tuple(above))
+        if target.glob or _matches(pattern, folder, folders):
+            return False
+    return _matches(pattern, target, folders)
+
+
+def _matches(pattern: PathPattern, target: Target, folders: Folders) -> bool:
     if covers(pattern, target, folders):
         return True
     # As to stop: a pattern that begins with `**/` holds in every folder.

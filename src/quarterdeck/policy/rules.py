@@ -108,6 +108,16 @@ class Pattern(Value):
                 return None
         return None if wanted else at
 
+    def begins(self, part: Part) -> bool:
+        """Whether a part certainly begins with its words, with nothing between them."""
+        if part.name is None or len(part.words) < len(self.words):
+            return False
+        texts = [part.name, *(word.literal for word in part.words[1 : len(self.words)])]
+        return all(
+            text is not None and fnmatchcase(text, word)
+            for text, word in zip(texts, self.words, strict=True)
+        )
+
     def fits(self, part: Part) -> Tri:
         """Whether a part is such a command."""
         if not part.words:
@@ -169,6 +179,10 @@ class CallConditions(Value):
 
     claude: tuple[specifiers.Rule, ...] = ()
     commands: tuple[Pattern, ...] = ()
+    but: tuple[Pattern, ...] = ()
+    """Commands among them that the rule does not mean."""
+    looks: bool = False
+    """A command that only looks. To allow."""
     flags: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     paths: tuple[specifiers.Rule, ...] = ()
@@ -181,7 +195,7 @@ class CallConditions(Value):
     @property
     def any(self) -> bool:
         """Whether there is no condition."""
-        return not (self._named or self.places.given)
+        return not (self._named or self.looks or self.places.given)
 
     @property
     def _named(self) -> bool:
@@ -195,6 +209,8 @@ class CallConditions(Value):
         if self.any:
             return list(request.needs)
         found: list[Need] = []
+        if self.looks:
+            found += [need for need in request.needs if _looks(need)]
         if self.claude:
             found += _allowed_needs(self.claude, request, context, Sense.ALLOW)
         if self.commands or self.flags or self.without:
@@ -204,6 +220,7 @@ class CallConditions(Value):
                 for need in _allowed_needs(rules, request, context, Sense.ALLOW)
                 if need.part is not None
                 and self._has_flags(need.part) is True
+                and not any(pattern.fits(need.part) is not False for pattern in self.but)
                 and (not self.paths or need.kind is NeedKind.COMMAND)
             ]
             found += named
@@ -260,7 +277,7 @@ class CallConditions(Value):
                 break
             fit = None if one is None else fit
         flagged = self._has_flags(part)
-        if fit is False or flagged is False:
+        if fit is False or flagged is False or any(each.begins(part) for each in self.but):
             return False
         return None if fit is None or flagged is None else True
 
@@ -280,6 +297,10 @@ class CallConditions(Value):
                 return False
             wanted = None if one is None else wanted
         return wanted
+
+
+def _looks(need: Need) -> bool:
+    return need.kind is NeedKind.COMMAND and need.part is not None and need.part.looks
 
 
 def _allowed_needs(

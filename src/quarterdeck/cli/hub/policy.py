@@ -27,7 +27,7 @@ from quarterdeck.policy.explain import Explanation, PartExplained, explain
 from quarterdeck.policy.file import Loaded, read_policy
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.parity import ClaudeRule
-from quarterdeck.policy.presets import PRESETS, preset
+from quarterdeck.policy.presets import PARTS, PRESETS, preset, preset_text
 from quarterdeck.policy.settings import import_settings
 from quarterdeck.policy.specifiers import Source
 from quarterdeck.policy.toml import LIMIT
@@ -253,12 +253,14 @@ def run_show(target: Target, *, json_output: bool) -> int:
 def run_preset(name: str | None) -> int:
     """Print a preset."""
     if name is None:
-        for each, text in PRESETS.items():
-            _print(f"{each:<14}{text.partition(chr(10))[0].removeprefix('# ')}")
+        for each in PRESETS + PARTS:
+            first = (preset_text(each) or "").partition("\n")[0]
+            _print(f"{each:<14}{first.removeprefix('# ')}")
         return Exit.SUCCESS
-    text = PRESETS.get(name, "")
-    if not text:
-        raise UsageError(f"there is no preset {name!r}; known presets: {', '.join(PRESETS)}")
+    text = preset_text(name)
+    if text is None:
+        known = ", ".join(PRESETS + PARTS)
+        raise UsageError(f"there is no preset {name!r}; known presets: {known}")
     print_line(text.rstrip())
     return Exit.SUCCESS
 
