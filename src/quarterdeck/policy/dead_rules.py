@@ -190,7 +190,7 @@ def _server_problem(name: str) -> str | None:
 def path_problem(path: str) -> str | None:
     """Why a path means something else than it seems to; None if it does not."""
     if path.startswith("!"):
-        return "a path cannot be negated: `!` is taken for a letter, so the rule never matches"
+        return "a path cannot be negated: list what is left out in except, or use outside = true"
     if _VARIABLE.match(path):
         return "variables are not expanded: write ~/ for the home folder, // for the root"
     if path.startswith("~") and path != "~" and not path.startswith("~/"):

@@ -83,6 +83,59 @@ def _explain(
     finish(run_explain, question, file, at.target, json_output=json_output)
 
 
+@_policy.command("try")
+def _try(
+    command: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="COMMAND", help="A shell command, as one argument; - reads it from stdin."
+        ),
+    ] = None,
+    tool: Annotated[
+        str, typer.Option("--tool", metavar="TOOL", help="Another tool, such as Read or Edit.")
+    ] = "Bash",
+    argument: Annotated[
+        str | None,
+        typer.Option("--input", metavar="JSON", help="Its input: JSON, or a path or URL."),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            "--policy",
+            metavar="FILE|PRESET",
+            help="A policy file or a preset; by default policy.toml in the data folder.",
+        ),
+    ] = None,
+    cwd: Annotated[
+        Path | None, typer.Option("--cwd", help="The folder of the call; by default this one.")
+    ] = None,
+    home: Annotated[
+        Path | None, typer.Option("--home", help="The home folder; by default yours.")
+    ] = None,
+    mode: Annotated[str, typer.Option("--mode", help="The permission mode.")] = "default",
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="Try many: JSON lines on stdin, one verdict per line."),
+    ] = False,
+    json_output: Json = False,
+) -> None:
+    """Try a command against a policy, without a hub: how it is read, what it needs, the verdict."""
+    from quarterdeck.cli.local.policy_try import TryOptions, run_batch, run_try
+
+    if batch:
+        finish(run_batch, given=(command, argument, policy, cwd, home))
+    options = TryOptions(
+        command=command,
+        tool=tool,
+        argument=argument,
+        policy=policy,
+        cwd=cwd,
+        home=home,
+        mode=mode,
+    )
+    finish(run_try, options, json_output=json_output)
+
+
 @_policy.command("replay")
 @spread
 def _replay(

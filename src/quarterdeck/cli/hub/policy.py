@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from datetime import timedelta
 from pathlib import Path
 
 from msgspec.structs import replace
-from rich.console import Console
 from rich.text import Text
 
 from quarterdeck.cli.exits import Exit
 from quarterdeck.cli.hub.policy_client import policy_of
 from quarterdeck.cli.hub.target import Target, find_session
 from quarterdeck.cli.terminal import console as consoles
+from quarterdeck.cli.terminal.explanation import COLOURS, show_explanation
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, moment, plain
 from quarterdeck.domain.errors import UsageError
@@ -23,7 +22,7 @@ from quarterdeck.hub.permissions.service import Question, question_facts
 from quarterdeck.hub.permissions.trials import checked
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, Rules
-from quarterdeck.policy.explain import Explanation, PartExplained, explain
+from quarterdeck.policy.explain import Explanation, explain
 from quarterdeck.policy.file import Loaded, read_policy
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.parity import ClaudeRule
@@ -34,7 +33,6 @@ from quarterdeck.policy.toml import LIMIT
 from quarterdeck.policy.toml_values import seconds_of
 from quarterdeck.protocol.shapes import CallQuestion, NewPolicyGrant, PolicyTrial
 
-_COLOURS = {"allow": "green", "deny": "red", "ask": "yellow"}
 MOST_SHOWN = 20
 
 
@@ -95,7 +93,7 @@ def run_explain(
     if json_output:
         print_json([explanation])
     else:
-        _show(explanation, consoles.stdout())
+        show_explanation(explanation, consoles.stdout())
     return Exit.SUCCESS
 
 
@@ -117,43 +115,6 @@ def _by_file(question: CallQuestion, file: Path) -> Explanation:
         context=Context(cwd=question.cwd, home=str(Path.home())),
     )
     return explain(call, Rules(policies=tuple(policies)))
-
-
-def _show(explanation: Explanation, console: Console) -> None:
-    word = "left to the CLI" if explanation.verdict == "cli" else explanation.verdict
-    head = Text(word, _COLOURS.get(explanation.verdict, "bold"))
-    if explanation.rule is not None:
-        head.append(f"  by {explanation.rule} ({explanation.source})", "bold")
-    console.print(head, soft_wrap=True)
-    for reason in explanation.reasons:
-        console.print(Text(plain(f"  {reason}")), soft_wrap=True)
-    if explanation.message:
-        console.print(
-            Text(plain(f"  message for the agent: {explanation.message}")), soft_wrap=True
-        )
-    if explanation.rewritten is not None:
-        console.print(Text(plain(f"  it would run with {explanation.rewritten}")), soft_wrap=True)
-    for people in explanation.answered_by:
-        console.print(Text(f"  to be answered by {' or '.join(people)}"), soft_wrap=True)
-    if explanation.wait is not None:
-        wait = timedelta(seconds=round(explanation.wait))
-        text = f"  after {wait} without an answer: {explanation.then}"
-        console.print(Text(text), soft_wrap=True)
-    for part in explanation.parts:
-        _show_part(part, console)
-
-
-def _show_part(part: PartExplained, console: Console) -> None:
-    line = Text(f"{part.kind:<8}", "dim").append(plain(part.what))
-    if part.why:
-        line.append(f"  ({part.why})", "dim")
-    console.print(line, soft_wrap=True)
-    for rule in part.rules:
-        verdict = rule.verdict if rule.sure else f"may {rule.verdict}"
-        text = Text(f"  {verdict:<12}", _COLOURS.get(rule.verdict, ""))
-        console.print(text.append(plain(f"{rule.rule} ({rule.source})")), soft_wrap=True)
-    if not part.rules:
-        console.print(Text("  needs no rule" if part.free else "  no rule", "dim"))
 
 
 # --- replay and suggest ---------------------------------------------------------------------------
@@ -183,7 +144,7 @@ def run_replay(
         console.print(Text(f"  {number:>6}  {name}"), soft_wrap=True)
     for change in result.changes[:MOST_SHOWN]:
         line = Text(f"{moment(change.at)}  {change.session}  ", "dim")
-        line.append(change.now, _COLOURS.get(change.now, ""))
+        line.append(change.now, COLOURS.get(change.now, ""))
         line.append(plain(f"  {change.tool}: {change.call}"))
         line.append(f"  (then: {change.then}, by {change.by or 'nobody'})", "dim")
         console.print(line, soft_wrap=True)
