@@ -4,9 +4,10 @@
 tells which kinds work on this machine. The runner is above; it starts the process.
 """
 
-from quarterdeck.sandbox.open import Connection, Sandbox, open_sandbox
+from quarterdeck.sandbox.open import Sandbox, open_sandbox, signal_of
 from quarterdeck.sandbox.plan import plan
 from quarterdeck.sandbox.probe import Probe, choose, probe
+from quarterdeck.sandbox.proxy import Connection
 from quarterdeck.sandbox.repository import Repository, find_repository
 from quarterdeck.sandbox.spec import (
     Kind,
@@ -33,4 +34,5 @@ __all__ = [
     "open_sandbox",
     "plan",
     "probe",
+    "signal_of",
 ]

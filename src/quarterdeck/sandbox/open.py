@@ -1,38 +1,78 @@
-"""Opening a sandbox: from a spec and a command to the command that runs inside."""
+"""Opening a sandbox: from a spec and a command to the command that runs inside.
+
+The runner is above. The kinds, `resolve`, `placeholders` and the `proxy` are below. It starts no
+process: it returns the command line and the environment, and removes afterwards what it made.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
+import posixpath
+import shutil
+import signal
+import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
-from quarterdeck.domain.structs import Value
-from quarterdeck.sandbox.spec import Kind, SandboxSpec
+from msgspec.structs import asdict, replace
 
+from quarterdeck.domain.errors import LaunchError
+from quarterdeck.sandbox import bubblewrap, forwarder, landlock, launcher, seatbelt
+from quarterdeck.sandbox.hosts import local_ports
+from quarterdeck.sandbox.placeholders import Placeholders
+from quarterdeck.sandbox.proxy import Connection, Proxy
+from quarterdeck.sandbox.resolve import Access, Resolved, resolve
+from quarterdeck.sandbox.spec import Kind, NetworkKind, SandboxMode, SandboxSpec
 
-class Connection(Value):
-    """A connection that was asked of the proxy."""
+OUTER_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+"""bubblewrap would end at once by these, and the CLI with it. So bubblewrap ignores them; they are
+sent to its group, and the CLI is in it."""
 
-    host: str
-    port: int
-    allowed: bool
+PROXY_PORT = 3128
+"""The port of the proxy where the sandbox has a loopback of its own."""
+PROXY_FOLDER = "/tmp/.quarterdeck-proxy"  # noqa: S108 - in the sandbox it is a folder of its own
+PROXY_SOCKET = "proxy.sock"
+
+DROPPED = ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+"""Variables that lead to sockets which are not there."""
+NOT_PROXIED = "localhost,127.0.0.1,::1"
+
+_OWN_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT})
+"""A CLI that gets one of these exits with 128 + its number by itself."""
 
 
 class Sandbox:
     """A sandbox for one process. Start `command` with `env` in the same folder, then `close`."""
 
-    kind: Kind | None
-    """None: the mode is `off`, and nothing is enforced."""
-    command: tuple[str, ...]
-    env: dict[str, str]
-    spec: SandboxSpec
-    """What is in force: without wildcards, and with the paths that exist."""
-    not_enforced: tuple[str, ...]
-    """Paths or patterns that this kind cannot enforce here, each with the reason."""
+    def __init__(
+        self,
+        *,
+        kind: Kind | None,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        spec: SandboxSpec,
+        not_enforced: Sequence[str] = (),
+        undo: ExitStack | None = None,
+    ) -> None:
+        self.kind = kind
+        """None: the mode is `off`, and nothing is enforced."""
+        self.command = tuple(command)
+        self.env = dict(env)
+        self.spec = spec
+        """What is in force: without wildcards, and with the paths that exist."""
+        self.not_enforced = tuple(not_enforced)
+        """Paths or patterns that this kind cannot enforce here, each with the reason."""
+        self._undo = undo or ExitStack()
 
     def close(self) -> None:
         """End the proxy and remove what was made for the sandbox. Call it when the process has
         ended. Safe to call twice.
         """
-        raise NotImplementedError
+        self._undo.close()
 
 
 async def open_sandbox(
@@ -49,9 +89,246 @@ async def open_sandbox(
     `on_connection` is told of each connection if the network is limited, from the event loop.
     Raises `LaunchError` if no kind works here, or the kind cannot enforce the spec.
     """
-    raise NotImplementedError
+    if spec.mode is SandboxMode.OFF:
+        return Sandbox(kind=None, command=command, env=env, spec=spec)
+    if kind is None:
+        kind = await asyncio.to_thread(_best, spec)
+    with ExitStack() as undo:
+        making = _Making(spec, kind, command, env, cwd, undo)
+        if spec.network.kind is not NetworkKind.ALL:
+            proxy = Proxy(spec.network.hosts, on_connection, _upstream(env))
+            undo.callback(proxy.close)
+            await making.limit_network(proxy)
+        try:
+            sandbox = await asyncio.to_thread(making.finish)
+        except OSError as error:
+            raise LaunchError(f"the sandbox could not be made: {error}") from error
+        sandbox._undo = undo.pop_all()  # noqa: SLF001 - of the same module
+    return sandbox
 
 
 def signal_of(kind: Kind | None, exit_code: int) -> int | None:
     """The signal that ended the CLI, where a kind reports it as an exit code; else None."""
-    raise NotImplementedError
+    number = exit_code - 128
+    if kind is not Kind.BUBBLEWRAP or not 0 < number < 65 or number in _OWN_SIGNALS:
+        return None
+    return number
+
+
+def _best(spec: SandboxSpec) -> Kind:
+    from quarterdeck.sandbox.probe import choose, probe  # here, because it opens sandboxes itself
+
+    if (kind := choose(spec)) is not None:
+        return kind
+    reasons = "; ".join(f"{each.kind}: {each.why}" for each in probe())
+    raise LaunchError(f"no sandbox works on this machine ({reasons or 'unknown platform'})")
+
+
+class _Making:
+    """One sandbox in the making."""
+
+    def __init__(
+        self,
+        spec: SandboxSpec,
+        kind: Kind,
+        command: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str,
+        undo: ExitStack,
+    ) -> None:
+        if why := "" if kind is not Kind.LANDLOCK else landlock.why_not(spec):
+            raise LaunchError(f"the sandbox could not be made: {why}")
+        self._spec = spec
+        self._kind = kind
+        self._command = [_program(command[0], env), *command[1:]]
+        self._env = {name: value for name, value in env.items() if name not in DROPPED}
+        if spec.temporary:
+            self._env["TMPDIR"] = spec.temporary
+        self._cwd = posixpath.realpath(cwd)
+        self._undo = undo
+        self._ports: list[int] | None = None
+        self._folder = ""
+
+    async def limit_network(self, proxy: Proxy) -> None:
+        """Start the proxy, and tell the CLI of it."""
+        local = local_ports(self._spec.network.hosts)
+        if self._kind is Kind.BUBBLEWRAP:
+            await proxy.listen_at(f"{self._private_folder()}/{PROXY_SOCKET}")
+            port, self._ports = PROXY_PORT, local
+        else:
+            port = await proxy.listen_on_loopback()
+            self._ports = [port, *local]
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+            self._env[name] = self._env[name.lower()] = f"http://127.0.0.1:{port}"
+        self._env["NO_PROXY"] = self._env["no_proxy"] = NOT_PROXIED
+
+    def finish(self) -> Sandbox:
+        """Make the command line. Blocks for some milliseconds."""
+        if self._spec.temporary:
+            Path(self._spec.temporary).mkdir(mode=0o700, parents=True, exist_ok=True)
+        match self._kind:
+            case Kind.BUBBLEWRAP:
+                return self._bubblewrap()
+            case Kind.LANDLOCK:
+                return self._landlock()
+            case Kind.SEATBELT:
+                return self._seatbelt()
+
+    def _bubblewrap(self) -> Sandbox:
+        program = shutil.which(bubblewrap.PROGRAM)
+        if program is None:
+            raise LaunchError("the sandbox could not be made: bubblewrap is not installed")
+        box = resolve(self._spec, self._needed(), bubblewrap.TEMPORARY)
+        placeholders = Placeholders(box.missing)
+        self._undo.callback(placeholders.close)
+        left_out = set(box.missing) - set(placeholders.paths)
+        copies = {path: self._copy(path, n) for n, path in enumerate(box.copied)}
+        limited = self._ports is not None
+        outer = bubblewrap.arguments(
+            without(box, copies),
+            program=program,
+            cwd=self._cwd,
+            temporary=self._spec.temporary,
+            root=os.geteuid() == 0,
+            placeholders=placeholders.paths,
+            copies=copies,
+            mounts={PROXY_FOLDER: self._private_folder()} if limited else {},
+            network=not limited,
+        )
+        order: dict[str, object] = {
+            "locks": placeholders.locks,
+            "landlock": {} if landlock.version() >= landlock.SCOPES_SINCE else None,
+            "filter": {},
+            "ignore": list(OUTER_SIGNALS),
+        }
+        gaps = [*box.not_enforced, *(f"{path}: it could not be made" for path in left_out)]
+        return self._sandbox(box, [*self._launcher(order), *outer, *self._inside()], gaps)
+
+    def _inside(self) -> list[str]:
+        """What runs in bubblewrap: the command, with what must be done before it."""
+        if self._ports is not None:
+            order = {
+                "socket": f"{PROXY_FOLDER}/{PROXY_SOCKET}",
+                "port": PROXY_PORT,
+                "local": self._ports,
+                "default": list(OUTER_SIGNALS),
+            }
+            return [*_script(forwarder.__file__), json.dumps(order), *self._command]
+        return [*reset_signals(), *self._command]
+
+    def _landlock(self) -> Sandbox:
+        spec = replace(self._spec, read_only=landlock.without_yielding(self._spec))
+        box = resolve(spec, self._needed())
+        gaps = [*box.not_enforced, *landlock.gaps(self._spec)]
+        order = landlock.order(box, spec, self._ports)
+        return self._sandbox(box, [*self._launcher(order), *self._command], gaps)
+
+    def _seatbelt(self) -> Sandbox:
+        box = resolve(self._spec, self._needed())
+        outer = seatbelt.command(seatbelt.profile(box, self._ports))
+        command = [*self._launcher({}), *outer, *self._command]
+        return self._sandbox(box, command, box.not_enforced)
+
+    def _sandbox(self, box: Resolved, command: list[str], gaps: Sequence[str]) -> Sandbox:
+        def listed(access: Access) -> tuple[str, ...]:
+            return tuple(path for path, its in box.entries.items() if its is access)
+
+        limits = self._spec.limits
+        if limits.processes is not None and os.geteuid() == 0:
+            gaps = [*gaps, "the number of processes: the kernel does not limit it for root"]
+        return Sandbox(
+            kind=self._kind,
+            command=command,
+            env=self._env,
+            spec=replace(
+                self._spec,
+                writable=listed(Access.WRITABLE),
+                read_only=(*listed(Access.READ_ONLY), *box.missing),
+                hidden=listed(Access.HIDDEN),
+            ),
+            not_enforced=gaps,
+        )
+
+    def _launcher(self, order: Mapping[str, object]) -> list[str]:
+        limits = {k: v for k, v in asdict(self._spec.limits).items() if v is not None}
+        full = {name: value for name, value in order.items() if value is not None}
+        return [*_script(launcher.__file__), json.dumps({**full, "limits": limits})]
+
+    def _needed(self) -> list[str]:
+        """What must be readable: the program, files for it, and what we start ourselves."""
+        found = [self._cwd, *_parts_of(self._command, self._env.get("HOME", ""))]
+        temporary = posixpath.realpath(tempfile.gettempdir())
+        for word in self._command[1:]:
+            path = word.partition("=")[2] if word.startswith("-") else word
+            if path.startswith(f"{temporary}/") and posixpath.exists(path):
+                found.append(path)
+        home = self._env.get("HOME", "")
+        if home.startswith(f"{temporary}/") and posixpath.isdir(home):
+            found.append(home)
+        return [*found, sys.base_prefix, posixpath.dirname(posixpath.realpath(__file__))]
+
+    def _copy(self, path: str, number: int) -> str:
+        """A copy of a file for this CLI alone."""
+        copy = f"{self._private_folder()}/{number}-{posixpath.basename(path)}"
+        shutil.copyfile(path, copy)
+        Path(copy).chmod(0o600)
+        return copy
+
+    def _private_folder(self) -> str:
+        """A folder for what the sandbox needs, outside of it."""
+        if not self._folder:
+            self._folder = tempfile.mkdtemp(prefix="quarterdeck-sandbox-")
+            self._undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+
+def without(box: Resolved, paths: Mapping[str, str]) -> Resolved:
+    """The same without some entries: other mounts take their places."""
+    left = {path: access for path, access in box.entries.items() if path not in paths}
+    return replace(box, entries=left)
+
+
+def reset_signals() -> list[str]:
+    """What to put before a command so that the signals that bubblewrap ignores work in it."""
+    if (program := shutil.which("env")) is not None and _env_resets(program):
+        names = ",".join(signal.Signals(n).name.removeprefix("SIG") for n in OUTER_SIGNALS)
+        return [program, f"--default-signal={names}"]
+    return [*_script(launcher.__file__), json.dumps({"default": list(OUTER_SIGNALS)})]
+
+
+def _env_resets(program: str) -> bool:
+    """Whether this `env` is that of the GNU project: it can reset signals."""
+    try:
+        return b"--default-signal" in Path(program).read_bytes()
+    except OSError:
+        return False
+
+
+def _script(file: str) -> list[str]:
+    return [posixpath.realpath(sys.executable), "-I", "-S", posixpath.realpath(file)]
+
+
+def _program(name: str, env: Mapping[str, str]) -> str:
+    found = shutil.which(name, path=env.get("PATH"))
+    if found is None:
+        raise LaunchError(f"{name} could not be started: it does not exist")
+    return posixpath.abspath(found)
+
+
+def _parts_of(command: Sequence[str], home: str) -> list[str]:
+    """The folders of a program and its script; only the file where the folder has more in it."""
+    found: list[str] = []
+    for path in command[:2]:
+        if path.startswith("/") and posixpath.isfile(path):
+            true = posixpath.realpath(path)
+            folder = posixpath.dirname(true)
+            wide = f"{home.rstrip('/')}/".startswith(folder.rstrip("/") + "/")
+            found += [path, true if wide else folder]
+    return found
+
+
+def _upstream(env: Mapping[str, str]) -> str | None:
+    """The proxy of the network that the CLI would have used."""
+    names = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
+    found = next((env[name] for name in names if env.get(name)), None)
+    return found if found is None or "://" in found else f"http://{found}"

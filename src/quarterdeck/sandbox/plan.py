@@ -1,11 +1,35 @@
-"""From a session's rules to a `SandboxSpec`. Pure."""
+"""From a session's rules to a `SandboxSpec`: which paths are writable, read-only and hidden. Pure.
+
+The runner is above; it knows the folders of its machine. `lists` beside it has the names. It looks
+at no file: whether a path exists is found out when the sandbox is opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit
 
+from quarterdeck.domain.errors import UsageError
+from quarterdeck.sandbox import lists
 from quarterdeck.sandbox.repository import Repository
-from quarterdeck.sandbox.spec import Limits, Network, SandboxMode, SandboxSpec
+from quarterdeck.sandbox.spec import (
+    WILDCARDS,
+    Limits,
+    Network,
+    NetworkKind,
+    SandboxMode,
+    SandboxSpec,
+)
+
+MODEL_HOSTS = (
+    "api.anthropic.com",
+    "console.anthropic.com",
+    "platform.claude.com",
+    "claude.ai",
+    "statsig.anthropic.com",
+)
+"""The hosts that the CLI itself needs: the model, and the login of a subscription."""
 
 
 def plan(
@@ -33,5 +57,181 @@ def plan(
     and of the rules begin with `/`, `~/` (the home folder) or `./` (the project), and those of the
     rules may have wildcards. `config_dir` is the CLI's own folder, if it is not `~/.claude`.
     `model_url` is the address of the model, if it is not Anthropic's. `user` is the user's number.
+
+    Raises `UsageError` for a path that is not absolute, and for a project that would open
+    everything: the root folder.
     """
-    raise NotImplementedError
+    if mode is SandboxMode.OFF:
+        return SandboxSpec()
+    at = _Places(project=project, home=home)
+    if at.project == "/":
+        raise UsageError("the root folder cannot be the project of a sandbox")
+    strict = mode is SandboxMode.STRICT
+    cli = _CliFolder(config_dir=config_dir, at=at, user=user)
+    git = _git_paths(repository, at)
+    opened = _folders(at.all(allow_edit))
+    caches = [] if strict else at.in_home(lists.names(lists.CACHES))
+    made = [] if strict else at.in_home(lists.names(lists.MADE_CACHES))
+    writable = [at.project, *git.writable, *cli.writable, temporary, *caches, *opened]
+    reserved = [*at.in_project(lists.names(lists.RESERVED)), *git.reserved]
+    read_only = [
+        *at.in_project(lists.names(lists.PROTECTED)),
+        *reserved,
+        *git.read_only,
+        *_folders(at.all(deny_edit)),
+    ]
+    if strict:
+        read_only += [*at.in_home(lists.names(lists.TOOLCHAINS)), *cli.visible]
+    hidden = [
+        *at.in_home(lists.names(lists.SECRETS)),
+        *lists.names(lists.SYSTEM_SECRETS),
+        *(path.format(user=user) for path in lists.names(lists.SERVICES)),
+        *_folders(at.all(private)),
+        *_folders(at.all(deny_read)),
+        *([at.home] if strict else []),
+    ]
+    # A session may work in a folder that is hidden from others, as in /root; then the work decides.
+    hidden = [path for path in hidden if path not in {at.project, temporary, *at.all(open_folders)}]
+    if not strict:
+        hidden = [path for path in hidden if path != at.home]
+    # What a rule allows by its own name is no longer protected.
+    named = {path for path in opened if path != at.project}
+    return SandboxSpec(
+        mode=mode,
+        writable=_unique(writable),
+        read_only=_unique(path for path in read_only if path not in named),
+        hidden=_unique(hidden),
+        created=_unique([*cli.created, *made]),
+        reserved=_unique(path for path in reserved if path not in named),
+        yielding=git.yielding,
+        private=_unique(cli.private),
+        copied=_unique(cli.copied),
+        temporary=temporary,
+        network=_network(network, strict=strict, model_url=model_url),
+        limits=limits or Limits(),
+    )
+
+
+class _Places:
+    """The folders that relative paths begin at."""
+
+    def __init__(self, *, project: str, home: str) -> None:
+        self.project = _absolute(project)
+        self.home = _absolute(home)
+
+    def in_project(self, names: Iterable[str]) -> list[str]:
+        return [posixpath.join(self.project, name) for name in names]
+
+    def in_home(self, names: Iterable[str]) -> list[str]:
+        return [posixpath.join(self.home, name) for name in names]
+
+    def all(self, paths: Iterable[str]) -> list[str]:
+        return [self.full(path) for path in paths]
+
+    def full(self, path: str) -> str:
+        if path == "~" or path.startswith("~/"):
+            path = self.home + path[1:]
+        elif path == "." or path.startswith("./"):
+            path = self.project + path[1:]
+        return _absolute(path)
+
+
+class _CliFolder:
+    """The CLI's own folder: what it writes there, and what it only reads."""
+
+    def __init__(self, *, config_dir: str | None, at: _Places, user: int) -> None:
+        folder = at.full(config_dir) if config_dir else posixpath.join(at.home, ".claude")
+        inside = posixpath.join
+        # With a folder of its own, the CLI has this file there, and else beside it.
+        state = inside(folder if config_dir else at.home, ".claude.json")
+        shared = f"/tmp/claude-{user}"  # noqa: S108 - the CLI's own name for its temporary files
+        self.private = [*(inside(folder, name) for name in lists.CLI_PRIVATE), shared]
+        self.copied = [state]
+        self.created = [
+            *(inside(folder, name) for name in lists.names(lists.CLI_WRITES)),
+            *self.private,
+        ]
+        files = [inside(folder, name) for name in lists.names(lists.CLI_FILES)]
+        self.writable = [*self.created, *files, state]
+        self.visible = [folder]
+
+
+class _GitPaths:
+    """The paths of a repository."""
+
+    def __init__(self) -> None:
+        self.writable: list[str] = []
+        self.read_only: list[str] = []
+        self.reserved: list[str] = []
+        self.yielding: tuple[str, ...] = ()
+
+
+def _git_paths(repository: Repository | None, at: _Places) -> _GitPaths:
+    made = _GitPaths()
+    if repository is None:
+        return made
+    own, common = repository.git_dir, repository.common_dir
+    made.writable = list(dict.fromkeys((common, own)))
+    made.read_only = [posixpath.join(common, name) for name in lists.names(lists.GIT_READ_ONLY)]
+    made.reserved = [posixpath.join(common, name) for name in lists.names(lists.GIT_RESERVED)]
+    if repository.is_worktree:
+        ours = [posixpath.join(own, name) for name in lists.names(lists.WORKTREE_READ_ONLY)]
+        made.read_only += [*ours, posixpath.join(repository.top, ".git")]
+        made.reserved.append(posixpath.join(own, "config.worktree"))
+        made.yielding = tuple(ours)
+    made.read_only += repository.hooks
+    made.reserved += [path for path in repository.hooks if _is_in(path, at.project)]
+    return made
+
+
+def _network(network: Network | None, *, strict: bool, model_url: str | None) -> Network:
+    kind = network.kind if network else NetworkKind.MODEL if strict else NetworkKind.ALL
+    if kind is NetworkKind.ALL:
+        return Network()
+    listed = network.hosts if network and kind is NetworkKind.HOSTS else ()
+    return Network(kind=kind, hosts=_unique((*model_hosts(model_url), *listed)))
+
+
+def model_hosts(model_url: str | None) -> tuple[str, ...]:
+    """The hosts of the model at an address; Anthropic's if there is none."""
+    if not model_url:
+        return MODEL_HOSTS
+    try:
+        parts = urlsplit(model_url)
+        port = parts.port or (80 if parts.scheme == "http" else 443)
+    except ValueError as error:
+        raise UsageError(f"the model's address {model_url!r} is not valid") from error
+    if not parts.hostname:
+        raise UsageError(f"the model's address {model_url!r} names no host")
+    name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return (f"{name}:{port}",)
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/"):
+        raise UsageError(f"{path!r} is not an absolute path")
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
+def _folders(paths: Iterable[str]) -> list[str]:
+    """Patterns for all that is in a folder, as that folder."""
+    return [_folder(path) for path in paths]
+
+
+def _folder(path: str) -> str:
+    while path.endswith(("/**", "/*")) and len(path) > 4:
+        path = path.rpartition("/")[0]
+    return path
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path has wildcards."""
+    return any(mark in path for mark in WILDCARDS)
+
+
+def _unique(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))

@@ -78,8 +78,14 @@ class SandboxSpec(Value):
     """Folders of `writable` that are made if they do not exist, as the CLI itself would do."""
     reserved: tuple[str, ...] = ()
     """Paths of `read_only` that must not come into being either."""
+    yielding: tuple[str, ...] = ()
+    """Paths of `read_only` that a kind gives up which knows no exceptions inside a writable folder,
+    because the folder around them could not be used otherwise."""
     private: tuple[str, ...] = ()
     """Folders of which the CLI gets an empty one of its own, where the kind can do that."""
+    copied: tuple[str, ...] = ()
+    """Files of which the CLI gets a copy of its own, where the kind can do that; else they can be
+    written."""
     temporary: str = ""
     """The folder for temporary files. It is also `/tmp`, where the kind can do that."""
     network: Network = Network()

@@ -1,0 +1,106 @@
+"""bubblewrap: a sandbox of mounts. This makes its command line.
+
+`open` is above. Nothing is started here, and only the kind of a path (file or folder) is looked at.
+
+The whole file system is mounted read-only, and the entries over it, outer ones first. A folder on
+the way from a writable folder to a protected path could be renamed, and a new one be made in its
+place. So it is made a mount point as well, which cannot be renamed; that mount is covered by
+mounting the writable folder once more, so that files can be moved within it as before.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+
+from quarterdeck.sandbox.resolve import Access, Resolved
+
+PROGRAM = "bwrap"
+TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - they are replaced by a folder of the session
+CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+"""What root keeps: else it could not write files of other users, as in a container."""
+
+
+def arguments(
+    box: Resolved,
+    *,
+    program: str,
+    cwd: str,
+    temporary: str,
+    root: bool,
+    placeholders: Iterable[str] = (),
+    copies: Mapping[str, str] | None = None,
+    mounts: Mapping[str, str] | None = None,
+    network: bool = True,
+) -> list[str]:
+    """The command line of bubblewrap, up to the command that runs inside.
+
+    `copies` are files to be shown in the place of others, and `mounts` more folders to be shown,
+    read-only: place → source. Without `network` there is only a loopback of its own.
+    """
+    copies, mounts = copies or {}, mounts or {}
+    made = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    made += ["--unshare-pid", "--unshare-ipc", "--unshare-cgroup-try"]
+    if not network:
+        made.append("--unshare-net")
+    replaced = [path for path in TEMPORARY if temporary and posixpath.isdir(path)]
+    for path in replaced:
+        made += ["--bind", temporary, path]
+    protected = [*(p for p, a in box.entries.items() if a is not Access.WRITABLE), *placeholders]
+    empty: list[str] = []
+    for path in sorted({*box.entries, *placeholders}, key=lambda each: (each.count("/"), each)):
+        access = box.entries.get(path, Access.READ_ONLY)
+        if access is Access.WRITABLE:
+            made += ["--bind", path, path]
+            if between := _between(path, protected, box.entries):
+                for each in between:
+                    made += ["--bind", each, each]
+                made += ["--bind", path, path]
+        elif access is Access.READ_ONLY:
+            made += ["--ro-bind", path, path]
+        elif posixpath.isdir(path):
+            made += ["--tmpfs", path]
+            empty.append(path)
+        else:
+            # A device on a mount that allows none: it cannot be opened.
+            made += ["--ro-bind", "/dev/null", path]
+    for path in box.private:
+        if _is_shown(path, replaced, box.entries):
+            made += ["--tmpfs", path]
+    for path, copy in copies.items():
+        made += ["--bind", copy, path]
+    for path, source in mounts.items():
+        made += ["--ro-bind", source, path]
+    for path in empty:
+        made += ["--remount-ro", path]
+    if root:
+        for name in CAPABILITIES:
+            made += ["--cap-add", f"CAP_{name}"]
+    return [*made, "--chdir", cwd, "--"]
+
+
+def _between(writable: str, protected: Sequence[str], entries: Mapping[str, Access]) -> list[str]:
+    """The folders between a writable folder and the protected paths in it, outer ones first."""
+    prefix = writable.rstrip("/") + "/"
+    found: set[str] = set()
+    for path in protected:
+        if not path.startswith(prefix):
+            continue
+        way = []
+        folder = posixpath.dirname(path)
+        while folder != writable and folder not in entries:
+            way.append(folder)
+            folder = posixpath.dirname(folder)
+        if folder == writable:  # else another entry is in between, and does this itself
+            found.update(way)
+    return sorted(found, key=lambda each: (each.count("/"), each))
+
+
+def _is_shown(path: str, replaced: Sequence[str], entries: Mapping[str, Access]) -> bool:
+    """Whether a path can be seen at all: in a replaced folder only what an entry shows."""
+    around = posixpath.dirname(path)
+    while around not in entries and around != "/":
+        if around in replaced:
+            return False
+        around = posixpath.dirname(around)
+    return entries.get(around) is not Access.HIDDEN

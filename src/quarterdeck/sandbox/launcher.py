@@ -1,0 +1,379 @@
+"""The launcher: a script that restricts itself for ever, and becomes the program it was given.
+
+    python -I -S launcher.py ORDER PROGRAM [ARGUMENT ...]
+
+`ORDER` is JSON, made by `open`. It is a script with nothing but the standard library, because its
+start is part of the start of each CLI. For Landlock it sets up everything; for bubblewrap it sets
+what bubblewrap has no option for (limits, signals, scopes), and then becomes bubblewrap.
+
+Landlock knows no exceptions: a right on a folder holds for all that is in it. So where a folder has
+an exception in it, the folder's entries get the rights one by one, and the folder itself gets only
+the rights that its exceptions have too. Nothing new can be made in such a folder.
+
+If a step fails, nothing is started: the launcher writes one line to stderr and exits with 78.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+import stat
+import struct
+import sys
+
+TYPE_CHECKING = False  # the import would take longer than all others
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+FAILED = 78
+"""The exit code if no sandbox could be made (EX_CONFIG): no CLI exits with it."""
+
+# --- Landlock ------------------------------------------------------------------------------------
+
+CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
+GET_VERSION = 1
+RULE_PATH, RULE_PORT = 1, 2
+NO_NEW_PRIVS = 38
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+REMOVE_DIR, REMOVE_FILE = 1 << 4, 1 << 5
+MAKE_CHAR, MAKE_DIR, MAKE_REG, MAKE_SOCK = 1 << 6, 1 << 7, 1 << 8, 1 << 9
+MAKE_FIFO, MAKE_BLOCK, MAKE_SYM = 1 << 10, 1 << 11, 1 << 12
+REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
+BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
+SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1 << 0, 1 << 1
+
+READ = EXECUTE | READ_FILE | READ_DIR
+# No devices are made anywhere: root could open the disk by one.
+WRITE = (
+    WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_SYM
+    | REFER | TRUNCATE
+)  # fmt: skip
+OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+ALL_RIGHTS = READ | WRITE | MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV
+RIGHTS = {"writable": READ | WRITE, "read_only": READ, "hidden": 0}
+
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+"""Devices that can be written. Not `pts`: it has the terminals of other programs, too."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def abi() -> int:
+    """The version of Landlock in this kernel; 0 if there is none."""
+    found = int(_libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), GET_VERSION))
+    return max(0, found)
+
+
+def known_rights(version: int) -> int:
+    """The rights on files that a version of Landlock knows."""
+    known = ALL_RIGHTS
+    for right, since in ((REFER, 2), (TRUNCATE, 3), (IOCTL_DEV, 5)):
+        if version < since:
+            known &= ~right
+    return known
+
+
+def path_rights(entries: dict[str, str], *, names: bool) -> list[tuple[str, int]]:
+    """The rights to give, as pairs of a path and a set of rights.
+
+    `entries` are the paths of the spec and `/`, each `writable`, `read_only` or `hidden`. `names`:
+    all folders may be listed, so that a folder with something hidden in it stays usable.
+    """
+    found: list[tuple[str, int]] = [("/", READ_DIR)] if names else []
+    _give("/", entries["/"], entries, found)
+    return found
+
+
+def _give(path: str, access: str, entries: dict[str, str], found: list[tuple[str, int]]) -> None:
+    prefix = path.rstrip("/") + "/"
+    below = {each for each in entries if each.startswith(prefix) and each != path}
+    rights = RIGHTS[access]
+    if not below:
+        if rights:
+            found.append((path, rights))
+        return
+    common = rights
+    for each in below:
+        common &= RIGHTS[entries[each]]
+    if common:
+        found.append((path, common))
+    try:
+        with os.scandir(path) as scan:
+            children = [(entry.path, entry.is_symlink(), entry.is_dir()) for entry in scan]
+    except OSError:
+        # It cannot be listed, or is no folder. What the spec names in it may be there all the same.
+        names = {prefix + each[len(prefix) :].partition("/")[0] for each in below}
+        children = [(name, False, True) for name in names]
+    for child, link, folder in children:
+        its = entries.get(child, access)
+        if folder and not link and any(each.startswith(child + "/") for each in below):
+            _give(child, its, entries, found)
+        elif not link and RIGHTS[its] & ~common:
+            found.append((child, RIGHTS[its]))
+
+
+def apply_landlock(order: dict[str, Any]) -> None:
+    """Make the ruleset, and restrict this process with it."""
+    version = abi()
+    if version < 1:
+        fail("the kernel has no Landlock")
+    fs = known_rights(version) if "entries" in order else 0
+    ports = order.get("ports")
+    net = CONNECT_TCP if ports is not None else 0
+    if net and version < 4:
+        fail("Landlock of this kernel cannot limit the network")
+    scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if version >= 6 else 0
+    if not (fs or net or scopes):
+        return
+    attributes = struct.pack("QQQ", fs, net, scopes)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    ruleset = _libc.syscall(CREATE_RULESET, attributes, ctypes.c_size_t(size), 0)
+    if ruleset < 0:
+        fail_errno("landlock_create_ruleset")
+    if fs:
+        rights = path_rights(order["entries"], names=order.get("names", True))
+        rights += [(f"/dev/{name}", WRITE_FILE | IOCTL_DEV) for name in DEVICES]
+        rights.append(("/dev/shm", READ | WRITE))  # noqa: S108 - for semaphores
+        for path, wanted in rights:
+            _add_path(ruleset, path, wanted & fs)
+    for port in ports or ():
+        rule = struct.pack("QQ", CONNECT_TCP, port)
+        if _libc.syscall(ADD_RULE, ruleset, RULE_PORT, rule, 0) < 0:
+            fail_errno("landlock_add_rule")
+    if _libc.syscall(RESTRICT_SELF, ruleset, 0) < 0:
+        fail_errno("landlock_restrict_self")
+    os.close(ruleset)
+
+
+def _add_path(ruleset: int, path: str, rights: int) -> None:
+    try:
+        file = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return  # it is gone, and gets no right
+    try:
+        mode = os.fstat(file).st_mode
+        if not stat.S_ISDIR(mode):
+            rights &= OF_FILES
+        if rights and not stat.S_ISLNK(mode):
+            rule = struct.pack("=Qi", rights, file)
+            if _libc.syscall(ADD_RULE, ruleset, RULE_PATH, rule, 0) < 0:
+                fail_errno(f"landlock_add_rule {path}")
+    finally:
+        os.close(file)
+
+
+# --- seccomp: what Landlock does not know --------------------------------------------------------
+
+# Machine → its audit number; the calls socket, ioctl, sendto, sendmsg, sendmmsg, io_uring_setup.
+ARCHITECTURES = {
+    "x86_64": (0xC000003E, 41, 16, 44, 46, 307, 425),
+    "aarch64": (0xC00000B7, 198, 29, 206, 211, 269, 425),
+}
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+FAST_OPEN = 0x20000000
+TCP = 6
+_LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
+EPERM, EACCES, ENOSYS = 1, 13, 38
+
+
+def filter_program(machine: str, *, sockets: bool, network: bool) -> bytes | None:
+    """The filter for system calls; None for a machine that is not known.
+
+    It always refuses to type into a terminal. `sockets`: also to open Unix sockets, because
+    Landlock does not control who connects to one that has a path. `network`: also everything that
+    would send without a TCP connection, which Landlock would see.
+    """
+    if machine not in ARCHITECTURES:
+        return None
+    arch, socket, ioctl, sendto, sendmsg, sendmmsg, io_uring = ARCHITECTURES[machine]
+    made = _Program()
+    made.load(_ARCH)
+    made.refuse_unless(_EQUAL, arch, EPERM)
+    made.load(_NUMBER)
+    made.refuse_if(_AT_LEAST, 0x40000000, EPERM)  # the x32 calls of x86_64
+    with_terminal = made.call(ioctl)
+    made.argument(1)
+    made.refuse_if(_EQUAL, TIOCSTI, EPERM)
+    made.refuse_if(_EQUAL, TIOCLINUX, EPERM)
+    made.end(with_terminal)
+    if sockets or network:
+        made.load(_NUMBER)
+        made.refuse_if(_EQUAL, io_uring, ENOSYS)  # it opens and connects sockets, too
+        with_socket = made.call(socket)
+        made.argument(0)
+        if sockets:
+            made.refuse_if(_EQUAL, AF_UNIX, EACCES)
+        if network:
+            made.only_internet_streams()
+        made.end(with_socket)
+    if network:
+        for number, flags in ((sendto, 3), (sendmsg, 2), (sendmmsg, 3)):
+            sending = made.call(number)
+            made.argument(flags)
+            made.refuse_if(_ANY_BIT, FAST_OPEN, EACCES)
+            made.end(sending)
+    made.add(_RETURN, _ALLOW)
+    return made.code
+
+
+class _Program:
+    """Instructions of the filter. A jump over what follows is filled in later."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[int, int, int, int]] = []
+
+    @property
+    def code(self) -> bytes:
+        return b"".join(struct.pack("HBBI", *line) for line in self._lines)
+
+    def add(self, code: int, value: int, yes: int = 0, no: int = 0) -> None:
+        self._lines.append((code, yes, no, value))
+
+    def load(self, place: int) -> None:
+        self.add(_LOAD, place)
+
+    def argument(self, number: int) -> None:
+        self.load(_ARGUMENTS + 8 * number)
+
+    def refuse_if(self, test: int, value: int, error: int) -> None:
+        self.add(test, value, 0, 1)
+        self.add(_RETURN, _ERRNO | error)
+
+    def refuse_unless(self, test: int, value: int, error: int) -> None:
+        self.add(test, value, 1, 0)
+        self.add(_RETURN, _ERRNO | error)
+
+    def call(self, number: int) -> int:
+        """Begin what is for one system call only."""
+        self.load(_NUMBER)
+        self.add(_EQUAL, number)
+        return len(self._lines)
+
+    def end(self, begin: int) -> None:
+        code, yes, _, value = self._lines[begin - 1]
+        self._lines[begin - 1] = (code, yes, len(self._lines) - begin, value)
+
+    def only_internet_streams(self) -> None:
+        """Of sockets, only TCP. Netlink has the machine's addresses, and sends nothing out."""
+        self.add(_EQUAL, AF_NETLINK, 11, 0)  # to the end
+        self.add(_EQUAL, AF_INET, 2, 0)
+        self.refuse_unless(_EQUAL, AF_INET6, EACCES)
+        self.argument(1)
+        self.add(_AND, 0xF)
+        self.refuse_unless(_EQUAL, 1, EACCES)
+        self.argument(2)
+        self.add(_EQUAL, 0, 2, 0)
+        self.refuse_unless(_EQUAL, TCP, EACCES)
+
+
+def apply_filter(order: dict[str, Any]) -> None:
+    """Install the filter for this process and all that it starts."""
+    program = filter_program(
+        os.uname().machine, sockets=bool(order.get("sockets")), network=bool(order.get("network"))
+    )
+    if program is None:
+        if order.get("network"):
+            fail("no filter for system calls is known for this kind of processor")
+        return
+    buffer = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    if _libc.prctl(22, 2, header, 0, 0) != 0:
+        fail_errno("seccomp")
+
+
+# --- the rest ------------------------------------------------------------------------------------
+
+KEPT = (0, 1, 3, 4, 5, 6, 7, 10)
+"""Capabilities that root keeps: those about owners of files and users, and low ports. Others would
+let it load a module into the kernel, or set the clock."""
+_DROP_BOUNDING, _LAST = 24, 63
+
+
+def drop_capabilities() -> None:
+    """As root: keep only the capabilities of `KEPT`, for ever."""
+    for number in range(_LAST + 1):
+        if number not in KEPT and _libc.prctl(_DROP_BOUNDING, number, 0, 0, 0) != 0:
+            break  # the kernel knows no more
+    kept = sum(1 << number for number in KEPT)
+    header = struct.pack("Ii", 0x20080522, 0)
+    now = ctypes.create_string_buffer(24)
+    if _libc.capget(header, now) != 0:
+        fail_errno("capget")
+    effective, permitted, _, *_rest = struct.unpack("6I", now.raw)
+    data = struct.pack("6I", effective & kept, permitted & kept, 0, 0, 0, 0)
+    if _libc.capset(header, data) != 0:
+        fail_errno("capset")
+
+
+LIMITS = {
+    "memory": resource.RLIMIT_DATA,
+    "processes": resource.RLIMIT_NPROC,
+    "file_size": resource.RLIMIT_FSIZE,
+}
+
+
+def apply_limits(limits: dict[str, int]) -> None:
+    """Set the resource limits; one that is lower already stays."""
+    for name, value in limits.items():
+        _, hard = resource.getrlimit(LIMITS[name])
+        if hard != resource.RLIM_INFINITY:
+            value = min(value, hard)  # noqa: PLW2901 - the same limit, as far as it is free
+        resource.setrlimit(LIMITS[name], (value, value))
+
+
+def hold(path: str) -> None:
+    """Hold a shared lock for as long as this process or one that it starts lives."""
+    file = os.open(path, os.O_RDONLY)
+    fcntl.flock(file, fcntl.LOCK_SH)
+    os.set_inheritable(file, True)
+
+
+def fail(why: str) -> NoReturn:
+    """Start nothing."""
+    sys.stderr.write(f"quarterdeck: the sandbox could not be made: {why}\n")
+    sys.exit(FAILED)
+
+
+def fail_errno(what: str) -> NoReturn:
+    """Start nothing, because of an error of the system."""
+    fail(f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Do what the order says, and become the program."""
+    order: dict[str, Any] = json.loads(arguments[0])
+    command = arguments[1:]
+    try:
+        for lock in order.get("locks", ()):
+            hold(lock)
+        apply_limits(order.get("limits", {}))
+        if sys.platform == "linux" and _libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+            fail_errno("no_new_privs")
+        if (landlock := order.get("landlock")) is not None:
+            apply_landlock(landlock)
+        if (filtered := order.get("filter")) is not None:
+            apply_filter(filtered)
+        if order.get("drop") and os.geteuid() == 0:
+            drop_capabilities()
+        # Python ignores SIGPIPE and SIGXFSZ, and that would be inherited.
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        for number in order.get("ignore", ()):
+            signal.signal(number, signal.SIG_IGN)
+        for number in order.get("default", ()):
+            signal.signal(number, signal.SIG_DFL)
+        os.execv(command[0], command)  # noqa: S606 - this is what it is for
+    except (OSError, ValueError) as error:
+        fail(str(error))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
