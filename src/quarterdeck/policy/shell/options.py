@@ -257,6 +257,11 @@ class _Parser:
     def _give(self, option: Option, typed: str, attached: Word | None) -> None:
         """One option, with the words that it takes."""
         values: list[Word] = [] if attached is None else [attached]
+        if attached is not None and self._table.loose_values and typed[1:2] != "-":
+            number = attached.text is not None and attached.text.isdecimal()
+            if not number:
+                self._not_known(typed, "has a value that may end early")
+                return
         if option.optional:
             self._options.append(Given(option=option, typed=typed, values=tuple(values)))
             self._mark(option)

@@ -84,10 +84,13 @@ class _Effects:
         parsed, table = self._parsed, self._table
         for given in parsed.options:
             self._option(given)
-        if "stops" not in self._marks:
-            self._operands()
-            if table.prefix is not None and not self._prefixed:
-                self._prefix(_literal(table.prefix))
+        self._operands()
+        if table.prefix is not None and not self._prefixed:
+            self._prefix(_literal(table.prefix))
+        if table.effect is not None and "stops" not in self._marks:
+            token = table.name.rpartition(" ")[2]
+            effect = alters if table.effect == "alter" else runs
+            self._effects.append(effect(f"{table.name} does more than its name says", token))
         self._unknown()
         acting = any(effect.kind is not EffectKind.READS for effect in self._effects)
         return ProgramEffects(
@@ -178,47 +181,57 @@ class _Effects:
 
     # --- files ---------------------------------------------------------------------------------
 
-    def _file(self, word: Word, kind: str, why: str, *, own: bool = False) -> None:
+    def _file(
+        self, word: Word, kind: str, why: str, *, own: bool = False, whole: bool = False
+    ) -> None:
         """A file that is read or written."""
-        if word.text in HARMLESS or word.source.startswith(("<(", ">(")):
+        if _no_file(word):
             return
         self._files += 1
         if self._files > MOST_FILES:
             return
-        self._add(self._here.target(word), kind, why, own=own)
+        self._add(self._here.target(word), kind, why, own=own, whole=whole)
 
-    def _add(self, target: Target, kind: str, why: str, *, own: bool = False) -> None:
+    def _add(
+        self, target: Target, kind: str, why: str, *, own: bool = False, whole: bool = False
+    ) -> None:
+        """An effect on a file. `whole`: with all that is below it, where the command does that."""
         if kind in {"write", "move"}:
-            deep = kind == "move" or (own and self._deep)
-            if deep and not target.deep:
+            if kind == "move" or (whole and self._deep):
                 target = msgspec.structs.replace(target, deep=True)
             self._effects.append(writes(target, f"{why} writes or removes it", own=own))
             if kind == "write":
                 return
-        elif own and (self._deep or kind == "list"):
-            target = msgspec.structs.replace(target, deep=self._deep, names=kind == "list")
+        elif kind == "list":
+            # Rules protect contents: a list of names reaches no file below.
+            target = msgspec.structs.replace(target, names=True)
+        elif whole and self._deep:
+            hidden = not self._table.hides or "hidden" in self._marks
+            target = msgspec.structs.replace(target, deep=True, hidden=hidden)
         self._effects.append(reads(target, f"{why} reads it"))
 
     def _into(self, place: Word, sources: tuple[Word, ...]) -> None:
         """Where operands are written to: the place itself, or their names in it."""
-        if place.text in HARMLESS or place.source.startswith(">("):
+        if _no_file(place):
             return
         target = self._here.target(place)
-        whole = "onto" in self._marks
+        deep = self._deep or any(each.kind == "move" for each in self._table.operands or ())
+        # A folder that is not there yet becomes the copy; `.` is there.
+        whole = "onto" in self._marks or place.text not in {".", "./", "..", "../"}
         inside: dict[str, None] = {}
-        for word in () if whole else sources:
+        for word in sources:
             name = _last_name(word)
             if name:
                 inside.setdefault(name)
             else:
                 whole = True  # `cp -r a/. b`: all of it, not a folder `a` in it
-        self._write(target, deep=self._deep and whole)
+        self._write(target, deep=deep and whole)
         self._files += len(inside)
-        if not target.paths or self._files > MOST_FILES:
+        if not target.paths or self._files > MOST_FILES or "onto" in self._marks:
             return
         for name in inside:
             found = _inside(target, name)
-            self._write(found, deep=self._deep and not found.glob)
+            self._write(found, deep=deep and not found.glob)
 
     def _write(self, target: Target, *, deep: bool) -> None:
         if deep:
@@ -244,7 +257,7 @@ class _Effects:
         for folder in files:
             for other in files:
                 name = _last_name(other)
-                if other is not folder and name and folder.text not in HARMLESS:
+                if other is not folder and name and not (_no_file(folder) or _no_file(other)):
                     inside = _inside(self._here.target(folder), name)
                     self._add(inside, "read", self._name)
 
@@ -293,9 +306,9 @@ class _Effects:
             case "prefix":
                 self._prefix(word)
             case "read" | "list" | "write" | "move":
-                self._file(word, kind, self._name, own=True)
+                self._file(word, kind, self._name, own=True, whole=True)
                 if "in-place" in self._marks and kind in {"read", "list"}:
-                    self._file(word, "write", self._name)
+                    self._file(word, "write", self._name, whole=True)
             case "run":
                 if word.text not in HARMLESS:
                     why = f"{self._name} runs {word.source}"
@@ -312,7 +325,9 @@ class _Effects:
 
     def _unknown(self) -> None:
         parsed, table = self._parsed, self._table
-        for each in () if table.loose else parsed.unknown:
+        for each in parsed.unknown:
+            if table.loose and each.typed.startswith("-") and not table.may_act(each.typed):
+                continue
             self._effects.append(runs(f"{self._name} {each.typed} {each.why}", each.typed))
         if parsed.unknown:
             self._every_word()
@@ -399,6 +414,11 @@ def _possible_files(word: Word) -> list[Word]:
     marked = [mark[2] for each in texts if (mark := _MARKED.match(each)) is not None]
     named = [each for each in (*texts, *marked) if each and each != text]
     return found + [_literal(each) for each in named]
+
+
+def _no_file(word: Word) -> bool:
+    """Standard input or output, or a process substitution: its commands are separate parts."""
+    return word.text in HARMLESS or word.source.startswith(("<(", ">("))
 
 
 def _literal(text: str) -> Word:

@@ -9,6 +9,7 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
                                   or alters anything
     operands = "skip read*"       see below; the default is `none`
     deep = true                   operands are used with everything below them, without an option
+    hides = true                  what is deep leaves out hidden files, unless an option is `hidden`
     default = "."                 the operand, if there is none
     deep_default = "."            the same, but only with an option that is `deep` (grep -r)
     plain = true                  no word of it names a file, or has an effect: all are known (ps)
@@ -22,6 +23,8 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
     abbreviations = true          long options may be shortened; default: not `long_with_one_dash`
     bundles = true                `-abc` is `-a -b -c`; default: not `long_with_one_dash`
     attached = true               `-ox` is `-o x`; false: a value is always the next word (tree)
+    loose_values = true           an attached value may end early, and options follow it: only
+                                  numbers are accepted there (less)
     long_with_one_dash = false    `-name` is one option (find, gcc, go); `-name=value` too
     two_dashes = false            with that: `--name` is the same as `-name` (go, terraform)
     permutes = true               options may follow operands; false: the first operand ends them
@@ -33,10 +36,12 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
     versions = false              NAME3, NAME3.11 and NAME-12 are this program too
     inherits = false              subcommands know the options of this table too
     abbreviated_subcommands = false   a unique beginning of a subcommand is that subcommand
-    loose = false                 not all of its options are listed. The others, and subcommands
-                                  that are not listed, need no rule that names them; but each word
-                                  may be a file that is read (aws, mvn). It holds for subcommands,
+    loose = false                 not all of its options are listed. The others need no rule that
+                                  names them, unless they may be the beginning of one that acts; but
+                                  each word may be a file that is read. It holds for subcommands,
                                   too
+    effect = "alter"              the subcommand itself is an effect that a rule must name: `alter`
+                                  (npm config set) or `run`
 
     [options]
     "-o --output" = "write"       its names, and words for what it does
@@ -64,6 +69,7 @@ and these say more:
              short name takes no value at all, it is an entry of its own
     joined   in tables of `long_with_one_dash`: the value may follow without a blank (gcc -Idir)
     deep     operands are used with everything below them
+    hidden   hidden files are searched, too, by a program that `hides` them
     in-place operands are written, too
     instead  it stands for the first operand, if that is `skip`, `code` or `run` (grep -e PATTERN)
     texts    operands that follow are texts, not files (jq --args)
@@ -72,7 +78,8 @@ and these say more:
     alter    the same, for what changes later commands
     onto     the last operand is the place itself, also if it is a folder (cp -T)
     last     options end here: every word after it is an operand
-    stops    the program does nothing else (--help, --version): operands have no effect
+    stops    the program only shows something about itself (--help). Operands count all the same:
+             versions of a program differ in that
 
 Words of `operands`, from left to right; at most one has a `*` and takes all that the others leave:
     skip (no file: a pattern, a mode), read, list, write, prefix, move (read, and then gone), run,
@@ -89,6 +96,7 @@ import tomllib
 from bisect import bisect_left
 from functools import cache
 from importlib import resources
+from typing import Literal
 
 import msgspec
 
@@ -97,7 +105,7 @@ from quarterdeck.domain.structs import Value, name_set
 TAKING = name_set("value read list write prefix run code chdir folder host send command")
 """Words of an option that take a value each."""
 
-MARKS = name_set("flag value? joined deep in-place instead texts runs alter last onto stops")
+MARKS = name_set("flag value? joined deep hidden in-place instead texts runs alter last onto stops")
 OPERANDS = name_set("skip read list write prefix move run code host none")
 ACTING = name_set("write prefix run code chdir folder host send runs alter in-place")
 """Words for effects beyond reading."""
@@ -155,6 +163,7 @@ class Table(Value):
     subcommands: dict[str, Table] = msgspec.field(default_factory=dict)
     looks: bool = False
     deep: bool = False
+    hides: bool = False
     default: str | None = None
     deep_default: str | None = None
     plain: bool = False
@@ -165,6 +174,7 @@ class Table(Value):
     language: str | None = None
     bundles: bool = True
     attached: bool = True
+    loose_values: bool = False
     long_with_one_dash: bool = False
     two_dashes: bool = False
     permutes: bool = True
@@ -179,6 +189,7 @@ class Table(Value):
 
     abbreviated_subcommands: bool = False
     loose: bool = False
+    effect: str | None = None
     acts: bool = False
     """Whether some option or operand does more than reading: an unknown word may be that."""
 
@@ -199,6 +210,10 @@ class Table(Value):
             at += 1
         return found
 
+    def may_act(self, name: str) -> bool:
+        """Whether a name that is not known may be short for an option that acts."""
+        return any(key.startswith(name) and each.acts for key, each in self.options.items())
+
     def subcommand(self, name: str) -> Table | None:
         """The table of a subcommand; None if it is not known."""
         found = self.subcommands.get(name)
@@ -216,6 +231,7 @@ class _File(Value, forbid_unknown_fields=True):
     looks: bool = False
     operands: str | None = None
     deep: bool = False
+    hides: bool = False
     default: str | None = None
     deep_default: str | None = None
     plain: bool = False
@@ -227,6 +243,7 @@ class _File(Value, forbid_unknown_fields=True):
     abbreviations: bool | None = None
     bundles: bool | None = None
     attached: bool = True
+    loose_values: bool = False
     long_with_one_dash: bool = False
     two_dashes: bool = False
     permutes: bool | None = None
@@ -239,6 +256,7 @@ class _File(Value, forbid_unknown_fields=True):
     inherits: bool = False
     abbreviated_subcommands: bool = False
     loose: bool = False
+    effect: Literal["alter", "run"] | None = None
     options: dict[str, str] = msgspec.field(default_factory=dict)
     subcommands: dict[str, _File] = msgspec.field(default_factory=dict)
 
@@ -310,6 +328,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         subcommands=subcommands,
         looks=file.looks,
         deep=file.deep,
+        hides=file.hides,
         default=file.default,
         deep_default=file.deep_default,
         plain=file.plain,
@@ -320,6 +339,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         language=file.language,
         bundles=not one_dash if file.bundles is None else file.bundles,
         attached=file.attached,
+        loose_values=file.loose_values,
         long_with_one_dash=one_dash,
         two_dashes=file.two_dashes,
         permutes=not file.subcommands if file.permutes is None else file.permutes,
@@ -332,6 +352,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         keyed=any(each[-1] == "=" for each in options),
         abbreviated_subcommands=file.abbreviated_subcommands,
         loose=file.loose,
+        effect=file.effect,
         acts=acting or mixed or not kinds.isdisjoint({"run", "code", "host"}) or bool(subcommands),
         writes=not kinds.isdisjoint(_WRITING)
         or any(not _WRITING.isdisjoint((*each.values, *each.marks)) for each in options.values()),
