@@ -78,7 +78,7 @@ def test_builtins_git_and_interpreters_are_looked_up_here_too() -> None:
     assert known("cd a").moves is not None
     assert said(known("git config a b").effects) == ["alters config"]
     assert said(known("python3 -c a").effects) == ["runs -c"]
-    assert said(known("sed -i p a").effects) == ["writes /w/a"]
+    assert said(known("sed -i p a").effects) == ["reads /w/a", "writes /w/a"]
 
 
 def test_a_process_substitution_is_no_file() -> None:

@@ -14,20 +14,17 @@ from enum import StrEnum
 import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
-from quarterdeck.policy.shell import archives, transfers
+from quarterdeck.policy.shell import archives, languages, transfers
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git
-from quarterdeck.policy.shell.languages import LANGUAGES, language
+from quarterdeck.policy.shell.languages import CODE, LANGUAGES
 from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.script import Effect, Target, Word
-from quarterdeck.policy.shell.table_effects import CodeReader, effects_by_table
+from quarterdeck.policy.shell.table_effects import effects_by_table
 from quarterdeck.policy.shell.tables import table_of
 from quarterdeck.policy.shell.uses import Invocation, Reader
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
-
-CODE: dict[str, CodeReader] = {}
-"""Readers of program texts, by the `language` of a table."""
 
 _SYSTEM = name_set("/bin /usr/bin /usr/local/bin /sbin /usr/sbin") | {""}
 """Folders of the programs that tables describe; empty for a name that is sought in PATH."""
@@ -266,8 +263,6 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
         known = special(words, here)
     elif (program := PROGRAMS.get(name)) is not None:
         known = _regular(name, program, words, here)
-    elif (interpreter := language(name)) is not None:
-        known = interpreter(words, here)
     else:
         return ProgramEffects()
     if via is None:
@@ -450,7 +445,7 @@ def _crontab(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     return ProgramEffects(effects=(runs("crontab schedules commands", token),))
 
 
-_READERS: dict[str, Reader] = {**archives.READERS, **transfers.READERS}
+_READERS: dict[str, Reader] = {**archives.READERS, **transfers.READERS, **languages.READERS}
 """Readers of programs for which a table alone is not enough, by the names of their tables."""
 
 _SPECIAL: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
