@@ -171,3 +171,41 @@ def test_a_rule_can_allow_all_commands_that_only_look() -> None:
     assert verdict(held, "cat src/app.py > copy") == "ask"
     assert verdict(held, "cat src/app.py; rm src/app.py") == "ask"
     assert verdict(held, "sort -o x src/app.py") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("curl http://localhost:3000/x", "allow"),
+        ("curl -s 127.0.0.1:3000 http://[::1]/", "allow"),
+        ("curl http://0x7f.1/", "allow"),
+        ("curl https://example.com", "deny"),
+        ("curl http://localhost@example.com/", "deny"),
+        ("curl http://localhost https://example.com", "deny"),
+        ("curl -K settings http://localhost", "deny"),
+        ("curl $URL", "deny"),
+        ("echo https://example.com | xargs curl", "deny"),
+        ("wget https://example.com", "allow"),
+    ],
+)
+def test_a_rule_can_be_about_calls_to_other_machines(call: str, found: str) -> None:
+    assert verdict(policy('command = "curl"\nremote = true'), call) == found
+
+
+def test_all_hosts_elsewhere_can_be_meant_at_once() -> None:
+    held = policy("remote = true", "ask")
+    assert verdict(held, "wget https://example.com") == "ask"
+    assert verdict(held, "wget http://localhost/x") == "allow"
+    assert verdict(held, "echo https://example.com") == "allow"
+
+
+def test_a_rule_that_is_only_for_what_is_certain_does_not_ask_about_the_unknown() -> None:
+    always, certain = (
+        policy('command = "rm x"', "ask"),
+        policy('command = "rm x"\ncertain = true', "ask"),
+    )
+    for held in (always, certain):
+        assert verdict(held, "rm x") == "ask"
+        assert verdict(held, "rm y") == "allow"
+    assert verdict(always, "rm $X") == "ask"
+    assert verdict(certain, "rm $X") == "allow"

@@ -44,6 +44,8 @@ RULE_KEYS = {
     "except",
     "outside",
     "protected",
+    "remote",
+    "certain",
     "domain",
     "server",
     "machine",
@@ -239,6 +241,7 @@ class _Reader:
             servers=table.words("server"),
             what=self._what(table),
             where=self._where(table),
+            certain=table.truth("certain"),
             message=table.text("message"),
             ask_settings=AskSettings(
                 answered_by=(people,) if people else (), wait=table.duration("wait"), then=then
@@ -279,6 +282,7 @@ class _Reader:
         return PlaceConditions(
             outside=table.truth("outside"),
             protected=table.truth("protected"),
+            remote=table.truth("remote"),
             exceptions=tuple(
                 rule.path for rule in exceptions if rule is not None and rule.path is not None
             ),
@@ -374,7 +378,7 @@ class _Reader:
             table.flaw("it needs command or path, and not both: what it takes out of", "except")
         if what.looks and (verb is not Verb.ALLOW or what.commands or what.claude or what.paths):
             table.flaw("it is for an allow without command, path and claude", "looks")
-        for key in ("outside", "protected"):
+        for key in ("outside", "protected", "remote", "certain"):
             if verb not in {Verb.DENY, Verb.ASK} and table.has(key):
                 table.flaw("only a rule with the verdict deny or ask may have this", key)
         for key in _ONLY_ASK:

@@ -1,4 +1,4 @@
-"""Conditions on where a file is: outside the session's folders, protected, or an exception.
+"""Conditions on a place: a file outside the session's folders, a protected one, another machine.
 
 They narrow what a rule matches by its other conditions. Three results, as for facts: True, False,
 or None, if it is not known before the call runs.
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.facts import Tri
-from quarterdeck.policy.needs import Context, Need, NeedKind
+from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.paths import Folders, PathPattern, catches, covers, is_inside, is_protected
 from quarterdeck.policy.shell import Target
 
@@ -21,6 +21,7 @@ TEMPORARY = tuple(f"/{folder}" for folder in _FOLDERS.split())
 """Folders for temporary files, on Linux and on macOS."""
 
 _SINKS = re.compile(r"/dev/(?:null|zero|full|tty|stdin|stdout|stderr|fd/\d+)")
+_THIS_MACHINE = re.compile(r"(?:.+\.)?localhost|127\.[\d.]+|0\.0\.0\.0|\[::1?\]")
 _WILD = re.compile(r"[*?\[{]")
 
 
@@ -33,16 +34,26 @@ class PlaceConditions(Value):
     """A file that makes programs run, or says what agents may do."""
     exceptions: tuple[PathPattern, ...] = ()
     """Files that the rule does not mean."""
+    remote: bool = False
+    """Not known to contact this machine only."""
 
     @property
     def given(self) -> bool:
         """Whether there is a condition."""
-        return self.outside or self.protected or bool(self.exceptions)
+        return self.outside or self.protected or self.remote or bool(self.exceptions)
 
-    def hold(self, need: Need, context: Context) -> Tri:
+    def candidates(self, request: Request) -> list[Need]:
+        """The needs that a rule is about which has no other condition on calls."""
+        if self.remote:
+            return [need for need in request.needs if need.kind is NeedKind.FETCH]
+        return [need for need in request.needs if need.target is not None]
+
+    def hold(self, need: Need, request: Request, context: Context) -> Tri:
         """Whether they hold for a need, to stop it."""
         if need.kind is NeedKind.UNKNOWN:
             return None
+        if self.remote:
+            return not _stays_here(need, request)
         target = need.target
         if target is None:
             # Without another condition on the file, an exception is about files only.
@@ -61,6 +72,17 @@ class PlaceConditions(Value):
         return target is None or all(
             catches(each, target, context.folders) is False for each in self.exceptions
         )
+
+
+def _stays_here(need: Need, request: Request) -> bool:
+    """Is it known of this part of a call that it contacts no other machine?"""
+    part = need.part
+    if part is not None and (part.open_ended or any(each.target is None for each in part.effects)):
+        return False
+    hosts = [
+        each.host for each in request.needs if each.kind is NeedKind.FETCH and each.part is part
+    ]
+    return all(host is not None and _THIS_MACHINE.fullmatch(host) for host in hosts)
 
 
 def _is_exception(pattern: PathPattern, target: Target, folders: Folders) -> bool:

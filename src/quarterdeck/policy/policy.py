@@ -102,5 +102,5 @@ def _kinds(rule: Rule) -> tuple[NeedKind, ...] | None:
     if what.domains and not what.paths:
         return (NeedKind.FETCH,)
     if what.places.given and not what.domains:
-        return (NeedKind.EDIT, NeedKind.READ)
+        return (NeedKind.EDIT, NeedKind.READ, NeedKind.FETCH)
     return None

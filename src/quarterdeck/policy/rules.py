@@ -264,8 +264,10 @@ class CallConditions(Value):
         if not self.places.given:
             return list(caught.values())
         if not self._named:
-            caught |= {id(need): (need, True) for need in request.needs if need.target is not None}
-        held = [(need, sure, self.places.hold(need, context)) for need, sure in caught.values()]
+            caught |= {id(need): (need, True) for need in self.places.candidates(request)}
+        held = [
+            (need, sure, self.places.hold(need, request, context)) for need, sure in caught.values()
+        ]
         return [(need, sure and hold is True) for need, sure, hold in held if hold is not False]
 
     def _command(self, part: Part) -> Tri:
@@ -343,6 +345,8 @@ class Rule(Value):
     """MCP servers."""
     what: CallConditions = CallConditions()
     where: FactConditions = FactConditions()
+    certain: bool = False
+    """Only where it certainly applies: it does not ask about what is unknown."""
     message: str = ""
     """For the agent."""
     ask_settings: AskSettings = AskSettings()
@@ -381,6 +385,8 @@ class Rule(Value):
             return None
         certain = [need for need, sure in caught if sure]
         sure = bool(certain) and holds is True
+        if self.certain and not sure:
+            return None
         return Hit(rule=self, needs=tuple(certain or [need for need, _ in caught]), sure=sure)
 
     def _concerns(self, request: Request) -> bool:
