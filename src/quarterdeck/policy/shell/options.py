@@ -19,6 +19,9 @@ _ASSIGNS = re.compile(r"[A-Za-z_][\w.]*[+:?!]*=")
 _WHOLE = re.compile(r"[\w./:%+,=-]*\"[^\"]*\"[\w./:%+,=-]*")
 """Expansions only within double quotes: always one word, but for `"$@"` and its like."""
 
+_LONGEST_BUNDLE = 60
+"""Letters of one word that are read as options. No program has more, but one may repeat them."""
+
 _SUBSTITUTES = ("<(", ">(")
 
 
@@ -218,6 +221,9 @@ class _Parser:
         number = False
         for place in range(start, len(text)):
             letter = text[place]
+            if place > _LONGEST_BUNDLE:
+                self._not_known(text[:_LONGEST_BUNDLE])
+                return True
             if table.numeric and letter.isdigit():
                 number = True
                 continue

@@ -24,6 +24,9 @@ CodeReader = Callable[[Word, WorkingDir], list[Effect]]
 MOST_FILES = 600
 """Files of one command that are told one by one. There may be no more needs than 500."""
 
+_MOST_UNKNOWN = 50
+"""Words that are not known and are told one by one. No rule names so many."""
+
 _MOST_PAIRED = 8
 """Operands that are compared with each other."""
 
@@ -89,8 +92,11 @@ class _Effects:
             self._prefix(_literal(table.prefix))
         if table.effect is not None and "stops" not in self._marks:
             token = table.name.rpartition(" ")[2]
-            effect = alters if table.effect == "alter" else runs
-            self._effects.append(effect(f"{table.name} does more than its name says", token))
+            if table.effect == "alter":
+                why = f"{table.name} changes the effect of other commands"
+                self._effects.append(alters(why, token))
+            else:
+                self._effects.append(runs(f"{table.name} can run other code", token))
         self._unknown()
         acting = any(effect.kind is not EffectKind.READS for effect in self._effects)
         return ProgramEffects(
@@ -236,7 +242,7 @@ class _Effects:
     def _write(self, target: Target, *, deep: bool) -> None:
         if deep:
             target = msgspec.structs.replace(target, deep=True)
-        self._effects.append(writes(target, f"{self._name} writes it", own=True))
+        self._effects.append(writes(target, f"{self._name} writes it", own=not self._table.looks))
 
     def _prefix(self, word: Word) -> None:
         """The beginning of the names of files that are written."""
@@ -306,7 +312,8 @@ class _Effects:
             case "prefix":
                 self._prefix(word)
             case "read" | "list" | "write" | "move":
-                self._file(word, kind, self._name, own=True, whole=True)
+                # The name of a program that looks says nothing of a file that it writes.
+                self._file(word, kind, self._name, own=not self._table.looks, whole=True)
                 if "in-place" in self._marks and kind in {"read", "list"}:
                     self._file(word, "write", self._name, whole=True)
             case "run":
@@ -325,18 +332,21 @@ class _Effects:
 
     def _unknown(self) -> None:
         parsed, table = self._parsed, self._table
-        for each in parsed.unknown:
+        for each in parsed.unknown[:_MOST_UNKNOWN]:
             if table.loose and each.typed.startswith("-") and not table.may_act(each.typed):
                 continue
             self._effects.append(runs(f"{self._name} {each.typed} {each.why}", each.typed))
+        if len(parsed.unknown) + len(parsed.open) > _MOST_UNKNOWN:
+            self._effects.append(runs(f"too many words of {self._name} are not known", ""))
         if parsed.unknown:
             self._every_word()
-        for word in parsed.open:
+        known = {id(word) for word in parsed.operands if word.text is not None}
+        for word in parsed.open[:_MOST_UNKNOWN]:
             token = word.source if word is not _LATER or self._via is None else self._via
             if table.acts:
                 why = f"{word.source} may be an option of {self._name} at run time"
                 self._effects.append(runs(why, token))
-            if word.text is None or word not in parsed.operands:
+            if id(word) not in known:
                 self._add(self._here.target(word), "read", self._name)
                 if table.writes:
                     self._add(self._here.target(word), "write", self._name)
@@ -346,7 +356,7 @@ class _Effects:
         for word in self._words[1 : MOST_FILES + 1]:
             for each in _possible_files(word):
                 self._file(each, "read", self._name)
-                if self._table.writes:
+                if self._table.writes and not self._table.loose:
                     self._file(each, "write", self._name)
 
 
