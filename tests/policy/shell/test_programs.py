@@ -40,7 +40,7 @@ def known(text: str, *, via: str | None = None) -> ProgramEffects:
         ("find a -delete", ["runs -delete", "reads /w/a", "writes /w/a"]),
         ("find a -fprint b", ["writes /w/b", "reads /w/a"]),
         ("make CC=x all", ["alters CC="]),
-        ("make -f a", ["runs -f"]),
+        ("make -f a", ["reads /w/a", "runs -f"]),
         ("crontab -l", []),
         ("crontab a", ["runs a"]),
         ("unheard-of -c a", []),

@@ -145,7 +145,7 @@ class _Effects:
                 self._file(word, "list", why)
             case "folder":
                 self._into(word, self._parsed.operands)
-            case "run":
+            case "run" | "shell":
                 self._runs(typed)
             case "code":
                 self._code(word, typed)

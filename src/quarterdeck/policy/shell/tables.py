@@ -40,6 +40,8 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
                                   names them, unless they may be the beginning of one that acts; but
                                   each word may be a file that is read. It holds for subcommands,
                                   too
+    elsewhere = false             a `command` among its operands runs on another machine, or in a
+                                  container: its paths are not known
     effect = "alter"              the subcommand itself is an effect that a rule must name: `alter`
                                   (npm config set) or `run`
 
@@ -58,6 +60,7 @@ Words of an option. Each of these takes one value, and several take several, in 
     read     a file that is read              list    a folder or file of which only names are seen
     write    a file that is written           prefix  the beginning of files that are written
     run      a program or code that is run    code    program text that our reader judges
+    shell    a text that a shell runs; `wrappers` reads it
     chdir    a folder: other paths are relative to it (or still to the old one: both are assumed)
     folder   a folder that the operands are written into, instead of the last operand
     host     a host or address that is contacted
@@ -83,8 +86,9 @@ and these say more:
 
 Words of `operands`, from left to right; at most one has a `*` and takes all that the others leave:
     skip (no file: a pattern, a mode), read, list, write, prefix, move (read, and then gone), run,
-    code, host, none. An item after the `*` is used only if an operand is left for the `*`: in
-    `read* write` one operand alone is read. More operands than items are unknown.
+    code, host, none, and `command*`: the words of another command, which `wrappers` judges. An item
+    after the `*` is used only if an operand is left for the `*`: in `read* write` one operand alone
+    is read. More operands than items are unknown.
 
 `-` and `/dev/stdin` keep their position and have no effect of their own.
 """
@@ -102,15 +106,16 @@ import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
 
-TAKING = name_set("value read list write prefix run code chdir folder host send command")
+TAKING = name_set("value read list write prefix run code shell chdir folder host send command")
 """Words of an option that take a value each."""
 
 MARKS = name_set("flag value? joined deep hidden in-place instead texts runs alter last onto stops")
-OPERANDS = name_set("skip read list write prefix move run code host none")
-ACTING = name_set("write prefix run code chdir folder host send runs alter in-place")
+OPERANDS = name_set("skip read list write prefix move run code command host none")
+ACTING = name_set("write prefix run code shell chdir folder host send runs alter in-place")
 """Words for effects beyond reading."""
 
 _WRITING = name_set("write prefix folder in-place move")
+_OF_OPERANDS = name_set("run code command host")
 _NAME = re.compile(r"-{0,2}[^\s=-][^\s=]*=?|-[^\s=]|--")
 _VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_]*)-?\d+(?:\.\d+)*")
 
@@ -154,6 +159,7 @@ class Table(Value):
 
     name: str
     options: dict[str, Option]
+    about: str = ""
     long: tuple[str, ...] = ()
     """Names that may be shortened, sorted."""
 
@@ -190,6 +196,10 @@ class Table(Value):
     abbreviated_subcommands: bool = False
     loose: bool = False
     effect: str | None = None
+    elsewhere: bool = False
+    commands: bool = False
+    """Whether it, or a subcommand, runs a command that is among its words."""
+
     acts: bool = False
     """Whether some option or operand does more than reading: an unknown word may be that."""
 
@@ -257,6 +267,7 @@ class _File(Value, forbid_unknown_fields=True):
     abbreviated_subcommands: bool = False
     loose: bool = False
     effect: Literal["alter", "run"] | None = None
+    elsewhere: bool = False
     options: dict[str, str] = msgspec.field(default_factory=dict)
     subcommands: dict[str, _File] = msgspec.field(default_factory=dict)
 
@@ -321,6 +332,7 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
     return Table(
         name=name,
         options=options,
+        about=file.about or "",
         long=tuple(sorted(each for each in options if _may_be_shortened(each, one_dash)))
         if shortened
         else (),
@@ -353,7 +365,11 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         abbreviated_subcommands=file.abbreviated_subcommands,
         loose=file.loose,
         effect=file.effect,
-        acts=acting or mixed or not kinds.isdisjoint({"run", "code", "host"}) or bool(subcommands),
+        elsewhere=file.elsewhere,
+        commands="command" in kinds
+        or any("shell" in each.values for each in options.values())
+        or any(each.commands for each in subcommands.values()),
+        acts=acting or mixed or not kinds.isdisjoint(_OF_OPERANDS) or bool(subcommands),
         writes=not kinds.isdisjoint(_WRITING)
         or any(not _WRITING.isdisjoint((*each.values, *each.marks)) for each in options.values()),
     )

@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.environment import export_effect
+from quarterdeck.policy.shell.inner import Inside, inside
 from quarterdeck.policy.shell.options import operand_at
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
+from quarterdeck.policy.shell.tables import table_of
 from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
 
 
@@ -189,11 +191,31 @@ def unwrap(words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     if literal is None:
         return Unwrapped()
     name = literal.rpartition("/")[2]
+    table = table_of(name)
+    if table is not None and table.commands:
+        found = inside(words, table)
+        return Unwrapped() if found is None else _by_table(name, words, here, found)
     wrapper = _WRAPPERS.get(name)
     if wrapper is not None:
         return _peel(name, literal, wrapper, words, here)
     custom = _CUSTOM.get(name)
     return Unwrapped() if custom is None else custom(name, words, here)
+
+
+def _by_table(name: str, words: tuple[Word, ...], here: WorkingDir, found: Inside) -> Unwrapped:
+    """The command that the table of a program tells."""
+    place = UNKNOWN_DIR if found.elsewhere else here
+    texts = [word.literal for word in found.scripts]
+    doubtful = not found.known or None in texts
+    start = found.start
+    return Unwrapped(
+        name=name,
+        commands=()
+        if start is None
+        else (InnerCommand(words=words[start:], start=start, here=place),),
+        scripts=tuple(InnerScript(text=text, here=place) for text in texts if text is not None),
+        doubts=(f"the command of {name} is not known",) if doubtful else (),
+    )
 
 
 def _peel(
