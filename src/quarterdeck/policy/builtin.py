@@ -254,7 +254,7 @@ class _PrivatePaths:
         target = need.target
         if target is None:
             return False
-        deep = target.deep or _reads_below(need, request)
+        deep = (target.deep and not target.names) or _reads_below(need, request)
         folders = self._folders
         if need.kind is NeedKind.EDIT:
             folders = [*folders, *self._fixed]

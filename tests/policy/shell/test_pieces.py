@@ -53,7 +53,7 @@ def test_a_file_that_is_not_known_is_written_all_the_same() -> None:
     [
         ("a <> b", "not understood"),
         ("a > /dev/tcp/host/80", "opens a connection"),
-        ("echo $((x))", "arithmetic"),
+        ("x=$(a); echo $((x))", "arithmetic"),
         ("echo ${x@P}", "again"),
         ("echo ${!x}", "again"),
         ("echo ${x[y]}", "index"),
@@ -84,6 +84,6 @@ def test_commands_in_words_values_and_here_strings_are_found() -> None:
 
 
 def test_a_place_is_told_in_characters_also_behind_wide_ones() -> None:
-    command = "echo 'äöü€'; echo $((x))"
+    command = "echo 'äöü€'; x=a; echo $((x))"
     (problem,) = read(command).problems
     assert command[slice(*problem.span)] == "$((x))"

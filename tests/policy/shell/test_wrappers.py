@@ -130,7 +130,7 @@ def test_a_shell_runs_a_file_or_its_input() -> None:
 def test_find_runs_a_command_for_each_of_its_marks() -> None:
     found = peeled("find . -exec a {} \\; -execdir b {} +")
     assert [each.words[0].source for each in found.commands] == ["a", "b"]
-    assert all(each.open_ended for each in found.commands)
+    assert [each.open_ended for each in found.commands] == [False, True]
     assert [each.here.dirs == () for each in found.commands] == [False, True]
 
 

@@ -9,7 +9,7 @@ from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs
 from quarterdeck.policy.shell.environment import export_effect
 from quarterdeck.policy.shell.script import Effect, Word
 from quarterdeck.policy.shell.word_reader import read_word
-from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
 _HOME = read_word("~")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     named = [word for word in words[1:] if word.text not in {"-L", "-P", "-e", "--"}]
     if len(named) > 1:
-        return ProgramEffects(moves=UNKNOWN_DIR)
+        return ProgramEffects(moves=here.elsewhere())
     to = named[0] if named else _HOME
     if to.text == "-":
         to = Word(source=to.source)
@@ -28,8 +28,8 @@ def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 
 
 def _unknown_dir(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
-    del words, here
-    return ProgramEffects(moves=UNKNOWN_DIR)
+    del words
+    return ProgramEffects(moves=here.elsewhere())
 
 
 def _names(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
@@ -96,7 +96,9 @@ def _source(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
             doubts=(f"the file that {words[0].source} runs is known only at run time",)
         )
     found = runs(f"{words[0].source} runs the file {file.source}", file.source)
-    return ProgramEffects(effects=(found, reads(here.target(file), "it is run")), moves=UNKNOWN_DIR)
+    # It may change the folder. But what it runs could read any file itself: nothing is gained by
+    # doubting all that follows.
+    return ProgramEffects(effects=(found, reads(here.target(file), "it is run")))
 
 
 def _mapfile(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:

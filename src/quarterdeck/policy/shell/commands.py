@@ -14,6 +14,7 @@ import msgspec
 from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, runs
 from quarterdeck.policy.shell.environment import assignment_effect
+from quarterdeck.policy.shell.listings import Listing
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -27,7 +28,7 @@ from quarterdeck.policy.shell.script import (
 )
 from quarterdeck.policy.shell.word_reader import join_words
 from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
-from quarterdeck.policy.shell.wrappers import Unwrapped, unwrap
+from quarterdeck.policy.shell.wrappers import Input, Unwrapped, unwrap
 
 RESERVED = name_set(
     "! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while"
@@ -59,6 +60,14 @@ class Simple(Value):
     writes: tuple[Target, ...]
     here: WorkingDir
     span: tuple[int, int]
+    input: Listing | None = None
+    """Names of files that it gets as its input."""
+
+    text: str | None = None
+    """The text that it gets as its input, if that is known."""
+
+    fed: bool = False
+    """Whether it gets an input at all: from a pipe, a file or a here-document."""
 
 
 class Inner(Value):
@@ -101,6 +110,9 @@ class _Layer(Value):
 
     after: str = ""
     open_ended: bool = False
+    added: Word | None = None
+    """The words that a wrapper adds, if they have bounds."""
+
     here: WorkingDir = UNKNOWN_DIR
 
 
@@ -129,7 +141,7 @@ def analyze(simple: Simple) -> Analysis:
         if unnamed is not None:
             source = join_words(layer.words)[:200]
             problems.append(Problem(source=source, why=unnamed, span=simple.span))
-        found = unwrap(layer.words, layer.here)
+        found = unwrap(layer.words, layer.here, Input(simple.input, simple.text, simple.fed))
         problems.extend(
             Problem(source=join_words(layer.words)[:200], why=why, span=simple.span)
             for why in found.doubts
@@ -154,9 +166,7 @@ def analyze(simple: Simple) -> Analysis:
         if found.transparent:
             effects.extend(found.effects)
             continue
-        known = look_up(
-            layer.words, layer.here, layer.via[-1] if layer.open_ended and layer.via else None
-        )
+        known = _look_up(layer)
         parts.append(
             _part(simple, layer, text, prefix, (*effects, *found.effects), known, bool(found.name))
         )
@@ -185,6 +195,15 @@ def analyze(simple: Simple) -> Analysis:
         scripts=tuple(scripts),
         moves=moves,
         steps=steps,
+    )
+
+
+def _look_up(layer: _Layer) -> ProgramEffects:
+    """The effects of a command, with the words that are added to it."""
+    if layer.added is not None:
+        return look_up((*layer.words, layer.added), layer.here, None)
+    return look_up(
+        layer.words, layer.here, layer.via[-1] if layer.open_ended and layer.via else None
     )
 
 
@@ -222,6 +241,7 @@ def _inner(layer: _Layer, found: Unwrapped) -> list[_Layer]:
                 before=layer.before + before + " " if before else layer.before,
                 after=join_words(layer.words[each.stop :]) if each.stop is not None else "",
                 open_ended=layer.open_ended or each.open_ended,
+                added=each.added,
                 here=each.here,
             )
         )
@@ -277,4 +297,5 @@ def _part(
         via=layer.via,
         known=next((at for at, each in enumerate(decoded) if each is None), len(decoded)),
         open_ended=layer.open_ended,
+        dirs=tuple(each for each, _ in layer.here.dirs),
     )

@@ -13,9 +13,11 @@ from itertools import pairwise
 from tree_sitter import Node
 
 from quarterdeck.policy.shell.heredocs import check_heredoc
+from quarterdeck.policy.shell.listings import Listing
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Target, Word
 from quarterdeck.policy.shell.strict import JOINTS, Mark, document_mark
-from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.variables import Variables
+from quarterdeck.policy.shell.word_reader import Known, read_word
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 SKIPPED = frozenset({"comment", "heredoc_start", "heredoc_end", "file_descriptor", "regex"})
@@ -44,13 +46,17 @@ LEAVES = frozenset(
 )
 """Nodes without anything inside that could run."""
 
-_DIGITS = re.compile(r"[0-9\s+*/%()<>=!&|^~?:,-]*")
 _INDEX = re.compile(r"\$\{[#!]?\w+\[(?![0-9@*-]+\])")
 _OFFSET = re.compile(r"\$\{\w+(?:\[[@*]\])?:(?![-+=?])(?!\s*-?\s*\d+\s*(?::\s*-?\d+\s*)?\})")
 """An index, an offset or a length that is not written in digits: bash evaluates it."""
 
 _LIVE = re.compile(rb"`|\$\(")
 _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
+
+
+def _sets(name: str, script: str) -> bool:
+    """May a script set a variable: does it name it without reading it?"""
+    return re.search(rf"(?<![$\w{{]){name}\b", script) is not None
 
 
 class Pieces(ABC):
@@ -76,10 +82,27 @@ class Pieces(ABC):
         self._shells = 0
         self._strict: dict[int, list[tuple[int, int]]] = {}
         """The positions of the words of each command, by the strict reading."""
+        self._variables = Variables()
+        self._outer = source
+        """The outermost script around this one."""
+        self._input: Listing | None = None
+        """Names of files that the next command gets as its input."""
+        self._output: Listing | None = None
+        """Names of files that the last command wrote to its output."""
+        self._piped = False
+        """Whether the next command gets the output of another one."""
+        self._around: tuple[bool, str | None] = (False, None)
+        """The same for redirections of a statement around the next command."""
+        self._text_input: tuple[bool, str | None] = (False, None)
+        """Whether the redirections that were read last give an input, and its text if known."""
 
     @abstractmethod
     def _visit(self, node: Node) -> None:
         """Read a statement."""
+
+    @abstractmethod
+    def _arithmetic(self, node: Node) -> None:
+        """Read `((…))` or `$((…))`."""
 
     # --- the text ---------------------------------------------------------------------------
 
@@ -148,7 +171,24 @@ class Pieces(ABC):
             self._depth -= 1
             if self._hides_substitution(node, DEPTH):
                 self._doubt(node, "it may substitute a command")
-        return read_word(self._text(node))
+            if node.type == "command_substitution" and self._output is not None:
+                return self._output.word(self._text(node))
+        return read_word(self._text(node), self._value_of)
+
+    def _value_of(self, name: str, quoted: bool) -> tuple[Known, ...] | None:
+        """The values that a variable may have here; None if they are not known."""
+        if name in {"HOME", "PWD"}:
+            if self._variables.is_set(name) or (self._level and _sets(name, self._outer)):
+                return None
+            if name == "HOME":
+                return (Known(text="~", tilde=True),)
+            dirs = [each for each, _ in self._here.dirs]
+            if not dirs or not all(each.startswith("/") for each in dirs):
+                return None
+            return tuple(Known(text=each) for each in dirs)
+        if name not in self._here.given or not (quoted or self._variables.splits):
+            return None
+        return self._variables.values(name)
 
     def _hides_substitution(self, node: Node, levels: int) -> bool:
         """Is there a substitution in the text that the tree does not show as one?"""
@@ -199,15 +239,45 @@ class Pieces(ABC):
     def _redirections(self, nodes: Iterable[Node]) -> tuple[tuple[Target, ...], tuple[Target, ...]]:
         reads: list[Target] = []
         writes: list[Target] = []
+        fed: tuple[bool, str | None] = (False, None)
         for node in nodes:
             self.steps += 1
             if node.type == "heredoc_redirect":
                 self._heredoc(node, reads, writes)
+                fed = (True, None if fed[0] else self._heredoc_text(node))
             elif node.type == "herestring_redirect":
-                self._inside_words(node)
+                word = self._inside_words(node)
+                fed = (True, word.text if word is not None and not fed[0] else None)
             else:
                 self._file(node, reads, writes)
+                if any(child.type.startswith("<") for child in node.children):
+                    fed = (True, None)
+        self._text_input = fed
         return tuple(reads), tuple(writes)
+
+    def _feeds(self, redirects: list[Node]) -> tuple[bool, str | None]:
+        """Whether redirections give an input, and its text if that is known."""
+        fed: tuple[bool, str | None] = (False, None)
+        for node in redirects:
+            if node.type == "heredoc_redirect":
+                fed = (True, None if fed[0] else self._heredoc_text(node))
+            elif node.type == "herestring_redirect":
+                words = [child for child in node.children if child.is_named]
+                text = read_word(self._text(words[-1])).text if len(words) == 1 else None
+                fed = (True, None if fed[0] else text)
+            elif any(child.type.startswith("<") for child in node.children):
+                fed = (True, None)
+        return fed
+
+    def _heredoc_text(self, node: Node) -> str | None:
+        """The text of a here-document, if it is known: nothing in it is replaced."""
+        body = next((child for child in node.children if child.type == "heredoc_body"), None)
+        start = next((child for child in node.children if child.type == "heredoc_start"), None)
+        if body is None or start is None or node.children[0].type != "<<":
+            return None
+        text = self._text(body)
+        quoted = self._text(start)[:1] in {"'", '"', "\\"}
+        return text if quoted or not re.search(r"[$`\\]", text) else None
 
     def _file(self, node: Node, reads: list[Target], writes: list[Target]) -> None:
         operator = next((c.type for c in node.children if not c.is_named), "")
@@ -264,18 +334,14 @@ class Pieces(ABC):
                 # `cat <<E | rm x`: the rest of the line hangs on the here-document.
                 self._visit(child)
 
-    def _inside_words(self, node: Node) -> None:
+    def _inside_words(self, node: Node) -> Word | None:
         """The text of a here-string."""
+        words: list[Word] = []
         for child in node.children:
-            if child.is_named:
+            if child.is_named and child.type != "file_descriptor":
                 self._marks.append((child.start_byte, child.end_byte, "<<<", 0, 0))
-                self._word(child)
-
-    def _arithmetic(self, node: Node) -> None:
-        text = self._text(node)
-        if not _DIGITS.fullmatch(text.strip("$[]()")):
-            self._doubt(node, "arithmetic evaluates the values of variables")
-        self._inside(node)
+                words.append(self._word(child))
+        return words[0] if len(words) == 1 and not words[0].tilde else None
 
     def _expansion(self, node: Node) -> None:
         text = self._text(node)

@@ -17,9 +17,12 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from quarterdeck.domain.structs import name_set
-from quarterdeck.policy.shell.commands import Analysis, Simple, analyze
+from quarterdeck.policy.shell.arithmetic import MOVES, Arithmetic
+from quarterdeck.policy.shell.builtins import BUILTINS
+from quarterdeck.policy.shell.commands import RESERVED, UNTOUCHED, Analysis, Simple, analyze
 from quarterdeck.policy.shell.environment import lasting_doubt
-from quarterdeck.policy.shell.pieces import DEPTH, SKIPPED, Pieces
+from quarterdeck.policy.shell.listings import listing_of
+from quarterdeck.policy.shell.pieces import DEPTH, SKIPPED
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Word
 from quarterdeck.policy.shell.strict import (
     ASSIGNMENT,
@@ -30,7 +33,7 @@ from quarterdeck.policy.shell.strict import (
     read_strictly,
 )
 from quarterdeck.policy.shell.word_reader import read_word
-from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
 LIMIT = 16_384
 """Characters of a command that is looked into. A longer one is asked about as a whole."""
@@ -43,12 +46,15 @@ PARTS = 500
 
 _PARSER = Parser(Language(tree_sitter_bash.language()))
 _ODD = re.compile(r"[^\n\t -~]")
-_COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge|v|R)\s")
-_INDEXED = re.compile(r"\$|\[\w*\[|(?<!\w)(?=[\d_]*[A-Za-z])\w*\[")
-"""A variable's value, or the index of an array. Each run of letters is looked at once."""
+_SETTING = re.compile(rb"\$|\(\(|\(\s*\)|\bfunction\b")
+"""Where variables, arithmetic or functions may be: else there is nothing to know about them."""
+
+_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_EVALUATES = re.compile(r"\b(?:eval|source|trap|alias|command|builtin|exec)\b|(?:^|[\s;&|({])\.\s")
+MEANINGS = frozenset(BUILTINS) | UNTOUCHED | RESERVED
+"""Commands of the shell that are understood here: functions of these names change their meaning."""
 
 _PLAIN = re.compile(rb"[A-Za-z0-9_./:@%+,=~-]+")
-_MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
 _WORDS = name_set(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
     " simple_expansion command_substitution process_substitution arithmetic_expansion"
@@ -72,7 +78,7 @@ def read(command: str, *, cwd: str | None = None, limit: int = LIMIT) -> Script:
     )
 
 
-class _Reader(Pieces):
+class _Reader(Arithmetic):
     """Reads one text. Scripts within it are read by readers of their own, one level deeper."""
 
     # --- the whole text --------------------------------------------------------------------
@@ -96,6 +102,8 @@ class _Reader(Pieces):
         root = _PARSER.parse(self._bytes).root_node
         if root.has_error:
             self._problem(whole, "it cannot be parsed")
+        if _SETTING.search(self._bytes):
+            self._variables.collect(root, self._text)
         self._sequence(root)
         if strict.outside is None and (apart := difference(strict.marks, self._marks)) is not None:
             self._problem(apart[:2], "bash may read it differently")
@@ -170,48 +178,60 @@ class _Reader(Pieces):
         if node.children[0].type == "`" and b"\\" in self._bytes[node.start_byte : node.end_byte]:
             self._doubt(node, "backslashes have another meaning between backquotes")
         self._shells += 1
+        self._output = None
         self._sequence(node)
         self._shells -= 1
         self._here, self._loose = here, loose
+        if sum(child.is_named and child.type != "comment" for child in node.children) != 1:
+            self._output = None
 
     def _pipeline(self, node: Node) -> None:
         here, loose = self._here, self._loose
+        given = self._input, self._piped
         self._gaps(node.children)
         for child in node.children:
             self._joint(child)
             if child.is_named:
                 self._here, self._loose = here, loose
+                self._output = None
                 self._visit(child)
+                # Names come only from a simple command: a group may write other things, too.
+                plain = child.type in {"command", "redirected_statement"}
+                self._input = self._output if plain else None
+                self._piped = True
+        self._output = self._input
+        self._input, self._piped = given
         # The last of a pipeline runs in the shell itself in zsh, and with lastpipe.
         self._here, self._loose = self._here.union(here), self._loose.union(loose)
 
     def _body(self, node: Node) -> None:
         """Any statement with statements inside: each of them may run, or not."""
-        if _MOVES.search(self._text(node)):
-            self._here = self._loose = UNKNOWN_DIR if _loops(node) else self._here
+        if MOVES.search(self._text(node)):
+            self._here = self._loose = self._here.elsewhere() if _loops(node) else self._here
         end = node.start_byte
         here = self._here
+        name: str | None = None
+        words: list[Word] = []
         for child in node.children:
             self._gap(end, child.start_byte)
             end = child.end_byte
             if child.type == "&":
                 self._joint(child)
             if child.type == "variable_name":
-                if (why := lasting_doubt(self._text(child))) is not None:
+                name = self._text(child)
+                if (why := lasting_doubt(name)) is not None:
                     self._doubt(child, why)
+            elif child.type in _WORDS:
+                words.append(self._word(child))
             elif child.is_named:
+                if child.type == "do_group" and name is not None:
+                    # In the loop, the variable is one of the words.
+                    self._variables.learn(name, words, pattern=True)
+                    self._loose = self._loose.giving([name])
                 self._here = self._loose
                 self._visit(child)
                 self._loose = self._loose.union(here)
         self._here = self._loose
-
-    def _test(self, node: Node) -> None:
-        """`[[ … ]]` and `[ … ]`: only substitutions in it run."""
-        text = self._text(node)
-        self._mark_words(TEST, [node])
-        if _COMPARES.search(text) and _INDEXED.search(text):
-            self._doubt(node, "it evaluates the values of variables")
-        self._inside(node)
 
     def _compound(self, node: Node) -> None:
         if node.children and node.children[0].type == "((":
@@ -223,17 +243,21 @@ class _Reader(Pieces):
             self._doubt(node, "it is not a group of commands")
         self._sequence(node)
 
-    def _for_numbers(self, node: Node) -> None:
-        self._doubt(node, "arithmetic evaluates the values of variables")
-        self._body(node)
-
     def _function(self, node: Node) -> None:
+        """All commands of a function are taken to run. What is around it stays as it is if none of
+        them can change that, and if no command that is understood here gets another meaning.
+        """
         name = node.child_by_field_name("name")
         called = "?" if name is None else self._text(name)
-        self._doubt(node, f"it defines a function {called}, which later commands may run")
-        self._here = self._loose = UNKNOWN_DIR
-        self._body(node)
-        self._here = self._loose = UNKNOWN_DIR
+        if not _FUNCTION.fullmatch(called) or called in MEANINGS or self._level:
+            self._doubt(node, f"it defines a function {called}, which later commands may run")
+        here = self._here.union(self._loose)
+        self._here = self._loose = here.elsewhere()
+        for child in node.children:
+            if child.is_named and child != name:
+                self._visit(child)
+        moves = MOVES.search(self._text(node)) or _EVALUATES.search(self._text(node))
+        self._here = self._loose = here.elsewhere() if moves else here
 
     def _look_inside(self, node: Node) -> None:
         self._inside(node)
@@ -249,8 +273,17 @@ class _Reader(Pieces):
             if each.type != "variable_assignment":
                 continue
             made = self._assignment(each)
-            if made is not None and (why := lasting_doubt(made.name)) is not None:
+            if made is None:
+                continue
+            if (why := lasting_doubt(made.name)) is not None:
                 self._doubt(each, why)
+            self._gave(made)
+
+    def _gave(self, made: Assignment) -> None:
+        """A variable has been set, for all commands that follow."""
+        self._variables.learn(made.name, [made.value], pattern=False)
+        self._here = self._here.giving([made.name])
+        self._loose = self._loose.giving([made.name])
 
     def _redirected_statement(self, node: Node) -> None:
         """A statement and its redirections."""
@@ -261,8 +294,12 @@ class _Reader(Pieces):
         if body is not None and body.type == "command":
             self._command(body, redirects)
             return
+        kept_around = self._around
+        if (fed := self._feeds(redirects))[0]:
+            self._around = fed
         if body is not None:
             self._visit(body)
+        self._around = kept_around
         kept = self._here, self._loose
         if body is None or body.type not in {"list", "pipeline"}:
             self._here = before.union(self._loose)
@@ -351,6 +388,7 @@ class _Reader(Pieces):
             if child.type == "variable_assignment":
                 made = self._assignment(child)
                 if made is not None:
+                    self._gave(made)
                     source = self._text(child)
                     known = made.value.text is not None
                     text = f"{made.name}={made.value.text}" if known else None
@@ -365,6 +403,8 @@ class _Reader(Pieces):
     ) -> None:
         at = (node.start_byte, node.end_byte)
         reads, writes = self._redirections(own)
+        fed, text = self._text_input if self._text_input[0] else self._around
+        names = None if fed else self._input
         simple = Simple(
             words=tuple(words),
             assignments=tuple(assignments),
@@ -372,19 +412,25 @@ class _Reader(Pieces):
             writes=writes,
             here=self._here,
             span=self._chars(at),
+            input=names,
+            text=text,
+            fed=fed or self._piped,
         )
         found = analyze(simple)
         self._take(found)
+        self._output = None
+        if words and not writes and not self._variables.functions:
+            self._output = listing_of(simple.words, names)
         if found.moves is not None:
             self._loose = self._here.union(found.moves)
             self._here = found.moves
         else:
             self._loose = self._here
         if any(
-            inner.via[-1] in {"eval", "trap"} and _MOVES.search(inner.text)
+            inner.via[-1] in {"eval", "trap", "source", "."} and MOVES.search(inner.text)
             for inner in found.scripts
         ):
-            self._here = self._loose = UNKNOWN_DIR
+            self._here = self._loose = self._here.elsewhere()
 
     def _take(self, found: Analysis) -> None:
         self.steps += found.steps
@@ -395,7 +441,8 @@ class _Reader(Pieces):
                 why = "scripts in scripts are nested too deep"
                 self.problems.append(Problem(source=inner.text[:200], why=why, span=inner.span))
                 continue
-            reader = _Reader(inner.text, inner.here, self._level + 1)
+            reader = _Reader(inner.text, inner.here.in_a_new_shell(), self._level + 1)
+            reader._outer = self._outer
             reader.run(inner.span)
             self.steps += reader.steps
             self.parts.extend(inner.wrap(part) for part in reader.parts)
@@ -415,7 +462,7 @@ class _Reader(Pieces):
         "else_clause": _body,
         "while_statement": _body,
         "for_statement": _body,
-        "c_style_for_statement": _for_numbers,
+        "c_style_for_statement": Arithmetic.for_numbers,
         "do_group": _sequence,
         "case_statement": _body,
         "case_item": _body,
@@ -427,7 +474,7 @@ class _Reader(Pieces):
         "command": _command,
         "declaration_command": _declaration,
         "unset_command": _declaration,
-        "test_command": _test,
+        "test_command": Arithmetic.test,
         "variable_assignment": _assignments,
         "variable_assignments": _assignments,
         **dict.fromkeys(
@@ -437,6 +484,7 @@ class _Reader(Pieces):
                 "ternary_expression",
                 "parenthesized_expression",
                 "postfix_expression",
+                "subscript",
                 "ERROR",
             ),
             _look_inside,

@@ -144,7 +144,10 @@ class _Grammar(Lexer):
 
     def _command(self) -> None:
         if self.at(Kind.OPERATOR, "("):
-            self._subshell()
+            if self.text[self.end : self.end + 1] == "(":
+                self.brackets()
+            else:
+                self._subshell()
         elif self.at(Kind.WORD) and self.raw in _RESERVED:
             compound = self._COMPOUND.get(self.raw)
             if compound is None:
@@ -163,10 +166,28 @@ class _Grammar(Lexer):
         while self.at(Kind.REDIRECTION):
             self._redirection()
 
+    def _function(self) -> None:
+        """The name of a function has been read: `()` and a group follow."""
+        self.advance()
+        if not self.at(Kind.OPERATOR, ")"):
+            self._fail_unexpected()
+        self.advance()
+        while self.at(Kind.NEWLINE):
+            self.advance()
+        if not self.at(Kind.WORD, "{"):
+            self._fail_unexpected()
+        self.deeper()
+        self._group()
+        self.higher()
+        self.advance()
+
     def _simple(self) -> None:
         words: list[tuple[int, int, str]] = []
         first = name = ""
         while True:
+            if len(words) == 1 and name and self.at(Kind.OPERATOR, "("):
+                self._function()
+                return
             if self.at(Kind.WORD):
                 sets = not name and _ASSIGNMENT.match(self.raw) is not None
                 if not sets and not name:
@@ -199,8 +220,6 @@ class _Grammar(Lexer):
         self.advance()
 
     def _subshell(self) -> None:
-        if self.text[self.end : self.end + 1] == "(":
-            self.outside("arithmetic evaluates the values of variables")
         self.deeper()
         self._shells += 1
         self._start_command()
@@ -231,8 +250,19 @@ class _Grammar(Lexer):
 
     def _for(self) -> None:
         self.arrays = False
-        self.word_wanted()
-        if not _NAME.fullmatch(self.raw):
+        self.advance()
+        if self.at(Kind.OPERATOR, "("):
+            self.brackets(clauses=3)
+            self.advance()
+        else:
+            self._for_words()
+        self._separator()
+        if not self.at(Kind.WORD, "do"):
+            self._fail_unexpected()
+        self._then("done")
+
+    def _for_words(self) -> None:
+        if not self.at(Kind.WORD) or not _NAME.fullmatch(self.raw):
             self._fail_unexpected()
         self.advance()
         while self.at(Kind.NEWLINE):
@@ -241,10 +271,6 @@ class _Grammar(Lexer):
             self.advance()
             while self.at(Kind.WORD):
                 self.advance()
-        self._separator()
-        if not self.at(Kind.WORD, "do"):
-            self._fail_unexpected()
-        self._then("done")
 
     def _separator(self) -> None:
         if self.at(Kind.OPERATOR, ";"):

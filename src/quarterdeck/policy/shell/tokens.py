@@ -4,6 +4,9 @@ A second opinion, written from bash's grammar and strict on purpose: it shares n
 that `reader` walks, and gives up (`Outside`) at constructs outside of the common part of the
 language. `strict` makes commands of the tokens.
 
+It is longer than other modules, because the tokens nest: a word has commands in it, and these have
+words.
+
 Linear: every character is visited a bounded number of times. The text has one character for each
 byte (latin-1), so that positions are those of the tree.
 """
@@ -78,6 +81,7 @@ _PARAMETER = re.compile(
     r"[#!]?(?:[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*?$!#-])"
     r"(?:\[(?:[@*]|-?[0-9]+|\$?[A-Za-z_][A-Za-z0-9_]*)\])?"
 )
+_FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\([ \t]*\)")
 _ARRAY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _DELIMITER = re.compile(
     r"(?P<bare>[A-Za-z0-9_.+-]+)|'(?P<one>[A-Za-z0-9_.+ -]+)'|\"(?P<two>[A-Za-z0-9_.+ -]+)\""
@@ -253,6 +257,8 @@ class Lexer(ABC):
             if char in " \t\n|&;)":
                 break
             if char == "(":
+                if self.arrays and _FUNCTION.match(self.text, start, self._limit):
+                    break  # the name of a function
                 if not self.arrays or not _ARRAY.fullmatch(self.text, start, self._at):
                     self.outside("a bracket in a word", self._at)
                 self._array()
@@ -399,11 +405,26 @@ class Lexer(ABC):
         self._inside(at + 1, end, "")
         self._at = end + 1
 
-    def _sum(self, at: int) -> None:
-        """`$((…))` of numbers, names and operators."""
+    def brackets(self, *, clauses: int = 1) -> None:
+        """`((…))`: the current token is the first bracket, and becomes all of it."""
+        start = self.start
+        if self._char(self.end) != "(":
+            self.outside("this arithmetic is not understood")
+        if not self._within:
+            self.tokens.pop()
+        self._sum(self.end + 1, clauses)
+        self.start = start
+        self._set(Kind.OPERATOR, start)
+
+    def _sum(self, at: int, clauses: int = 1) -> None:
+        """`$((…))` of numbers, names and operators; in a loop, three of them."""
         open_, self._at = 0, at
         while True:
             char = self._char(self._at)
+            if char == ";" and clauses > 1 and not open_:
+                clauses -= 1
+                self._at += 1
+                continue
             found = _IN_SUM.match(self.text, self._at, self._limit)
             if found:
                 self._at = found.end()
@@ -413,7 +434,7 @@ class Lexer(ABC):
             elif char == ")" and open_:
                 open_ -= 1
                 self._at += 1
-            elif char == ")" and self._char(self._at + 1) == ")":
+            elif char == ")" and self._char(self._at + 1) == ")" and clauses == 1:
                 self._at += 2
                 return
             else:

@@ -13,13 +13,13 @@ all of them unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from tree_sitter import Node
 
-from quarterdeck.domain.structs import Value, name_set
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.script import Word
-from quarterdeck.policy.shell.word_reader import read_word
+from quarterdeck.policy.shell.word_reader import Known, read_word
 
 MOST_NODES = 4_000
 """Nodes of a syntax tree that are looked at. In a larger one no variable is known."""
@@ -59,19 +59,6 @@ _THROUGH = name_set("command builtin time noglob nocorrect exec -")
 Text = Callable[[Node], str]
 
 
-class Known(Value):
-    """A value that a variable may have."""
-
-    text: str
-    tilde: bool = False
-    """It begins with a home folder, as `~`."""
-
-    glob: bool = False
-    """It is a pattern: the name of any file that fits."""
-
-    hidden: bool = False
-
-
 class Variables:
     """The variables that one text sets."""
 
@@ -87,7 +74,7 @@ class Variables:
         """Whether every value that a variable gets is a number."""
         self._counted: set[str] = set()
         """Variables that get the output of a program that counts."""
-        self._functions = False
+        self.functions = False
         """Whether functions are defined: then a program may be another one."""
         self.splits = True
         """Whether words are split at blanks, as usual."""
@@ -107,7 +94,8 @@ class Variables:
                 return
             kind = node.type
             if kind == "variable_assignment":
-                self._assignment(node, text)
+                if node.parent is None or node.parent.type != "c_style_for_statement":
+                    self._assignment(node, text)
             elif kind in {"for_statement", "select_statement"}:
                 self._loop(node, text)
             elif kind == "command":
@@ -122,7 +110,7 @@ class Variables:
             ):
                 self._arithmetic(node, text)
             elif kind == "function_definition":
-                self._functions = True
+                self.functions = True
             elif kind == "ERROR":
                 self._all_unknown = True
             waiting.extend(child for child in node.children if child.child_count)
@@ -254,10 +242,16 @@ class Variables:
 
     # --- what is known ------------------------------------------------------------------------
 
-    def learn(self, name: str, word: Word, *, pattern: bool) -> None:
-        """An assignment is reached: its value, as far as it is known by now."""
+    def learn(self, name: str, words: Iterable[Word], *, pattern: bool) -> None:
+        """An assignment is reached: its values, as far as they are known by now."""
         if self._late.get(name, ()) is None and self._counts.get(name) == 1:
-            self._late[name] = values_of(word, pattern=pattern)
+            found: list[Known] = []
+            for word in words:
+                known = values_of(word, pattern=pattern)
+                if known is None:
+                    return
+                found += known
+            self._late[name] = tuple(found)
 
     def values(self, name: str) -> tuple[Known, ...] | None:
         """All that a variable may be after it was set; None if that is not known."""
@@ -281,7 +275,7 @@ class Variables:
         """Whether every value that this text gives to a variable is a number."""
         if self._all_unknown or _SPECIAL.fullmatch(name):
             return False
-        if name in self._counted and self._functions:
+        if name in self._counted and self.functions:
             return False
         return name in self._counts and self._numbers.get(name, False)
 
@@ -318,7 +312,7 @@ _COUNTS = re.compile(
     r"|nproc|id\s+-[ug]|date\s+\+%s|sysctl\s+-n\s+hw\.ncpu|getconf\s+_NPROCESSORS_ONLN)"
     r"(?:\s+2>\s*/dev/null)?"
 )
-_RECURSES = re.compile(r"-[A-Za-z]*[rRHno]")
+_RECURSES = re.compile(r"-[A-Za-z]*[rRHno][A-Za-z]*")
 
 
 def _is_number(node: Node, written: str, text: Text) -> bool:
@@ -353,9 +347,10 @@ def counts(node: Node, text: Text) -> bool:
     )
 
 
-_PLAIN_NUMBERS = re.compile(r"\$[?#$!]|\$\{#\w+(?:\[[@*]\])?\}")
+NUMBERS = re.compile(r"\$[?#$!]|\$\{#\w+(?:\[[@*]\])?\}")
+"""Expansions that always are numbers."""
 
 
 def names_in(expression: str) -> Iterator[str]:
     """The variables that an arithmetic expression evaluates."""
-    yield from _NAME.findall(_PLAIN_NUMBERS.sub("0", expression))
+    yield from _NAME.findall(NUMBERS.sub("0", expression))

@@ -7,7 +7,10 @@ what is a glob, what is an expansion, and which text a rule is compared with.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import product
 
+from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.script import Word
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,-][A-Za-z0-9_./:@%+,=-]*")
@@ -35,11 +38,35 @@ _ANSI_C_NAMED = {
 }
 
 
-def read_word(source: str) -> Word:
+_SIMPLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)(\[(?:[@*]|\d+)\])?\})")
+"""A variable without any operator."""
+
+_BLANK = re.compile(r"\s")
+
+
+class Known(Value):
+    """A value that a variable may have."""
+
+    text: str
+    tilde: bool = False
+    """It begins with a home folder, as `~`."""
+
+    glob: bool = False
+    """It is a pattern: the name of any file that fits."""
+
+    hidden: bool = False
+
+
+LookUp = Callable[[str, bool], tuple[Known, ...] | None]
+"""The values that a variable may have; None if they are not known. The second argument: whether it
+is within quotes."""
+
+
+def read_word(source: str, look_up: LookUp | None = None) -> Word:
     """Read a word. Total: text that is not a word gives a word with an unknown value."""
     if _PLAIN.fullmatch(source):
         return Word(source=source, text=source, prefix=source)
-    return _Scan(source).run()
+    return _Scan(source, look_up).run()
 
 
 def join_words(words: tuple[Word, ...] | list[Word]) -> str:
@@ -50,8 +77,9 @@ def join_words(words: tuple[Word, ...] | list[Word]) -> str:
 class _Scan:
     """One pass over a word's characters."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, look_up: LookUp | None) -> None:
         self._source = source
+        self._look_up = look_up
         self._at = 0
         self._out: list[str] = []
         self._prefix: str | None = None
@@ -60,6 +88,8 @@ class _Scan:
         self._quoted = False
         self._bare: list[str] = []
         """The unquoted characters, blanks for the quoted: where braces are looked for."""
+        self._choices: dict[int, tuple[Known, ...]] = {}
+        """Variables among the pieces, by their place."""
 
     def run(self) -> Word:
         """The word of these characters."""
@@ -70,6 +100,10 @@ class _Scan:
         while self._at < len(source):
             self._one(source[self._at])
         texts: tuple[str, ...] = ()
+        if self._choices and self._prefix is None:
+            if not _braces("".join(self._bare)) and (made := self._with_values()) is not None:
+                return made
+            self._unknown()
         if _braces("".join(self._bare)):
             # Braces expand to several words, and any of them may be an option.
             texts = self._expand_braces() if self._prefix is None else ()
@@ -86,6 +120,62 @@ class _Scan:
             quoted=self._quoted,
             texts=texts,
         )
+
+    def _with_values(self) -> Word | None:
+        """The word with the values of its variables; None if it is not certain."""
+        values = [self._choices.get(at, (Known(text=text),)) for at, text in enumerate(self._out)]
+        count = 1
+        for each in values:
+            count *= len(each)
+            if count > MOST_TEXTS:
+                return None
+        texts: dict[str, None] = {}
+        tildes = {self._source.startswith("~")} if 0 not in self._choices else set[bool]()
+        glob, hidden = self._glob, False
+        for chosen in product(*values):
+            text = "".join([each.text for each in chosen])
+            begins = next((each for each in chosen if each.text), None)
+            if any(each.tilde and each is not begins for each in chosen):
+                return None
+            tilde = begins is not None and begins.tilde
+            if (tilde and text != "~" and not text.startswith("~/")) or (
+                not text and not self._quoted
+            ):
+                return None
+            tildes.add(tilde or self._source.startswith("~"))
+            glob = glob or any(each.glob for each in chosen)
+            hidden = hidden or any(each.hidden for each in chosen)
+            texts[text] = None
+        if len(tildes) != 1:
+            return None
+        made = tuple(texts)
+        return Word(
+            source=self._source,
+            text=made[0] if len(made) == 1 else None,
+            prefix=_common(made),
+            glob=glob or len(made) > 1,
+            tilde=tildes.pop(),
+            quoted=self._quoted,
+            texts=made if len(made) > 1 else (),
+            hidden=hidden,
+        )
+
+    def _variable(self, at: int, *, quoted: bool) -> int | None:
+        """Take the values of a variable. Returns its end; None if they are not known."""
+        found = _SIMPLE.match(self._source, at)
+        if found is None or self._look_up is None:
+            return None
+        values = self._look_up(found[1] or found[2], quoted)
+        if values is None or (
+            # Several words, of which only the first and the last have what is around it.
+            found[3] is not None and len(values) > 1 and self._source.strip('"') != found[0]
+        ):
+            return None
+        if not quoted and any(_BLANK.search(each.text) for each in values):
+            return None
+        self._choices[len(self._out)] = values
+        self._take("")
+        return found.end()
 
     def _expand_braces(self) -> tuple[str, ...]:
         """The words that braces expand to: short lists, not nested; else empty."""
@@ -162,6 +252,10 @@ class _Scan:
             elif char == "`" or (
                 char == "$" and _NAME_AFTER_DOLLAR.match(source, at + 1) is not None
             ):
+                end = self._variable(at, quoted=True) if char == "$" else None
+                if end is not None:
+                    at = end
+                    continue
                 # The end of the quote is not where it seems: an expansion may hold quotes.
                 self._unknown()
                 self._at = len(source)
@@ -178,6 +272,10 @@ class _Scan:
         if following == "'":
             self._ansi_c(self._at + 2)
         elif following == '"' or (following and _NAME_AFTER_DOLLAR.match(following)):
+            end = self._variable(self._at, quoted=False)
+            if end is not None:
+                self._at = end
+                return
             # $"…" is translated by bash, and differs between shells.
             self._unknown()
             self._at = len(self._source)
@@ -208,6 +306,15 @@ class _Scan:
             self._take(text[done : found.start()] + char)
             done = found.end()
         self._take(text[done:])
+
+
+def _common(texts: tuple[str, ...]) -> str:
+    """The characters that all texts begin with."""
+    first, last = min(texts), max(texts)
+    same = 0
+    while same < min(len(first), len(last)) and first[same] == last[same]:
+        same += 1
+    return first[:same]
 
 
 def _number_range(text: str) -> list[str]:

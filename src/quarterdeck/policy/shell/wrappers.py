@@ -7,15 +7,19 @@ options leaves a doubt, and a person is asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.environment import export_effect
 from quarterdeck.policy.shell.inner import Inside, inside
+from quarterdeck.policy.shell.listings import Listing, found_by
 from quarterdeck.policy.shell.options import operand_at
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
 from quarterdeck.policy.shell.tables import table_of
 from quarterdeck.policy.shell.working_dir import UNKNOWN_DIR, WorkingDir
+from quarterdeck.policy.shell.wrapper_table import WRAPPERS, Wrapper
 
 
 class InnerCommand(Value):
@@ -25,6 +29,9 @@ class InnerCommand(Value):
     start: int
     stop: int | None = None
     open_ended: bool = False
+    added: Word | None = None
+    """The words that are added at run time, if they have bounds."""
+
     here: WorkingDir
 
 
@@ -46,146 +53,26 @@ class Unwrapped(Value):
     transparent: bool = False
 
 
-class _Wrapper(Value):
-    """How a wrapper parses its words."""
+class Input(NamedTuple):
+    """What a command gets as its input."""
 
-    values: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
-    skipped: int = 0
-    """Operands before the command: a duration, a host, a folder."""
-
-    transparent: bool = False
-    sets: bool = False
-    """Takes `NAME=value` before the command."""
-
-    unknown_dir: bool = False
-    """The command runs in a folder, or on a machine, that we do not know."""
-
-    open_ended: bool = False
-    joined: bool = False
-    """The rest is one text for a shell."""
-
-    subcommands: frozenset[str] = frozenset()
-    """The command follows only after one of these: `poetry run`."""
+    names: Listing | None = None
+    text: str | None = None
+    given: bool = False
 
 
-def _wrapper(
-    values: str = "", flags: str = "", *, subcommands: str = "", skipped: int = 0, **more: bool
-) -> _Wrapper:
-    return _Wrapper(
-        values=frozenset(values.split()),
-        flags=frozenset(flags.split()),
-        subcommands=frozenset(subcommands.split()),
-        skipped=skipped,
-        **more,
-    )
+_Custom = Callable[[str, tuple[Word, ...], WorkingDir, Input], Unwrapped]
 
 
-_WRAPPERS = {
-    "timeout": _wrapper(
-        "-s --signal -k --kill-after",
-        "-v --verbose --preserve-status --foreground -f -p",
-        skipped=1,
-        transparent=True,
-    ),
-    "gtimeout": _wrapper("-s -k", "-v --foreground", skipped=1, transparent=True),
-    "time": _wrapper("", "-p", transparent=True),
-    "nice": _wrapper("-n --adjustment", "-#", transparent=True),
-    "nohup": _wrapper(transparent=True),
-    "stdbuf": _wrapper("-i -o -e --input --output --error", transparent=True),
-    "command": _wrapper("", "-p", transparent=True),
-    "builtin": _wrapper(transparent=True),
-    "noglob": _wrapper(transparent=True),
-    "nocorrect": _wrapper(transparent=True),
-    "exec": _wrapper("-a", "-c -l"),
-    "env": _wrapper(
-        "-u --unset -C --chdir",
-        "-i --ignore-environment -0 --null -v --debug",
-        sets=True,
-        unknown_dir=True,
-    ),
-    "sudo": _wrapper(
-        "-u -g -h -p -C -D -R -r -t -T -U --user --group --host --prompt --close-from --chdir"
-        " --chroot --role --type --command-timeout",
-        "-n -k -E -H -b -S -A -P -B --non-interactive --preserve-env --set-home --background"
-        " --stdin --askpass --reset-timestamp",
-        sets=True,
-        unknown_dir=True,
-    ),
-    "doas": _wrapper("-u -C", "-n -L", unknown_dir=True),
-    "ionice": _wrapper("-c -n -p --class --classdata", "-t --ignore"),
-    "chrt": _wrapper("-T -P -D", "-b -f -i -o -r -R", skipped=1),
-    "taskset": _wrapper("", "-a -c --all-tasks --cpu-list", skipped=1),
-    "setsid": _wrapper("", "-c -f -w --ctty --fork --wait"),
-    "setarch": _wrapper("", "-R -v", skipped=1),
-    "chroot": _wrapper("", "--skip-chdir", skipped=1, unknown_dir=True),
-    "unshare": _wrapper("", "-i -m -n -p -u -U -f -r", unknown_dir=True),
-    "nsenter": _wrapper("-t --target -S -G", "-a -m -u -i -n -p -U -C", unknown_dir=True),
-    "flock": _wrapper("-w --timeout -E --conflict-exit-code", "-s -x -e -n -o -F", skipped=1),
-    "strace": _wrapper(
-        "-e -o -p -s -a -b -S -u -P", "-f -ff -c -C -q -qq -t -tt -T -v -x -y -i -r"
-    ),
-    "ltrace": _wrapper("-e -o -p -s -a -n -u", "-f -c -C -S -t -r -i -L"),
-    "caffeinate": _wrapper("-t -w", "-d -i -m -s -u"),
-    "watch": _wrapper(
-        "-n --interval",
-        "-b -c -d -e -g -t -x --color --differences --errexit --chgexit --no-title",
-        joined=True,
-    ),
-    "ssh": _wrapper(
-        "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w",
-        "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y",
-        skipped=1,
-        unknown_dir=True,
-        joined=True,
-    ),
-    "busybox": _wrapper(),
-    "toybox": _wrapper(),
-    "xargs": _wrapper(
-        "-I -n -P -L -d -a -E -s --max-args --max-procs --max-lines --delimiter --arg-file"
-        " --max-chars --replace",
-        "-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit",
-        open_ended=True,
-    ),
-    "parallel": _wrapper(
-        "-j -P --jobs -a -n -I --colsep --delay --timeout --workdir",
-        "-0 -k -X -m -u --keep-order --null --dry-run --will-cite --bar --halt",
-        open_ended=True,
-        joined=True,
-    ),
-    "poetry": _wrapper("", "-q -n -v", subcommands="run"),
-    "pipenv": _wrapper("", "-q", subcommands="run"),
-    "uv": _wrapper("", "-q --frozen --locked --no-sync --offline", subcommands="run"),
-    "bundle": _wrapper("", "", subcommands="exec"),
-    "rye": _wrapper("", "", subcommands="run"),
-    "hatch": _wrapper("", "", subcommands="run"),
-    "mise": _wrapper("", "", subcommands="exec x"),
-    "direnv": _wrapper("", "", subcommands="exec", skipped=1, unknown_dir=True),
-    "npm": _wrapper("", "-s --silent", subcommands="exec x"),
-    "pnpm": _wrapper("", "-s --silent -r", subcommands="exec dlx"),
-    "docker": _wrapper(
-        "-e --env -u --user -w --workdir -v --volume --name -p --network --entrypoint --env-file",
-        "-i -t -d --rm -it -ti --interactive --tty --detach --privileged",
-        subcommands="exec run",
-        skipped=1,
-        unknown_dir=True,
-    ),
-    "kubectl": _wrapper(
-        "-n --namespace -c --container --context",
-        "-i -t -it --stdin --tty -q",
-        subcommands="exec",
-        skipped=1,
-        unknown_dir=True,
-    ),
-}
-_WRAPPERS["podman"] = _WRAPPERS["docker"]
-_WRAPPERS["mosh"] = _WRAPPERS["ssh"]
-
+_STDIN = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"})
 _SHELLS = name_set("sh bash dash ash zsh ksh mksh yash fish rbash")
 _SHELL_VALUES = name_set("-o +o -O +O --rcfile --init-file")
 
 
-def unwrap(words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
+_NO_INPUT = Input()
+
+
+def unwrap(words: tuple[Word, ...], here: WorkingDir, given: Input = _NO_INPUT) -> Unwrapped:
     """The commands and scripts that a command runs."""
     literal = words[0].literal
     if literal is None:
@@ -195,11 +82,11 @@ def unwrap(words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
     if table is not None and table.commands:
         found = inside(words, table)
         return Unwrapped() if found is None else _by_table(name, words, here, found)
-    wrapper = _WRAPPERS.get(name)
+    wrapper = WRAPPERS.get(name)
     if wrapper is not None:
-        return _peel(name, literal, wrapper, words, here)
+        return _peel(name, literal, wrapper, words, here, given)
     custom = _CUSTOM.get(name)
-    return Unwrapped() if custom is None else custom(name, words, here)
+    return Unwrapped() if custom is None else custom(name, words, here, given)
 
 
 def _by_table(name: str, words: tuple[Word, ...], here: WorkingDir, found: Inside) -> Unwrapped:
@@ -219,7 +106,12 @@ def _by_table(name: str, words: tuple[Word, ...], here: WorkingDir, found: Insid
 
 
 def _peel(
-    name: str, literal: str, wrapper: _Wrapper, words: tuple[Word, ...], here: WorkingDir
+    name: str,
+    literal: str,
+    wrapper: Wrapper,
+    words: tuple[Word, ...],
+    here: WorkingDir,
+    given: Input,
 ) -> Unwrapped:
     base = 0
     if wrapper.subcommands:
@@ -257,9 +149,23 @@ def _peel(
         return _shell_text(name, words[at:], inside, wrapper.open_ended)
     rest = words[at:]
     bare = name == "xargs" and at == 1
+    added: Word | None = None
+    names: Listing | None = None
+    marks: set[str] = set()
     if wrapper.open_ended:
-        rest = _mask_placeholders(rest, words[1:at])
-    inner = InnerCommand(words=rest, start=at, open_ended=wrapper.open_ended, here=inside)
+        names = given.names if name == "xargs" and not _reads_file(words[1:at]) else None
+        marks = _placeholders(words[1:at])
+        rest = _mask_placeholders(rest, marks, names)
+        if names is not None and not marks:
+            added = names.word("…")
+    inner = InnerCommand(
+        words=rest,
+        start=at,
+        # With a placeholder no words are added.
+        open_ended=wrapper.open_ended and not (marks and names is not None),
+        added=added,
+        here=inside,
+    )
     # A wrapper with a path (`./timeout`) may be any program.
     plain = literal == name
     return Unwrapped(
@@ -282,21 +188,40 @@ def _splits(word: Word) -> bool:
     )
 
 
-def _mask_placeholders(words: tuple[Word, ...], options: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words of a command in which `{}`, or the text given with -I, is replaced at run time."""
-    marks = {"{}"}
+def _reads_file(options: tuple[Word, ...]) -> bool:
+    """Does xargs take its words from a file, not from its input?"""
+    return any(
+        word.prefix.startswith("--a") or re.match(r"-[0rtpxo]*a", word.prefix) for word in options
+    )
+
+
+def _placeholders(options: tuple[Word, ...]) -> set[str]:
+    """The texts that xargs replaces: with one of them it adds no words."""
+    marks: set[str] = set()
     for at, word in enumerate(options):
         text = word.text or ""
-        if text.startswith("-I"):
-            marks.add(text[2:] or (options[at + 1].text or "{}" if at + 1 < len(options) else "{}"))
-        elif text.startswith("--replace="):
-            marks.add(text.partition("=")[2])
-    return tuple(
-        Word(source=word.source, prefix="")
-        if word.text is not None and any(mark and mark in word.text for mark in marks)
-        else word
-        for word in words
-    )
+        if text.startswith(("-I", "-i")):
+            following = options[at + 1].text if at + 1 < len(options) and text == "-I" else None
+            marks.add(text[2:] or following or "{}")
+        elif text.startswith("--replace"):
+            marks.add(text.partition("=")[2] or "{}")
+    return marks
+
+
+def _mask_placeholders(
+    words: tuple[Word, ...], marks: set[str], names: Listing | None
+) -> tuple[Word, ...]:
+    """The words of a command, in which `{}` and the other marks are replaced at run time."""
+    found = marks | {"{}"}
+    masked: list[Word] = []
+    for word in words:
+        if word.text is None or not any(mark in word.text for mark in found):
+            masked.append(word)
+        elif names is not None and word.text in found:
+            masked.append(names.word(word.source))
+        else:
+            masked.append(Word(source=word.source, prefix=""))
+    return tuple(masked)
 
 
 def _shell_text(
@@ -330,7 +255,7 @@ def _after(name: str, words: tuple[Word, ...], here: WorkingDir, marks: set[str]
     return Unwrapped(name=name, scripts=tuple(scripts), doubts=tuple(doubts))
 
 
-def _shell(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
+def _shell(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
     """`bash -c text`, `bash file`, or bash that reads its commands from its input."""
     at, takes_text = 1, False
     while at < len(words):
@@ -350,41 +275,59 @@ def _shell(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
         at += 2 if text in _SHELL_VALUES else 1
     if not takes_text:
         file = words[at].source if at < len(words) else ""
+        if file in _STDIN or (at < len(words) and words[at].text in _STDIN):
+            file = ""
         why = f"{name} runs the file {file}" if file else f"{name} runs its input"
         runs = Effect(kind=EffectKind.RUNS, why=why, token=file)
-        return Unwrapped(name=name, effects=(runs,))
+        if file or not given.given:
+            return Unwrapped(name=name, effects=(runs,))
+        if given.text is None:
+            return Unwrapped(name=name, effects=(runs,), doubts=(f"{name} runs its input",))
+        inner = InnerScript(text=given.text, here=here)
+        return Unwrapped(name=name, effects=(runs,), scripts=(inner,))
     script = words[at].literal if at < len(words) else None
     if script is None:
         return Unwrapped(name=name, doubts=(f"the command of {name} is known only at run time",))
     return Unwrapped(name=name, scripts=(InnerScript(text=script, here=here),))
 
 
-def _su(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
-    del here
+def _source(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
+    """`. /dev/stdin` runs its input in the shell itself."""
+    if len(words) < 2 or words[1].text not in _STDIN or not given.given:
+        return Unwrapped()
+    if given.text is None:
+        return Unwrapped(name=name, doubts=(f"{name} runs its input",))
+    return Unwrapped(name=name, scripts=(InnerScript(text=given.text, here=here),))
+
+
+def _su(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
+    del here, given
     return _after(name, words, UNKNOWN_DIR, {"-c", "--command", "--session-command", "-lc"})
 
 
-def _script(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
+def _script(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
+    del given
     return _after(name, words, here, {"-c", "--command", "-qc", "-qec", "-ec", "-qfc", "-fc"})
 
 
-def _eval(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
+def _eval(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
+    del given
     return _shell_text(name, words[1:], here, False) if len(words) > 1 else Unwrapped()
 
 
-def _trap(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
-    del here
-    given = [word for word in words[1:] if word.text not in {"--", "-p", "-l"}]
-    if len(given) < 2 or given[0].text in {"", "-"}:
+def _trap(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
+    del here, given
+    texts = [word for word in words[1:] if word.text not in {"--", "-p", "-l"}]
+    if len(texts) < 2 or texts[0].text in {"", "-"}:
         return Unwrapped()
-    return _shell_text(name, (given[0],), UNKNOWN_DIR, False)
+    return _shell_text(name, (texts[0],), UNKNOWN_DIR, False)
 
 
-def _find(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
-    marks = {"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
-    if name == "find":
-        marks = {mark for mark in marks if mark.endswith(("exec", "execdir", "ok", "okdir"))}
+def _find(name: str, words: tuple[Word, ...], here: WorkingDir, given: Input) -> Unwrapped:
+    del given
+    marks = _FIND_MARKS if name == "find" else _FD_MARKS
     commands: list[InnerCommand] = []
+    names: Listing | None = None
     at = 1
     while at < len(words):
         if words[at].text not in marks:
@@ -393,22 +336,35 @@ def _find(name: str, words: tuple[Word, ...], here: WorkingDir) -> Unwrapped:
         stop = at + 1
         while stop < len(words) and words[stop].text not in {";", "+"}:
             stop += 1
-        inner = _mask_placeholders(words[at + 1 : stop], ())
+        inside = words[at].text in {"-execdir", "-okdir"}
+        if not commands and name == "find":
+            names = found_by(words, shown=False)
+        bounds = None if inside else names
+        inner = _mask_placeholders(words[at + 1 : stop], set(), bounds)
         if inner:
-            place = UNKNOWN_DIR if words[at].text in {"-execdir", "-okdir"} else here
+            place = here.elsewhere() if inside else here
+            # A command of find gets the names in the place of `{}`, and no more words.
+            known = bounds is not None and all(
+                word.text is not None or word.texts for word in inner
+            )
             commands.append(
-                InnerCommand(words=inner, start=at + 1, stop=stop, open_ended=True, here=place)
+                InnerCommand(words=inner, start=at + 1, stop=stop, open_ended=not known, here=place)
             )
         at = stop + 1
     return Unwrapped(name=name, commands=tuple(commands)) if commands else Unwrapped()
 
 
-_CUSTOM: dict[str, Callable[[str, tuple[Word, ...], WorkingDir], Unwrapped]] = {
+_FIND_MARKS = name_set("-exec -execdir -ok -okdir")
+_FD_MARKS = _FIND_MARKS | name_set("-x -X --exec --exec-batch")
+
+_CUSTOM: dict[str, _Custom] = {
     **dict.fromkeys(_SHELLS, _shell),
     "su": _su,
     "runuser": _su,
     "script": _script,
     "eval": _eval,
+    "source": _source,
+    ".": _source,
     "trap": _trap,
     "find": _find,
     "fd": _find,
