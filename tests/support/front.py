@@ -16,10 +16,12 @@ from websockets.asyncio.client import ClientConnection
 from quarterdeck.fronts.http import Access, Listen, Pace, Places, Role, make_app, serve
 from quarterdeck.fronts.http.asgi import ASGIApp
 from quarterdeck.fronts.http.gate import Gate
+from quarterdeck.fronts.http.request_limits import RequestLimits
 from quarterdeck.fronts.http.routes.push import Pushing
 from quarterdeck.fronts.http.stream import StreamEndpoint
 from quarterdeck.history.service import HistoryService
 from quarterdeck.hub.worktrees import WorktreeService
+from quarterdeck.runtime.connection_limits import ConnectionLimits
 from support.bounds import SECONDS, TEST_SECONDS
 from support.small_deck import SmallDeck
 from support.web_sockets import connect
@@ -53,7 +55,8 @@ class Front(Struct):
         if role is not None:
             token = self.access.make_token(f"the {role.value}", role)
             headers["authorization"] = f"Bearer {token}"
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=SECONDS)
+        # Certificates take longer to load than most tests take, and this is plain HTTP.
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=SECONDS, verify=False)
 
     @contextlib.asynccontextmanager
     async def stream(self, role: Role = Role.OWNER, **headers: str) -> AsyncIterator[Talk]:
@@ -124,6 +127,8 @@ async def front(
     deck: SmallDeck | None = None,
     worktree_service: WorktreeService | None = None,
     push: Pushing | None = None,
+    connections: ConnectionLimits | None = None,
+    requests: RequestLimits | None = None,
 ) -> AsyncIterator[Front]:
     """Run a front while the block runs."""
     deck = deck or SmallDeck()
@@ -141,9 +146,10 @@ async def front(
         history_service=past,
         worktree_service=worktree_service,
         pushing=push,
+        limits=requests,
     )
     try:
-        async with past.running(), serve(app, Listen(port=0)) as url:
+        async with past.running(), serve(app, Listen(port=0), connections) as url:
             assert isinstance(app, Gate)
             assert isinstance(app._stream, StreamEndpoint)
             yield Front(deck, access, url, app._stream, past)

@@ -72,6 +72,8 @@ class HubClient:
                 timeout=self._timeout,
                 trust_env=False,  # a proxy knows nothing of a hub on loopback
                 follow_redirects=False,
+                # The certificates of authorities take 25 ms to load: not for a hub without TLS.
+                verify=self.where.base.startswith("https:"),
             )
         )
         return self

@@ -16,13 +16,19 @@ from typing import Literal
 import anyio
 import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
+from websockets.http11 import Request
 
 from quarterdeck.domain.errors import LinkRefused
+from quarterdeck.runtime.connection_limits import BoundedHttp, ConnectionGuard, ConnectionLimits
 from quarterdeck.runtime.tasks import background_tasks
 
 MAX_QUEUED_MESSAGES = 16
 MAX_QUEUED_BYTES = 64 * 1024
 """Reading stops when this many messages wait for the app, or at one that is larger than this."""
+MAX_FRAGMENTS = 1024
+"""Of one message. Our clients and the CLIs send a message whole."""
+TOO_BIG = 1009
 
 
 class PatientProtocol(WebSocketsSansIOProtocol):
@@ -32,10 +38,59 @@ class PatientProtocol(WebSocketsSansIOProtocol):
     for each. Without them a message that comes alone costs 20 to 50 µs less, of about 120. The
     method and the class are internal to uvicorn, so its version is bounded in pyproject.toml, and a
     test fails when the overridden code changes.
+
+    On a limited path it also bounds a message, and all unfinished messages together.
     """
+
+    guard: ConnectionGuard
+    _limited = False
+    _pending = 0
+
+    def handle_connect(self, event: Request) -> None:
+        """Apply the limits of the path."""
+        limits = self.guard.limits
+        if limits.small_path and event.path.startswith(limits.small_path):
+            self._limited = True
+            self.conn.max_message_size = limits.small_message
+        super().handle_connect(event)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes, and count those of unfinished messages."""
+        if self._limited:
+            self._pending += len(data)
+            self.guard.pending += len(data)
+            if self.guard.pending > self.guard.limits.pending_bytes:
+                self._fail("too many unfinished messages")
+                return
+        super().data_received(data)
+
+    def handle_cont(self, event: Frame) -> None:
+        """Take a fragment."""
+        if len(self.frames) >= MAX_FRAGMENTS:
+            self._fail("too many fragments")
+            return
+        super().handle_cont(event)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget what was not finished."""
+        self._finished()
+        super().connection_lost(exc)
+
+    def _finished(self) -> None:
+        self.guard.pending -= self._pending
+        self._pending = 0
+
+    def _fail(self, reason: str) -> None:
+        if self.close_sent or not self.handshake_complete:
+            self.transport.abort()
+            return
+        self.frames = []
+        self.conn.fail(TOO_BIG, reason)
+        self.handle_parser_exception()
 
     def send_receive_event_to_app(self) -> None:
         """Queue a complete message, and pause reading if the queue is full or the message large."""
+        self._finished()
         small = sum(map(len, self.frames)) <= MAX_QUEUED_BYTES
         if self.read_paused or not small or self.queue.qsize() >= MAX_QUEUED_MESSAGES:
             super().send_receive_event_to_app()
@@ -70,13 +125,16 @@ def server_config(
     lifespan: Literal["on", "off"] = "off",
     certificate: Path | None = None,
     key: Path | None = None,
+    limits: ConnectionLimits | None = None,
 ) -> uvicorn.Config:
     """How an app is served. Who does not answer a ping within `pong_seconds` is taken for gone."""
+    # uvicorn makes the objects of these classes itself: what they share is an attribute.
+    shared = {"guard": ConnectionGuard(limits or ConnectionLimits())}
     return uvicorn.Config(
         app,
         interface="asgi3",
-        http="h11",
-        ws=PatientProtocol,
+        http=type("ServedHttp", (BoundedHttp,), shared),
+        ws=type("ServedWebSocket", (PatientProtocol,), shared),
         ws_max_size=FRAME_LIMIT,
         ws_ping_interval=ping_seconds,
         ws_ping_timeout=pong_seconds,

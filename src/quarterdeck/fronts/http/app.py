@@ -1,12 +1,12 @@
 """The whole front as one ASGI app: the gate, the API, the stream, the pages.
 
-`make_app` puts the parts together and is the only way in. It is given the hub as a `Deck` and the
-endpoints of runners and CLIs as ASGI apps, and knows neither.
+`make_app` puts the parts together and is the only way in. It is given the hub and the endpoints of
+runners and CLIs as ASGI apps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -18,6 +18,8 @@ from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
 from litestar.plugins import OpenAPISchemaPlugin, PluginProtocol
 from litestar.plugins.core import MsgspecDIPlugin
+from litestar.types import Scope as RouteScope
+from msgspec import Struct
 
 from quarterdeck import __version__
 from quarterdeck.fronts.http.access import Access
@@ -27,6 +29,7 @@ from quarterdeck.fronts.http.gate import Gate
 from quarterdeck.fronts.http.openapi import StructNames, document
 from quarterdeck.fronts.http.pages import Pages
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
+from quarterdeck.fronts.http.request_limits import RequestLimits
 from quarterdeck.fronts.http.request_metrics import MetricsPage, MetricsSource, Requests
 from quarterdeck.fronts.http.routes import (
     access as access_routes,
@@ -51,6 +54,9 @@ from quarterdeck.hub.api import HubApi
 from quarterdeck.hub.worktrees import WorktreeService
 from quarterdeck.protocol.problems import Problem, of_status
 
+SERVICES = "quarterdeck.services"
+"""Where a scope has the services of its app."""
+
 
 def make_app(
     hub: HubApi,
@@ -65,6 +71,7 @@ def make_app(
     worktree_service: WorktreeService | None = None,
     history_service: HistoryService | None = None,
     pushing: Pushing | None = None,
+    limits: RequestLimits | None = None,
 ) -> ASGIApp:
     """The app. `static` is the folder of the built deck; without it a plain page says what this is.
 
@@ -72,12 +79,16 @@ def make_app(
     `/`. Both check their tokens themselves; see `Access.runner_named`. `metrics` makes the page at
     `/metrics`, and `requests` counts requests. Without a `worktree_service` the routes for
     projects, folders and worktrees answer 404. So do search, import and retention without a
-    `history_service`, and push without `pushing`.
+    `history_service`, and push without `pushing`. `limits` is what one client may have under way.
     """
-    pages = Pages(openapi_document, static)
-    switch = _Switch(
-        cast("ASGIApp", _api(hub, access, worktree_service, history_service, pushing)), pages
+    services = Services(
+        hub=hub,
+        access=access,
+        worktree_service=worktree_service,
+        history_service=history_service,
+        pushing=pushing,
     )
+    switch = _Switch(cast("ASGIApp", _api()), Pages(openapi_document, static), services)
     stream = StreamEndpoint(hub, access, pace)
     requests = requests or Requests()
     requests.count_streams = stream.clients
@@ -89,18 +100,31 @@ def make_app(
         cli=cli_endpoint,
         metrics=None if metrics is None else MetricsPage(metrics),
         requests=requests,
+        limits=limits,
     )
 
 
-class _Switch:
-    """To the API or to the pages, by the path alone."""
+class Services(Struct, frozen=True, kw_only=True):
+    """The objects that the routes of one app use."""
 
-    def __init__(self, api: ASGIApp, pages: Pages) -> None:
+    hub: HubApi
+    access: Access
+    worktree_service: WorktreeService | None
+    history_service: HistoryService | None
+    pushing: Pushing | None
+
+
+class _Switch:
+    """To the API or to the pages, by the path alone. The API gets the services of this app."""
+
+    def __init__(self, api: ASGIApp, pages: Pages, services: Services) -> None:
         self._api = api
         self._pages = pages
+        self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or self._is_api(scope):
+            scope[SERVICES] = self._services
             await self._api(scope, receive, send)
         else:
             await self._pages(scope, send)
@@ -123,15 +147,14 @@ class _Api(Litestar):
         return [*plugins, MsgspecDIPlugin()]
 
 
-def _api(
-    hub: HubApi | None,
-    access: Access | None,
-    worktree_service: WorktreeService | None = None,
-    history_service: HistoryService | None = None,
-    pushing: Pushing | None = None,
-    *,
-    openapi: OpenAPIConfig | None = None,
-    plugins: Sequence[OpenAPISchemaPlugin] = (),
+@cache
+def _api() -> Litestar:
+    """The API, which keeps nothing of an app: making it costs more than a hundred requests."""
+    return _make_api()
+
+
+def _make_api(
+    openapi: OpenAPIConfig | None = None, plugins: Sequence[OpenAPISchemaPlugin] = ()
 ) -> Litestar:
     api = Router(
         path="/api",
@@ -151,11 +174,11 @@ def _api(
     return _Api(
         route_handlers=[api, *hub_routes.OPEN_HANDLERS],
         dependencies={
-            "hub": Provide(lambda: hub, sync_to_thread=False),
-            "access": Provide(lambda: access, sync_to_thread=False),
-            "history_service": Provide(lambda: history_service, sync_to_thread=False),
-            "pushing": Provide(lambda: pushing, sync_to_thread=False),
-            "worktree_service": Provide(lambda: _there(worktree_service), sync_to_thread=False),
+            "hub": _provide(lambda services: services.hub),
+            "access": _provide(lambda services: services.access),
+            "history_service": _provide(lambda services: services.history_service),
+            "pushing": _provide(lambda services: services.pushing),
+            "worktree_service": _provide(lambda services: _there(services.worktree_service)),
         },
         exception_handlers={Exception: _answer},
         request_max_body_size=BODY_LIMIT,
@@ -176,7 +199,14 @@ def openapi_document() -> bytes:
         render_plugins=[],
         use_handler_docstrings=True,
     )
-    return document(_api(None, None, openapi=config, plugins=[names]), names)
+    return document(_make_api(config, [names]), names)
+
+
+def _provide(choose: Callable[[Services], object]) -> Provide:
+    def provide(scope: RouteScope) -> object:
+        return choose(cast("Scope", scope)[SERVICES])
+
+    return Provide(provide, sync_to_thread=False)
 
 
 def _there(worktree_service: WorktreeService | None) -> WorktreeService:

@@ -26,6 +26,7 @@ from quarterdeck.fronts.http.asgi import (
 from quarterdeck.fronts.http.open_connections import serve_request, serve_socket
 from quarterdeck.fronts.http.origins import Visit
 from quarterdeck.fronts.http.problems import MEDIA_TYPE, Refused, encode, problem_of
+from quarterdeck.fronts.http.request_limits import RequestLimits, UnderWay
 from quarterdeck.fronts.http.request_metrics import Requests
 from quarterdeck.fronts.http.roles import Person
 from quarterdeck.protocol.problems import Problem, problem
@@ -79,8 +80,10 @@ class Gate:
         cli: ASGIApp | None = None,
         metrics: ASGIApp | None = None,
         requests: Requests | None = None,
+        limits: RequestLimits | None = None,
     ) -> None:
         self._access = access
+        self._under_way = UnderWay(limits)
         self._inner = inner
         self._stream = stream
         self._runner = runner
@@ -104,7 +107,40 @@ class Gate:
         except Exception as error:  # noqa: BLE001  (the boundary: an error becomes an answer)
             await _refuse(scope, receive, send, problem_of(error), (), visit)
             return
-        await _pass(self._while_valid(app), scope, receive, send, visit)
+        await _pass(self._within_limits(self._while_valid(app)), scope, receive, send, visit)
+
+    def _within_limits(self, app: ASGIApp) -> ASGIApp:
+        """The app, as long as its client has not too much under way."""
+
+        async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+            person = scope.get("quarterdeck.person")
+            if scope["type"] == "websocket" and (
+                not isinstance(person, Person) or person.role is Role.RUNNER
+            ):
+                await app(scope, receive, send)  # a runner or a CLI: one for each agent
+                return
+            client = person.grant if isinstance(person, Person) else scope["client"][0]
+            begun = False
+
+            async def noted(message: Message) -> None:
+                nonlocal begun
+                begun = True
+                await send(message)
+
+            try:
+                with self._under_way.counted(client):
+                    if scope["type"] == "websocket":
+                        await app(scope, receive, noted)
+                        return
+                    with self._under_way.body(client, receive) as bounded:
+                        await app(scope, bounded, noted)
+            except Refused as refused:
+                if begun:
+                    raise
+                visit: Visit = scope["quarterdeck.visit"]
+                await _refuse(scope, receive, send, refused.problem, refused.headers, visit)
+
+        return serve
 
     def _while_valid(self, app: ASGIApp) -> ASGIApp:
         """The app, as long as the access of the person is valid."""

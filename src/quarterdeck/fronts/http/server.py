@@ -16,9 +16,11 @@ import uvicorn
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import ASGIApp
+from quarterdeck.runtime.connection_limits import ConnectionLimits
 from quarterdeck.runtime.web_server import bind, run_server, server_config
 
 PONG_SECONDS = 40.0  # a browser's tab that sleeps is late, and not gone
+LIMITS = ConnectionLimits(small_path="/api/")
 
 
 class Listen(Value):
@@ -36,26 +38,29 @@ class Listen(Value):
 
 
 @asynccontextmanager
-async def serve(app: ASGIApp, listen: Listen | None = None) -> AsyncIterator[str]:
+async def serve(
+    app: ASGIApp, listen: Listen | None = None, limits: ConnectionLimits | None = None
+) -> AsyncIterator[str]:
     """Serve the app while the block runs; gives its address, `http://127.0.0.1:8765`.
 
     Port 0 takes a free one. Raises `LinkRefused` when the address cannot be had and `UsageError`
     when the certificate cannot be read. At the end requests have three seconds to finish.
     """
     listen = listen or Listen()
-    config = _config(app, listen)
+    config = _config(app, listen, limits or LIMITS)
     listener = bind(listen.host, listen.port)
     async with run_server(config, listener):
         yield _address(listen, listener)
 
 
-def _config(app: ASGIApp, listen: Listen) -> uvicorn.Config:
+def _config(app: ASGIApp, listen: Listen, limits: ConnectionLimits) -> uvicorn.Config:
     config = server_config(
         app,
         pong_seconds=PONG_SECONDS,
         lifespan="on",
         certificate=listen.certificate,
         key=listen.key,
+        limits=limits,
     )
     try:
         config.load()
