@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell import LIMIT, EffectKind, Part, Script, read
-from quarterdeck.policy.shell.reader import _INDEXED
+from quarterdeck.policy.shell.arithmetic import _INDEXED
 from support.examples import examples
 
 
