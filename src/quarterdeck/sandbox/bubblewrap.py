@@ -74,6 +74,8 @@ def arguments(
     for path in empty:
         made += ["--remount-ro", path]
     if root:
+        # Without this root would keep all of them, and could take off every mount.
+        made += ["--cap-drop", "ALL"]
         for name in CAPABILITIES:
             made += ["--cap-add", f"CAP_{name}"]
     return [*made, "--chdir", cwd, "--"]

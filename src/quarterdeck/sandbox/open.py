@@ -107,6 +107,16 @@ async def open_sandbox(
     return sandbox
 
 
+def open_now(
+    spec: SandboxSpec, command: Sequence[str], env: Mapping[str, str], *, cwd: str, kind: Kind
+) -> Sandbox:
+    """The same without an event loop, for a network that is not limited. Blocks."""
+    with ExitStack() as undo:
+        sandbox = _Making(spec, kind, command, env, cwd, undo).finish()
+        sandbox._undo = undo.pop_all()  # noqa: SLF001 - of the same module
+    return sandbox
+
+
 def signal_of(kind: Kind | None, exit_code: int) -> int | None:
     """The signal that ended the CLI, where a kind reports it as an exit code; else None."""
     number = exit_code - 128

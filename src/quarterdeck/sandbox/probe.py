@@ -6,7 +6,6 @@ must be able to write one file, and be unable to write a second and to read a th
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from pathlib import Path
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.domain.structs import Value
 from quarterdeck.sandbox import bubblewrap, landlock, seatbelt
-from quarterdeck.sandbox.open import open_sandbox
+from quarterdeck.sandbox.open import open_now
 from quarterdeck.sandbox.spec import Kind, SandboxMode, SandboxSpec
 
 SECONDS = 20.0
@@ -80,7 +79,7 @@ def _try(kind: Kind) -> Probe:
         return Probe(kind=kind, works=False, why=missing)
     try:
         with tempfile.TemporaryDirectory(prefix="quarterdeck-probe-") as name:
-            fault = asyncio.run(_trial(kind, _stage(Path(name).resolve())))
+            fault = _trial(kind, _stage(Path(name).resolve()))
     except (LaunchError, OSError, subprocess.TimeoutExpired) as error:
         return Probe(kind=kind, works=False, why=str(error))
     limits = landlock.LIMITS if kind is Kind.LANDLOCK else ""
@@ -107,7 +106,7 @@ def _stage(folder: Path) -> Path:
     return folder
 
 
-async def _trial(kind: Kind, folder: Path) -> str:
+def _trial(kind: Kind, folder: Path) -> str:
     """What went wrong; empty if nothing did."""
     spec = SandboxSpec(
         mode=SandboxMode.PROTECT,
@@ -116,7 +115,7 @@ async def _trial(kind: Kind, folder: Path) -> str:
         hidden=(str(folder / "secret"),),
         temporary=str(folder / "tmp"),
     )
-    sandbox = await open_sandbox(
+    sandbox = open_now(
         spec,
         ["sh", "-c", _SCRIPT, "probe", str(folder)],
         {"PATH": "/usr/bin:/bin"},
@@ -124,8 +123,7 @@ async def _trial(kind: Kind, folder: Path) -> str:
         kind=kind,
     )
     try:
-        done = await asyncio.to_thread(
-            subprocess.run,
+        done = subprocess.run(
             sandbox.command,
             env=sandbox.env,
             cwd=folder / "project",
