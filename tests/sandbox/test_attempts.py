@@ -374,7 +374,8 @@ async def test_what_was_started_under_another_name_ends_with_bubblewrap(
     """A process that gave up its environment is not found by its mark; its namespace has it."""
     seconds = str(600 + os.getpid() / 10**7)
     script = f"env -i setsid sleep {seconds} < /dev/null > /dev/null 2>&1 & read x"
-    command, env = ("sh", "-c", script), world.env
+    command: tuple[str, ...] = ("sh", "-c", script)
+    env = world.env
     box = await world.open(kind, command) if kind else None
     if box is not None:
         command, env = box.command, box.env

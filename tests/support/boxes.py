@@ -100,6 +100,7 @@ class World:
             "src/deep/file": "text\n",
         }.items():
             _write(self.project / name, text)
+        (self.project / ".gitignore").write_text(".env\n*.pem\n*.log\n")
         self.temporary.mkdir()
 
     def worktree(self) -> Path:

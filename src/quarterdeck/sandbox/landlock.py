@@ -13,6 +13,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from quarterdeck.sandbox import launcher
 from quarterdeck.sandbox.resolve import Access, Resolved
 from quarterdeck.sandbox.spec import NetworkKind, SandboxMode, SandboxSpec
@@ -78,9 +80,13 @@ def gaps(spec: SandboxSpec) -> list[str]:
     return found
 
 
-def without_yielding(spec: SandboxSpec) -> tuple[str, ...]:
-    """The read-only paths that this kind enforces."""
-    return tuple(path for path in spec.read_only if path not in spec.yielding)
+def without_yielding(spec: SandboxSpec) -> SandboxSpec:
+    """The spec with only those read-only paths that this kind enforces."""
+    return replace(
+        spec,
+        read_only=tuple(path for path in spec.read_only if path not in spec.yielding),
+        reserved=tuple(path for path in spec.reserved if path not in spec.yielding),
+    )
 
 
 def _exists(path: str) -> bool:

@@ -227,7 +227,7 @@ class _Making:
         return [*reset_signals(), *self._command]
 
     def _landlock(self) -> Sandbox:
-        spec = replace(self._spec, read_only=landlock.without_yielding(self._spec))
+        spec = landlock.without_yielding(self._spec)
         box = resolve(spec, self._needed())
         gaps = [*box.not_enforced, *landlock.gaps(self._spec)]
         order = landlock.order(box, spec, self._ports)
