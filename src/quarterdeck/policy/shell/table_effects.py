@@ -35,6 +35,7 @@ _LATER = Word(source="…")
 
 _WILD = re.compile(r"[*?\[]")
 _MARKED = re.compile(r"(@|<|fileb?://)(.+)", re.DOTALL)
+_FILES = frozenset({"read", "list", "write", "prefix", "move"})
 _GIVES = frozenset({"skip", "code", "run"})
 """Operands that an option may stand for."""
 
@@ -112,6 +113,7 @@ class _Effects:
         for given in self._parsed.options:
             for word, kind in zip(given.values, given.option.values, strict=False):
                 if kind == "chdir":
+                    self._add(now.target(word), "list", f"{self._name} {given.typed}")
                     now = now.into(word)
                     both = both.union(now)
         return both
@@ -128,8 +130,10 @@ class _Effects:
         for kind in ("read", "write"):
             if kind in marks or (option.optional and not given.values and kind in option.values):
                 self._file(_unnamed(typed), kind, f"{self._name} {typed}")
-        if "runs" in marks:
+        if "runs" in marks or "names" in marks:
             self._runs(typed)
+        if "names" in marks:
+            self._add(Target(source=typed), "read", f"{self._name} {typed}")
         if "alter" in marks:
             why = f"{self._name} {typed} changes the effect of other commands"
             self._effects.append(alters(why, typed))
@@ -141,8 +145,6 @@ class _Effects:
                 self._file(word, kind, why, own=typed[-1] == "=")
             case "prefix":
                 self._prefix(word)
-            case "chdir":
-                self._file(word, "list", why)
             case "folder":
                 self._into(word, self._parsed.operands)
             case "run" | "shell":
@@ -273,13 +275,14 @@ class _Effects:
         table, operands = self._table, self._parsed.operands
         spec = self._spec()
         default = table.default or (table.deep_default if self._deep else None)
-        if default is not None and len(operands) == _texts_before(spec):
-            operands = (*operands, _literal(default))
+        before = _texts_before(spec)
+        if default is not None and len(operands) <= before < len(spec):
+            self._operand(_literal(default), spec[before].kind)
         if not operands:
             return
         roles = assign(operands, spec)
         if roles is None:
-            kinds = {each.kind for each in spec} | {"read"}
+            kinds = {each.kind for each in spec} | ({"read", "write"} if table.writes else {"read"})
             roles = [(word, kinds) for word in operands]
             if not table.loose:
                 why = f"{self._name} takes {operands[-1].source} in a way that is not known"
@@ -288,10 +291,11 @@ class _Effects:
             self._pairs(operands)
         if table.lone_writes_here and len(operands) == 1 and len(spec) > 1:
             self._into(_literal("."), operands)
+        copies = len(spec) > 1 and spec[-1].kind == "write" and spec[-2].many
         last = len(operands) - 1
         for at, (word, kinds) in enumerate(roles):
-            for kind in kinds:
-                if kind == "write" and at == last and len(spec) > 1:
+            for kind in sorted(kinds):
+                if kind == "write" and at == last and copies:
                     self._into(word, operands[:-1])
                 else:
                     self._operand(word, kind)
@@ -341,6 +345,10 @@ class _Effects:
         if parsed.unknown:
             self._every_word()
         known = {id(word) for word in parsed.operands if word.text is not None}
+        if not any(each.many and each.kind in _FILES for each in self._spec()):
+            # `-t app:$x`: a value that has a beginning is no file, and more words would be none.
+            named = {id(word) for word in parsed.operands}
+            known |= {id(each) for each in parsed.open if each.prefix and id(each) not in named}
         for word in parsed.open[:_MOST_UNKNOWN]:
             token = word.source if word is not _LATER or self._via is None else self._via
             if table.acts:

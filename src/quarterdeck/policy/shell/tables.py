@@ -40,8 +40,6 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
                                   names them, unless they may be the beginning of one that acts; but
                                   each word may be a file that is read. It holds for subcommands,
                                   too
-    elsewhere = false             a `command` among its operands runs on another machine, or in a
-                                  container: its paths are not known
     effect = "alter"              the subcommand itself is an effect that a rule must name: `alter`
                                   (npm config set) or `run`
 
@@ -76,8 +74,8 @@ and these say more:
     in-place operands are written, too
     instead  it stands for the first operand, if that is `skip`, `code` or `run` (grep -e PATTERN)
     texts    operands that follow are texts, not files (jq --args)
-    runs     an effect that a rule must name by this option: runs something, or takes names of
-             files from somewhere else
+    runs     an effect that a rule must name by this option: it runs something, or works elsewhere
+    names    the same; and files are read whose names are in another file (wc --files0-from)
     alter    the same, for what changes later commands
     onto     the last operand is the place itself, also if it is a folder (cp -T)
     last     options end here: every word after it is an operand
@@ -109,9 +107,11 @@ from quarterdeck.domain.structs import Value, name_set
 TAKING = name_set("value read list write prefix run code shell chdir folder host send command")
 """Words of an option that take a value each."""
 
-MARKS = name_set("flag value? joined deep hidden in-place instead texts runs alter last onto stops")
+MARKS = name_set(
+    "flag value? joined deep hidden in-place instead texts runs names alter last onto stops"
+)
 OPERANDS = name_set("skip read list write prefix move run code command host none")
-ACTING = name_set("write prefix run code shell chdir folder host send runs alter in-place")
+ACTING = name_set("write prefix run code shell chdir folder host send runs names alter in-place")
 """Words for effects beyond reading."""
 
 _WRITING = name_set("write prefix folder in-place move")
@@ -196,7 +196,6 @@ class Table(Value):
     abbreviated_subcommands: bool = False
     loose: bool = False
     effect: str | None = None
-    elsewhere: bool = False
     commands: bool = False
     """Whether it, or a subcommand, runs a command that is among its words."""
 
@@ -267,7 +266,6 @@ class _File(Value, forbid_unknown_fields=True):
     abbreviated_subcommands: bool = False
     loose: bool = False
     effect: Literal["alter", "run"] | None = None
-    elsewhere: bool = False
     options: dict[str, str] = msgspec.field(default_factory=dict)
     subcommands: dict[str, _File] = msgspec.field(default_factory=dict)
 
@@ -365,7 +363,6 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         abbreviated_subcommands=file.abbreviated_subcommands,
         loose=file.loose,
         effect=file.effect,
-        elsewhere=file.elsewhere,
         commands="command" in kinds
         or any("shell" in each.values for each in options.values())
         or any(each.commands for each in subcommands.values()),
