@@ -35,7 +35,7 @@ _LATER = Word(source="…")
 
 _WILD = re.compile(r"[*?\[]")
 _MARKED = re.compile(r"(@|<|fileb?://)(.+)", re.DOTALL)
-_FILES = frozenset({"read", "list", "write", "prefix", "move"})
+_FILES = frozenset({"read", "list", "write", "edit", "prefix", "move"})
 _GIVES = frozenset({"skip", "code", "run"})
 """Operands that an option may stand for."""
 
@@ -315,6 +315,9 @@ class _Effects:
         match kind:
             case "prefix":
                 self._prefix(word)
+            case "edit":
+                self._operand(word, "read")
+                self._operand(word, "write")
             case "read" | "list" | "write" | "move":
                 # The name of a program that looks says nothing of a file that it writes.
                 self._file(word, kind, self._name, own=not self._table.looks, whole=True)

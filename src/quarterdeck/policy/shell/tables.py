@@ -83,10 +83,10 @@ and these say more:
              versions of a program differ in that
 
 Words of `operands`, from left to right; at most one has a `*` and takes all that the others leave:
-    skip (no file: a pattern, a mode), read, list, write, prefix, move (read, and then gone), run,
-    code, host, none, and `command*`: the words of another command, which `wrappers` judges. An item
-    after the `*` is used only if an operand is left for the `*`: in `read* write` one operand alone
-    is read. More operands than items are unknown.
+    skip (no file: a pattern, a mode), read, list, write, edit (read and written), move (read, and
+    then gone), prefix, run, code, host, none, and `command*`: the words of another command, which
+    `wrappers` judges. An item after the `*` is used only if an operand is left for the `*`: in
+    `read* write` one operand alone is read. More operands than items are unknown.
 
 `-` and `/dev/stdin` keep their position and have no effect of their own.
 """
@@ -110,11 +110,11 @@ TAKING = name_set("value read list write prefix run code shell chdir folder host
 MARKS = name_set(
     "flag value? joined deep hidden in-place instead texts runs names alter last onto stops"
 )
-OPERANDS = name_set("skip read list write prefix move run code command host none")
+OPERANDS = name_set("skip read list write edit prefix move run code command host none")
 ACTING = name_set("write prefix run code shell chdir folder host send runs names alter in-place")
 """Words for effects beyond reading."""
 
-_WRITING = name_set("write prefix folder in-place move")
+_WRITING = name_set("write edit prefix folder in-place move")
 _OF_OPERANDS = name_set("run code command host")
 _NAME = re.compile(r"-{0,2}[^\s=-][^\s=]*=?|-[^\s=]|--")
 _VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_]*)-?\d+(?:\.\d+)*")
