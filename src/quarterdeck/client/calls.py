@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import msgspec
 from msgspec import Struct
 
+from quarterdeck.domain.addresses import check_encrypted
 from quarterdeck.domain.errors import LinkRefused, QuarterdeckError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.command_table import row_of
@@ -58,14 +59,17 @@ class HubAddress(Value):
 
     address: str
     token: str
+    insecure: bool = False
+    """Whether plain HTTP to another machine is used."""
 
     def __post_init__(self) -> None:
-        """Refuse an address that is not one of a hub."""
+        """Refuse an address that is not one of a hub, or that would show the token to others."""
         parts = urlsplit(self.address)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError(
                 f"{self.address!r} is no address of a hub, as http://127.0.0.1:8765 is"
             )
+        check_encrypted(self.address, insecure=self.insecure)
 
     @property
     def base(self) -> str:

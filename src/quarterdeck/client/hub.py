@@ -35,6 +35,8 @@ SECONDS = 60.0
 
 URL_VARIABLE = "QUARTERDECK_URL"
 TOKEN_VARIABLE = "QUARTERDECK_TOKEN"  # noqa: S105 - the name of a variable
+INSECURE_VARIABLE = "QUARTERDECK_INSECURE"
+"""`1` allows plain HTTP to another machine."""
 
 T = TypeVar("T")
 
@@ -45,11 +47,14 @@ class HubClient:
         async with HubClient("http://127.0.0.1:8765", token) as hub:
             session = await hub.create(SessionSpec(directory="/work"), prompt="Run the tests.")
 
-    Methods raise `HubRefused` where the hub refuses, `LinkRefused` where no hub answers.
+    Methods raise `HubRefused` where the hub refuses, `LinkRefused` where no hub answers. Plain HTTP
+    to another machine is refused unless `insecure` is set.
     """
 
-    def __init__(self, address: str, token: str, *, timeout: float = SECONDS) -> None:
-        self.where = HubAddress(address=address, token=token)
+    def __init__(
+        self, address: str, token: str, *, timeout: float = SECONDS, insecure: bool = False
+    ) -> None:
+        self.where = HubAddress(address=address, token=token, insecure=insecure)
         self._timeout = timeout
         self._http: httpx2.AsyncClient | None = None
         self._stack = AsyncExitStack()
@@ -61,7 +66,8 @@ class HubClient:
         for name in (URL_VARIABLE, TOKEN_VARIABLE):
             if not given.get(name):
                 raise UsageError(f"the environment variable {name} is not set")
-        return cls(given[URL_VARIABLE], given[TOKEN_VARIABLE])
+        insecure = given.get(INSECURE_VARIABLE) == "1"
+        return cls(given[URL_VARIABLE], given[TOKEN_VARIABLE], insecure=insecure)
 
     async def __aenter__(self) -> Self:
         import httpx2  # a fifth of a second, for who follows the stream only

@@ -38,6 +38,7 @@ class ServerSettings(Section):
     hosts: tuple[Text, ...] = ()
     origins: tuple[Text, ...] = ()
     proxies: tuple[Text, ...] = ()
+    insecure: Annotated[bool, Meta(extra=AT_START)] = False
 
     def __post_init__(self) -> None:
         """Refuse half a certificate."""

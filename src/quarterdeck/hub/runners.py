@@ -8,7 +8,6 @@ Above it are the sessions, through `RunPort` and `RunOwner`.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from collections.abc import Callable
 import anyio
 import msgspec
 
+from quarterdeck.domain.addresses import is_loopback
 from quarterdeck.domain.errors import JournalError, LaunchError, NotFound
 from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.api import MachineView
@@ -301,7 +301,7 @@ class Runners:
         """The machine with this address, if it has a runner. Our own has one, or will have."""
         if address is None:
             return None
-        if _is_loopback(address):
+        if is_loopback(address):
             return LOCAL
         there = (m.name for m in self._machines.values() if m.wire and m.address == address)
         return next(there, None)
@@ -516,13 +516,6 @@ def address_of(scope: Scope) -> str | None:
             return address
         case _:
             return None
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _bearer(scope: Scope) -> str:

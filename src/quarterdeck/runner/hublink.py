@@ -7,7 +7,6 @@ and decide when to dial; the `websockets` client is below. It knows nothing of r
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -18,6 +17,7 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
+from quarterdeck.domain.addresses import is_loopback_url
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.links.websocket.codes import describe_code
@@ -56,7 +56,7 @@ class Hub:
         self.url = _websocket_url(url)
         self.connected = asyncio.Event()
         """Set while the machine's socket is open. Runs dial only then: one retries, not all."""
-        loopback = _is_loopback(self.url)
+        loopback = is_loopback_url(self.url)
         self.redial = redial or (LOOPBACK if loopback else FAR)
         self._token = token
         self._proxy: Literal[True] | None = None if loopback else True
@@ -181,12 +181,3 @@ def _websocket_url(url: str) -> str:
     if parts.username is not None or parts.password is not None:
         raise UsageError("hub: an address with a password in it would be logged; use a token file")
     return urlunsplit((scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
-
-
-def _is_loopback(url: str) -> bool:
-    """Whether it is this machine, which is never reached through a proxy."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -22,7 +22,8 @@ from msgspec.structs import replace
 
 from quarterdeck import __version__
 from quarterdeck.config import Settings
-from quarterdeck.domain.errors import Conflict, LaunchError
+from quarterdeck.domain.addresses import is_loopback
+from quarterdeck.domain.errors import Conflict, LaunchError, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http import (
     Access,
@@ -100,19 +101,19 @@ class Service(Value):
     """Applies settings that can change while it runs."""
 
 
-def run_serve(configuration: Configuration, *, runner: bool = True) -> int:
+def run_serve(configuration: Configuration, *, runner: bool = True, with_link: bool = True) -> int:
     """Serve until a signal comes; returns the exit code."""
     logs = Logs()
     logs.change(configuration.loaded.settings.log)
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        anyio.run(_serve, configuration, logs, runner)
+        anyio.run(_serve, configuration, logs, runner, with_link)
     finally:
         logs.close()
     return 0
 
 
-async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None:
+async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_link: bool) -> None:
     home = data_home()
     options = serve_options_of(configuration.loaded.settings, runner=runner)
     options = replace(options, fixed=(configuration.path,))
@@ -125,7 +126,7 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None
         # At a terminal SIGHUP means that the terminal has closed, and ends the process as usual.
         on_signal = not sys.stdin.isatty()
         tasks.start_soon(partial(watch_config, configuration, take, on_signal=on_signal))
-        _print_address(service)
+        _print_address(service, with_link=with_link)
         # Everything loaded so far stays to the end. A garbage collection of it would block the loop
         # for 60 ms now and then.
         gc.freeze()
@@ -138,6 +139,13 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool) -> None
 def serve_options_of(settings: Settings, *, runner: bool = True) -> ServeOptions:
     """Options from the configuration. Raises `UsageError` for invalid settings."""
     server = settings.server
+    encrypted = server.certificate is not None or bool(server.proxies)
+    if not encrypted and not server.insecure and not is_loopback(server.host):
+        raise UsageError(
+            f"host {server.host}: without TLS everybody on the way could read tokens and answers."
+            " Give a certificate (--certificate), name the proxy that does TLS (--proxy), or use"
+            " --insecure if the network itself is encrypted, such as a VPN"
+        )
     return ServeOptions(
         listen=Listen(
             host=server.host,
@@ -298,9 +306,11 @@ async def until_signal() -> None:
             return
 
 
-def _print_address(service: Service) -> None:
+def _print_address(service: Service, *, with_link: bool) -> None:
     sys.stdout.write(f"{STARTED_LINE} {service.address}\n")
-    if any(grant.kind is Kind.BROWSER for grant in service.access.grants()):
+    if not with_link:
+        sys.stdout.write("For a login link run: quarterdeck token --login\n")
+    elif any(grant.kind is Kind.BROWSER for grant in service.access.grants()):
         sys.stdout.write("For a login link for another browser run: quarterdeck token --login\n")
     else:
         link = login_link(service.address, service.access.make_code())

@@ -152,12 +152,14 @@ class Worktrees:
         await anyio.Path(tree.parent).mkdir(mode=0o700, parents=True, exist_ok=True)
         if await anyio.Path(tree).exists():
             raise LaunchError(f"worktree: {tree} exists, and git does not know it as a worktree")
+        # Checking out files would run the filters that the repository's own settings name.
+        env = await self.git.without_programs(directory)
         known = await self._ask(directory, "for-each-ref", "--format=%(refname)", HEADS + branch)
         if HEADS + branch in known.splitlines():
-            await self.git(directory, "worktree", "add", "--", str(tree), branch)
+            await self.git(directory, "worktree", "add", "--", str(tree), branch, env=env)
             return
         await self._note_base(directory, branch)
-        await self.git(directory, "worktree", "add", "-b", branch, "--", str(tree), "HEAD")
+        await self.git(directory, "worktree", "add", "-b", branch, "--", str(tree), "HEAD", env=env)
 
     async def _note_base(self, directory: str, branch: str) -> None:
         head = await self._ask(directory, "symbolic-ref", "-q", "HEAD", good=(0, 1))

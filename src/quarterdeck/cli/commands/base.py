@@ -110,13 +110,16 @@ class HubOptions(NamedTuple):
         Path | None,
         typer.Option("--token-file", metavar="FILE", help="The file with the token for --hub."),
     ] = None
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow plain HTTP to a hub on another machine.")
+    ] = False
 
     @property
     def target(self) -> Target:
         """The hub, as the commands take it."""
         from quarterdeck.cli.hub.target import Target
 
-        return Target(hub=self.hub, token_file=self.token_file)
+        return Target(hub=self.hub, token_file=self.token_file, insecure=self.insecure)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]

@@ -48,6 +48,13 @@ def _serve(
             help="Trust the forwarding headers of this proxy or network. Repeatable.",
         ),
     ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Allow plain HTTP on an address that others can reach."),
+    ] = False,
+    no_login_link: Annotated[
+        bool, typer.Option("--no-login-link", help="Print no login link: the output is kept.")
+    ] = False,
     no_runner: Annotated[
         bool, typer.Option("--no-runner", help="Run no agents on this machine.")
     ] = False,
@@ -68,13 +75,19 @@ def _serve(
         "hosts": ("--allow-host", allow_host),
         "origins": ("--allow-origin", allow_origin),
         "proxies": ("--proxy", proxy),
+        "insecure": ("--insecure", insecure or None),
     }
     overrides = {
         ("server", name): (flag, value)
         for name, (flag, value) in flags.items()
         if value is not None and value != []
     }
-    finish(run_serve, Configuration(config, overrides=overrides), runner=not no_runner)
+    finish(
+        run_serve,
+        Configuration(config, overrides=overrides),
+        runner=not no_runner,
+        with_link=not no_login_link,
+    )
 
 
 @app.command("stop")
@@ -134,6 +147,9 @@ def _runner(
         str | None, typer.Option("--log-level", help="debug, info, warning or error.")
     ] = None,
     log_format: Annotated[str | None, typer.Option("--log-format", help="text or json.")] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Allow plain HTTP to a hub on another machine.")
+    ] = False,
 ) -> None:
     """Run agents on this machine for a hub elsewhere. Ctrl-C stops the runner and its agents."""
     from quarterdeck.cli.hub.processes import run_runner
@@ -144,7 +160,7 @@ def _runner(
         "--log-level": log_level,
         "--log-format": log_format,
     }
-    finish(run_runner, hub, token_file, machine, home, options)
+    finish(run_runner, hub, token_file, machine, home, options, insecure=insecure)
 
 
 @app.command("demo")

@@ -15,6 +15,7 @@ from quarterdeck.cli.hub.target import Target, connect, find_session
 from quarterdeck.cli.terminal.output import print_json, print_line
 from quarterdeck.cli.terminal.text import count, plain, state_text
 from quarterdeck.client import calls
+from quarterdeck.domain.addresses import check_encrypted
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.commands import StopSession
@@ -188,6 +189,8 @@ def run_runner(
     machine: str | None,
     home: Path | None,
     options: Mapping[str, object],
+    *,
+    insecure: bool = False,
 ) -> int:
     """Run until a signal comes; its agents end with it. Returns the exit code.
 
@@ -195,6 +198,7 @@ def run_runner(
     """
     if not token_file.is_file():
         raise UsageError(f"--token-file: {token_file} is not a file; see `quarterdeck token`")
+    check_encrypted(hub, insecure=insecure)
     folder = home or data_home() / FAR_RUNNER
     # A person started it: it keeps running while the hub is away.
     arguments = ["--home", str(folder), "--hub", hub, "--token-file", str(token_file)]

@@ -28,6 +28,7 @@ class Target(Value):
 
     hub: str | None = None
     token_file: Path | None = None
+    insecure: bool = False
 
     @property
     def is_here(self) -> bool:
@@ -50,14 +51,15 @@ async def address_later(target: Target) -> HubAddress:
 def address_of(target: Target) -> HubAddress:
     """The address and the token. Raises `LinkRefused`, `UsageError`."""
     if target.hub is not None:
-        return HubAddress(address=target.hub, token=_token(target))
+        return HubAddress(address=target.hub, token=_token(target), insecure=target.insecure)
     if target.token_file is not None:
         raise UsageError("--token-file needs --hub")
     home = data_home(create=False)
     state = live_hub(home)
     if state is None:
         raise LinkRefused("no hub runs on this machine; start one with: quarterdeck serve")
-    return HubAddress(address=state.address, token=own_token(home))
+    # Our own hub: `serve` has checked where it listens.
+    return HubAddress(address=state.address, token=own_token(home), insecure=True)
 
 
 def _token(target: Target) -> str:

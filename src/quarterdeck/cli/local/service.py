@@ -140,7 +140,8 @@ def make_unit(manager: str, config: Path | None) -> Unit:
     if manager not in {SYSTEMD, LAUNCHD}:
         raise UsageError(f"--manager: {SYSTEMD} or {LAUNCHD}")
     home = data_home()
-    command = [sys.executable, "-P", "-m", "quarterdeck.cli", "serve"]
+    # What a service prints is kept in a log, where a login link has no business.
+    command = [sys.executable, "-P", "-m", "quarterdeck.cli", "serve", "--no-login-link"]
     if config is not None:
         command += ["--config", str(config)]
     passed = {name: os.environ[name] for name in _PASSED if os.environ.get(name)}

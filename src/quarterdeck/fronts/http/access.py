@@ -145,9 +145,10 @@ class Access:
 
     def login(self, code: str, visit: Visit) -> Login:
         """Exchange a code for a login. Raises `Refused`. Writes a file: use a thread."""
-        self._refuse_often(self._failed_codes, visit.address)
         found = self._tokens.redeem(code, secure=visit.secure)
         if found is None:
+            # A right code is no guess: others who fail from the same address keep nobody out.
+            self._refuse_often(self._failed_codes, visit.address)
             self._failed_codes.failed(visit.address)
             raise Refused("bad_code", "ask for a new link with: quarterdeck token --login")
         self._failed_codes.succeeded(visit.address)

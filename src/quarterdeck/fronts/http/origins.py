@@ -81,7 +81,13 @@ class Places(Value):
         address: str = client[0] if client else ""
         scheme = "https" if scope.get("scheme") in {"https", "wss"} else "http"
         host = header_of(scope, b"host") or ""
+        direct, _ = _split_host(host)
         if self._is_proxy(address):
+            # A page whose own name leads to us must not hide that behind a forwarding header.
+            if direct not in LOOPBACK_NAMES and direct not in self.hosts:
+                raise Refused(
+                    "host_not_allowed", f"Host {host[:100]!r} is not one of this server's"
+                )
             address = self._forwarded_for(scope) or address
             scheme = _last(scope, b"x-forwarded-proto") or scheme
             host = _last(scope, b"x-forwarded-host") or host

@@ -84,6 +84,7 @@ class Push:
         """
         self._hub = hub
         self._store = SubscriptionStore(folder, loopback=loopback)
+        self._loopback = loopback
         self._grants = grants
         self._contact = contact
         self._pace = pace or Pace()
@@ -179,7 +180,13 @@ class Push:
         pace, error_ = self._pace, ""
         for pause in (*pace.pauses, None):
             found = await attempt(
-                client, key, to, message, contact=self._contact, seconds=pace.timeout
+                client,
+                key,
+                to,
+                message,
+                contact=self._contact,
+                seconds=pace.timeout,
+                loopback=self._loopback,
             )
             if found.ok:
                 return

@@ -12,10 +12,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import anyio
 
 from quarterdeck import __version__
+from quarterdeck.domain.addresses import is_public_address
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.push.subscriptions import Subscription
 
@@ -70,8 +72,12 @@ async def attempt(
     *,
     contact: str,
     seconds: float,
+    loopback: bool = False,
 ) -> Attempt:
-    """Attempt a delivery once. It is encrypted anew each time."""
+    """Attempt a delivery once. It is encrypted anew each time.
+
+    `loopback` allows a service on this machine; else its name must lead to the Internet.
+    """
     import httpx2
 
     from quarterdeck.fronts.push.encryption import seal
@@ -80,6 +86,8 @@ async def attempt(
     signed = {"authorization": key.authorization(to.origin, contact, time.time())}
     try:
         with anyio.move_on_after(seconds):
+            if not loopback and await _is_local(to.origin):
+                return Attempt(gone=True, error="its name leads to a local address")
             async with client.stream("POST", to.endpoint, content=body, headers=signed) as answer:
                 status = answer.status_code
                 if 200 <= status < 300:
@@ -89,3 +97,12 @@ async def attempt(
         # `ValueError` too: layers below the client refuse some URLs with it.
         return Attempt(error=type(error).__name__)
     return Attempt(error=f"no answer within {seconds:g} s")
+
+
+async def _is_local(origin: str) -> bool:
+    """Whether a name leads to an address that is not on the Internet, as far as is known here."""
+    try:
+        found = await anyio.getaddrinfo(urlsplit(origin).hostname or "", 443)
+    except OSError:
+        return False  # a proxy may know the name
+    return any(not is_public_address(str(address[0])) for *_, address in found)

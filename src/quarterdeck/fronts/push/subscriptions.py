@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from quarterdeck.domain.addresses import is_public_name
 from quarterdeck.domain.errors import Conflict, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.runtime.files import replace_file
@@ -141,14 +142,15 @@ class SubscriptionStore:
         try:
             parts = urlsplit(endpoint)
             _ = parts.port  # raises for an invalid port
-            right = parts.scheme == "https" and bool(parts.hostname)
+            right = parts.scheme == "https" and is_public_name(parts.hostname or "")
+            right = right and parts.port in {None, 443}
             if self._loopback:
-                right = right or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
+                right = right or parts.hostname in _LOOPBACK
         except ValueError:
             right, parts = False, urlsplit("")
         plain = endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
         if not right or not plain or parts.username is not None:
-            raise UsageError("endpoint: an https URL is required")
+            raise UsageError("endpoint: the https URL of a public push service is required")
         if len(endpoint) > LONGEST_ENDPOINT:
             raise UsageError(f"endpoint: longer than {LONGEST_ENDPOINT} characters")
 

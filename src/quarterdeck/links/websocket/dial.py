@@ -10,18 +10,17 @@ So a link without a reader does not reconnect; data that is sent to it is kept.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import random
 import time
 from collections.abc import Callable
 from typing import Self
-from urllib.parse import urlsplit
 
 import anyio
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
+from quarterdeck.domain.addresses import is_loopback_url
 from quarterdeck.domain.errors import LinkClosed, LinkRefused, UsageError
 from quarterdeck.links.base import Dropped, Resumed
 from quarterdeck.links.websocket.codes import PERMANENT, describe_code
@@ -169,7 +168,7 @@ class DialLink(OutboxLink):
                 ping_interval=self._redial.ping,
                 ping_timeout=self._redial.ping,
                 close_timeout=min(CLOSE_SECONDS, self._redial.ping),
-                proxy=None if _is_loopback(self._url) else True,
+                proxy=None if is_loopback_url(self._url) else True,
             )
         except InvalidURI as error:
             self._end(LinkClosed(f"{self._url!r} is not the address of a WebSocket: {error}"))
@@ -262,12 +261,3 @@ class DialLink(OutboxLink):
             except TimeoutError:
                 socket.transport.abort()
                 return
-
-
-def _is_loopback(url: str) -> bool:
-    """Whether the host is this machine, to which no proxy leads, whatever the environment says."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
