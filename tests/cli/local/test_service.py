@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_unit_for_systemd_says_what_is_started_and_that_agents_outlive_it(home: Path) -> None:
     text = make_unit(SYSTEMD, Path("/etc/100%/$q.toml")).text
-    assert '"serve" "--config" "/etc/100%%/$$q.toml"\n' in text
+    assert '"serve" "--no-login-link" "--config" "/etc/100%%/$$q.toml"\n' in text
     data = str(home).replace('"', '\\"').replace("%", "%%")
     assert f'Environment="QUARTERDECK_HOME={data}"\n' in text
     assert "\nKillMode=process\n" in text
@@ -54,7 +54,7 @@ def test_systemd_takes_the_unit(tmp_path: Path, home: Path) -> None:
 
 def test_a_unit_for_launchd_is_a_property_list(home: Path) -> None:
     made = plistlib.loads(make_unit(LAUNCHD, None).text.encode())
-    assert made["ProgramArguments"][-1] == "serve"
+    assert made["ProgramArguments"][-2:] == ["serve", "--no-login-link"]
     assert made["EnvironmentVariables"]["QUARTERDECK_HOME"] == str(home)
     assert made["AbandonProcessGroup"] is True
     assert "hunter2" not in str(made)
