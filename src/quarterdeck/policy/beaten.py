@@ -20,7 +20,7 @@ from quarterdeck.policy.specifiers import Rule as Specifier
 from quarterdeck.policy.wildcards import Glob, fits
 
 _WILD = frozenset("*?[")
-_COMPARED = name_set("claude commands flags without paths domains")
+_COMPARED = name_set("claude commands flags without paths keys domains")
 
 MOST_COMPARED = 50_000
 """Pairs of rules that are compared in one file. What is beyond that is not reported."""

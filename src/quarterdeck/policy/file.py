@@ -16,6 +16,7 @@ from quarterdeck.policy.dead_rules import dead_rules
 from quarterdeck.policy.examples import EXAMPLE_KEYS, TEST_KEYS, check_examples, check_tests
 from quarterdeck.policy.facts import FactConditions
 from quarterdeck.policy.parity import ClaudeRule
+from quarterdeck.policy.path_names import key_of
 from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.policy import STRICTNESS, Default, Policy
 from quarterdeck.policy.rewrite import Rewrite
@@ -261,6 +262,7 @@ class _Reader:
             self._specifier(table, "domain", number, f"WebFetch(domain:{domain})")
             for number, domain in enumerate(table.texts("domain"))
         ]
+        files = tuple(rule for rule in paths if rule is not None)
         return CallConditions(
             claude=tuple(self._specifiers(table, "claude")),
             commands=tuple(self._patterns(table, "command")),
@@ -268,7 +270,8 @@ class _Reader:
             looks=table.truth("looks"),
             flags=table.flags("flags"),
             without=table.flags("without"),
-            paths=tuple(rule for rule in paths if rule is not None),
+            paths=files,
+            keys=tuple(key_of(rule.path) for rule in files),
             domains=tuple(rule for rule in domains if rule is not None),
             places=self._places(table),
         )

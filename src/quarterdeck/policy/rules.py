@@ -19,6 +19,7 @@ from quarterdeck.policy import specifiers
 from quarterdeck.policy.facts import FactConditions, Facts, NamePatterns, Tri
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
+from quarterdeck.policy.path_names import names_in
 from quarterdeck.policy.places import PlaceConditions
 from quarterdeck.policy.rewrite import Rewrite
 from quarterdeck.policy.shell import Part
@@ -187,6 +188,8 @@ class CallConditions(Value):
     without: tuple[str, ...] = ()
     paths: tuple[specifiers.Rule, ...] = ()
     """As `Edit(…)` and `Read(…)`, two for each path."""
+    keys: tuple[str | None, ...] = ()
+    """For each of these, a name that the paths have which it matches (`path_names`)."""
     domains: tuple[specifiers.Rule, ...] = ()
     """As `WebFetch(domain:…)`."""
     places: PlaceConditions = PlaceConditions()
@@ -243,7 +246,7 @@ class CallConditions(Value):
             if need.kind is NeedKind.UNKNOWN:
                 caught[id(need)] = (need, False)
         sure, perhaps = _stopped_needs((*self.claude, *self.domains), request, context)
-        inside, may_be_inside = _stopped_needs(self.paths, request, context)
+        inside, may_be_inside = _stopped_needs(self._near(request), request, context)
         if self.commands or self.flags or self.without:
             among = {id(need) for need in inside}
             either = among | {id(need) for need in may_be_inside}
@@ -269,6 +272,13 @@ class CallConditions(Value):
             (need, sure, self.places.hold(need, request, context)) for need, sure in caught.values()
         ]
         return [(need, sure and hold is True) for need, sure, hold in held if hold is not False]
+
+    def _near(self, request: Request) -> tuple[specifiers.Rule, ...]:
+        """Those of its paths that can match at all."""
+        if len(self.keys) != len(self.paths) or (names := names_in(request)) is None:
+            return self.paths
+        pairs = zip(self.paths, self.keys, strict=True)
+        return tuple(rule for rule, key in pairs if names.may_have(key))
 
     def _command(self, part: Part) -> Tri:
         fit: Tri = not self.commands

@@ -1,0 +1,65 @@
+"""Which path patterns can concern a request at all, by the names in its paths.
+
+A rule about secrets has hundreds of patterns, and each would be compared with each file of a call.
+Most patterns have a name without wildcards that every path they match must contain: `.ssh` for
+`**/.ssh`. If no path of the call has that name, the pattern cannot match.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from quarterdeck.domain.structs import Value
+from quarterdeck.policy.needs import Need, Request
+from quarterdeck.policy.overlap import names_overlap
+from quarterdeck.policy.paths import PathPattern
+
+_WILD = re.compile(r"[*?\[{]")
+
+
+def key_of(pattern: PathPattern | None) -> str | None:
+    """A name that every path has which the pattern matches; None if there is no such name."""
+    if pattern is None:
+        return None
+    plain = [name for name in pattern.names if not _WILD.search(name)]
+    # The longest is the rarest: a path has `etc` more often than `sudoers`.
+    return max(plain, key=len).casefold() if plain else None
+
+
+class PathNames(Value):
+    """The names in all paths of a request."""
+
+    plain: frozenset[str]
+    wild: frozenset[tuple[str, bool]]
+    """Names with wildcards, and whether they find names that begin with a dot."""
+
+    def may_have(self, key: str | None) -> bool:
+        """Whether a pattern with this key may match one of the paths."""
+        if key is None or key in self.plain:
+            return True
+        return any(names_overlap(key, name, hidden) for name, hidden in self.wild)
+
+
+def names_in(request: Request) -> PathNames | None:
+    """The names in a request; None if they are not all known."""
+    plain: set[str] = set()
+    wild: set[tuple[str, bool]] = set()
+    for need in request.needs:
+        if need.target is None:
+            continue
+        if not need.target.paths or need.target.deep:
+            return None
+        for name in _names(need):
+            if "**" in name:
+                return None
+            if need.target.glob and _WILD.search(name):
+                wild.add((name.casefold(), need.target.hidden))
+            else:
+                plain.add(name.casefold())
+    return PathNames(plain=frozenset(plain), wild=frozenset(wild))
+
+
+def _names(need: Need) -> Iterable[str]:
+    paths = need.target.paths if need.target is not None else ()
+    return (name for path in paths for name in path.split("/"))
