@@ -135,7 +135,7 @@ def test_an_exception_of_an_allow_rule_is_not_allowed() -> None:
         ('verdict = "allow"\ntool = "Edit"\noutside = true', "deny or ask"),
         ('verdict = "ask"\nprotected = "yes"', "expected true"),
         ('verdict = "ask"\noutside = false', "expected true"),
-        ('verdict = "deny"\nexcept = "./x"', "needs command or path"),
+        ('verdict = "deny"\nexcept = "./x"', "needs commands or files"),
         ('verdict = "deny"\ncommand = "a"\npath = "b"\nexcept = "./x"', "not both"),
         ('verdict = "ask"\nlooks = true', "for an allow"),
         ('verdict = "allow"\nlooks = true\ncommand = "ls"', "for an allow"),
@@ -209,3 +209,12 @@ def test_a_rule_that_is_only_for_what_is_certain_does_not_ask_about_the_unknown(
         assert verdict(held, "rm y") == "allow"
     assert verdict(always, "rm $X") == "ask"
     assert verdict(certain, "rm $X") == "allow"
+
+
+def test_all_edits_but_some_can_be_denied() -> None:
+    held = policy('tool = "Edit"\nexcept = "./notes/*.md"')
+    assert verdict(held, "Write(/home/ada/shop/notes/a.md)") == "allow"
+    assert verdict(held, "Write(/home/ada/shop/notes/x/a.md)") == "deny"
+    assert verdict(held, "Write(/home/ada/shop/a.md)") == "deny"
+    assert verdict(held, "echo x > $F") == "deny"
+    assert verdict(held, "cat a.md") == "allow"

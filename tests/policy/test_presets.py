@@ -200,3 +200,24 @@ def test_files_that_make_programs_run_are_asked_by_every_way_to_write(name: str,
 def test_ordinary_files_of_the_project_are_edited_without_a_question(name: str) -> None:
     for path in ("src/app.py", "package.json", "CLAUDE.md", ".editorconfig", ".gitignore"):
         assert verdict(name, f"Write({path})") == "allow"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_no_rule_of_a_preset_is_in_the_way_of_what_the_cli_does_for_itself(name: str) -> None:
+    calls = (
+        "Write(~/.claude/plans/swift-otter.md)",
+        "Edit(/home/ada/.claude/plans/swift-otter.md)",
+        "StructuredOutput({})",
+        "KillShell({})",
+        "TaskStop({})",
+        "TaskOutput({})",
+        "ListMcpResourcesTool({})",
+        "ReadMcpResourceTool({})",
+        "TodoWrite({})",
+    )
+    policy = preset(name)
+    assert policy is not None
+    for call in calls:
+        tool, given = short_call(call)
+        found = decide(Call(tool=tool, input=given, context=HERE), Rules(policies=(policy,)))
+        assert found.behavior.value == "allow" or found.rule == "default", (call, found.reasons)

@@ -280,7 +280,7 @@ class _Reader:
         exceptions = [
             self._specifier(table, "except", number, f"Read({path})")
             for number, path in enumerate(table.texts("except"))
-            if table.has("path")
+            if not table.has("command")
         ]
         return PlaceConditions(
             outside=table.truth("outside"),
@@ -377,8 +377,10 @@ class _Reader:
             table.flaw("an allow with flags must name the command")
         if what.claude and (what.commands or what.paths or what.domains or what.flags):
             table.flaw("claude cannot be combined with command, path, domain or flags")
-        if table.has("except") and bool(what.commands) is bool(what.paths):
-            table.flaw("it needs command or path, and not both: what it takes out of", "except")
+        files = what.paths or what.places.outside or what.places.protected
+        files = files or (rule.tools is not None and rule.tools.text in {("Edit",), ("Read",)})
+        if table.has("except") and bool(what.commands) is bool(files):
+            table.flaw("it needs commands or files, and not both, to take these out of", "except")
         if what.looks and (verb is not Verb.ALLOW or what.commands or what.claude or what.paths):
             table.flaw("it is for an allow without command, path and claude", "looks")
         for key in ("outside", "protected", "remote", "certain"):

@@ -59,7 +59,7 @@ class PlaceConditions(Value):
             # Without another condition on the file, an exception is about files only.
             return not (self.outside or self.protected)
         if not target.paths:
-            return None
+            return None if self.outside or self.protected else True
         if any(_is_exception(each, target, context.folders) for each in self.exceptions):
             return False
         if self.protected and not is_protected(target):
