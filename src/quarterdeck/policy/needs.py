@@ -19,6 +19,7 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.paths import Folders, is_inside, is_protected
+from quarterdeck.policy.repositories import Looking, other_repositories
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
     UNTOUCHED,
@@ -100,6 +101,9 @@ class Context(Value):
     resolve: Callable[[str], str] | None = None
     """Gives the true path behind links, for a caller that can look. Without it, paths are taken by
     their text, and a path that a link could bend is not allowed by rule."""
+
+    exists: Callable[[str], bool] | None = None
+    """Says whether there is a file or folder at a path, for a caller that can look."""
 
     @property
     def folders(self) -> Folders:
@@ -310,6 +314,14 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     if len(needs) > MOST_NEEDS:
         why = f"it has more than {MOST_NEEDS} parts and files"
         needs[MOST_NEEDS:] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
+    look = Looking(
+        root=context.settings or context.cwd, resolve=context.resolve, exists=context.exists
+    )
+    why = "git may work in another repository there, whose settings run programs"
+    needs.extend(
+        Need(kind=NeedKind.UNKNOWN, what=f"git in {target.source}", why=why)
+        for target in islice(other_repositories(script, look), 1)
+    )
     needs.extend(
         Need(kind=NeedKind.UNKNOWN, what=problem.source or command[:200], why=problem.why)
         for problem in script.problems[:MOST_PROBLEMS]
@@ -340,7 +352,7 @@ def _of_part(part: Part, context: Context) -> Iterator[Need]:
     if part.words:
         yield Need(kind=NeedKind.COMMAND, what=part.text, part=part, free=_free(part, context))
     for effect in part.effects:
-        if effect.target is not None:
+        if effect.target is not None and not effect.target.repository:
             yield _of_effect(part, effect, effect.target, context)
     for target in part.reads:
         yield _read(part, target, "it is read as input", context)

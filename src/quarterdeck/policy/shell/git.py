@@ -1,14 +1,28 @@
-"""git: the options, settings and subcommands that run other programs or write files."""
+"""git: its own options, and the subcommands by a table for each (`tables/git-log.toml`).
+
+This module knows what tables cannot say: settings that are given with `-c`, paths within `HEAD:a`
+and pathspecs, subcommands that only look without some options, texts that git gives to a shell, and
+the folder that it works in. A repository's own settings run programs, so git is only harmless in
+the session's repository: `Target.repository` marks the folder, and `needs` decides.
+
+A subcommand that is not listed may be an alias or any program called `git-NAME`: it is unknown.
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 
-from quarterdeck.domain.structs import name_set
+import msgspec
+
+from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
-from quarterdeck.policy.shell.options import Options, option
-from quarterdeck.policy.shell.script import Effect, Target, Word
-from quarterdeck.policy.shell.working_dir import WorkingDir
+from quarterdeck.policy.shell.options import Parsed, parse
+from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
+from quarterdeck.policy.shell.table_effects import effects_by_table
+from quarterdeck.policy.shell.tables import Table, table_of
+from quarterdeck.policy.shell.uses import Invocation, names_given, plain, words_of
+from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
 _SAFE_KEYS = re.compile(
     r"(?:user\.(?:name|email)|color\.\w+|advice\.\w+|core\.(?:quotepath|autocrlf|abbrev)"
@@ -20,165 +34,274 @@ _SAFE_KEYS = re.compile(
 """Settings that change how git shows or merges things, never what it runs."""
 
 _GLOBAL_VALUES = name_set(
-    "-c -C --git-dir --work-tree --namespace --super-prefix --config-env --exec-path --attr-source"
+    "-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source --list-cmds"
 )
-_GLOBAL_RISKS = name_set("--git-dir --work-tree --exec-path --config-env --namespace")
-_ANYWHERE = (
-    "--upload-pack",
-    "--receive-pack",
-    "--exec",
-    "--ext-diff",
-    "--textconv",
-    "--extcmd",
-    "--open-files-in-pager",
-    "--template",
-    "--config",
-    "--filters",
-    "--unsafe-paths",
-    "--strategy",
-    "--sendmail-cmd",
-    "--smtp-server",
-    "--to-cmd",
-    "--cc-cmd",
-    "--separate-git-dir",
-    "--run",
-    "--command",
+_HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
+_ADDRESS = re.compile(r"(?i)(?:https?|ssh|git|ftps?)://|[\w.-]+@[\w.-]+:")
+_WILD = re.compile(r"[*?\[]")
+_SOURCES = re.compile(
+    r"\*\.(?:pyi?|ipynb|[cm]?[jt]sx?|vue|svelte|go|rs|java|kts?|scala|rb|php|cs|swift|mm?|[ch]|cc"
+    r"|[ch]pp|cxx|lua|pl|r|jl|exs?|erl|hs|ml|dart|zig|sql|sh|css|s[ac]ss|less|html?|md|rst|proto)"
 )
-_BY_SUBCOMMAND = {
-    "rebase": ("-x", "-s"),
-    "clone": ("-u", "-c"),
-    "grep": ("-O",),
-    "difftool": ("-x", "-t", "--tool", "difftool"),
-    "mergetool": ("-t", "--tool", "mergetool"),
-    "merge": ("-s",),
-    "pull": ("-s",),
-    "archive": ("--remote",),
-    "svn": ("svn",),
-    "p4": ("p4",),
-    "bisect": ("run",),
-    "submodule": ("foreach", "update", "add"),
-    "filter-branch": ("filter-branch",),
-    "filter-repo": ("filter-repo",),
-    "hook": ("hook",),
-    "send-email": ("send-email",),
-    "config": ("config",),
-    "credential": ("credential",),
-    "daemon": ("daemon",),
-    "instaweb": ("instaweb",),
-    "web--browse": ("web--browse",),
-    "help": ("-w", "-i", "--web", "--info"),
-    "maintenance": ("start", "register"),
-    "remote": ("add", "set-url"),
-    "replace": ("replace",),
-    "update-index": ("update-index",),
-    "fast-import": ("fast-import",),
-    "request-pull": ("request-pull",),
-    "gui": ("gui",),
-    "citool": ("citool",),
-    "shell": ("shell",),
-    "upload-pack": ("upload-pack",),
-    "receive-pack": ("receive-pack",),
-    "lfs": ("lfs",),
+_MAGIC = re.compile(r"\([^)]*\)|[!^/]+")
+_LOOSE = re.compile(r":\([^)]*(?:icase|attr)")
+"""Pathspecs that find files whose names are written in another way."""
+
+_WITH_COMMIT = name_set(
+    "--contains --no-contains --merged --no-merged --points-at --with --without"
+)
+"""Options that take a commit, or mean HEAD at the end of the command."""
+
+_RUNNING = {
+    "difftool": "it starts a tool",
+    "mergetool": "it starts a tool",
+    "verify-commit": "it starts a program for signatures",
+    "verify-tag": "it starts a program for signatures",
 }
-_WRITES = (
-    "--output",
-    "--output-directory",
-)
+_CHANGING = {
+    "branch": name_set("-d -D -m -M -c -C -u -f -t --unset-upstream --edit-description")
+    | name_set("--create-reflog --set-upstream --recurse-submodules"),
+    "tag": name_set("-a -s -u -d -m -F -f -e -v --create-reflog --cleanup --trailer"),
+    "symbolic-ref": name_set("-d -m"),
+    "hash-object": name_set("-w"),
+}
+"""Options with which a subcommand that lists things does something else."""
+
+_LISTING = {
+    "branch": _WITH_COMMIT | name_set("-l --list --show-current"),
+    "tag": _WITH_COMMIT | name_set("-l --list -n"),
+    "symbolic-ref": frozenset[str](),
+}
+"""Options with which operands do not make something."""
+
+_SETTING = name_set("add set-url set-branches set-head rename remove rm update prune")
+_NEW_FOLDERS = name_set("clone init worktree submodule bundle")
+"""Their operands are addresses and folders, no pathspecs."""
+
+_SAME_TABLE = {
+    ("stash", "list"): "git-log",
+    ("stash", "show"): "git-diff",
+    ("reflog", "show"): "git-log",
+}
 
 
-def git(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
+class _Call(Value):
+    """A call of git: its subcommand, the words of that, and where it works."""
+
+    name: str
+    words: tuple[Word, ...]
+    """The name and what comes after it."""
+
+    table: Table
+    parsed: Parsed
+    here: WorkingDir
+    via: str | None = None
+    moved: bool = False
+    """It does not work in the folder that the session started in."""
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Its options by their first names."""
+        return names_given(self.parsed)
+
+
+def git(use: Invocation) -> ProgramEffects:
     """The effects of a git command beyond its usual work."""
-    effects, at = _global(words, here)
-    rest = words[at:]
+    own = effects_by_table("git", use.table, use.words, use.here, via=use.via)
+    parsed = use.parsed()
+    where = _where(parsed, use.here)
+    effects = [*own.effects, *_settings(parsed)]
+    if "--icase-pathspecs" in {each.typed for each in parsed.options}:
+        effects.append(reads(Target(source="--icase-pathspecs"), "git finds other spellings"))
+    rest = parsed.operands
     if not rest:
-        return ProgramEffects(effects=tuple(effects))
+        quiet = all(each.kind is EffectKind.READS for each in effects)
+        return msgspec.structs.replace(own, effects=tuple(effects), looks=quiet)
     name = rest[0].literal
     if name is None:
         effects.append(runs("the git command is known only at run time", rest[0].source))
-        return ProgramEffects(effects=tuple(effects))
-    given = Options(rest)
-    for each in _ANYWHERE if given else ():
-        effects.extend(runs(f"git {each} may run other code", each) for _ in given.find(each))
-    for each in _BY_SUBCOMMAND.get(name, ()):
-        if each == name or (not each.startswith("-") and any(w.text == each for w in rest[1:])):
-            effects.append(_subcommand(name, each))
-        elif each.startswith("-"):
-            effects.extend(
-                runs(f"git {name} {each} may run other code", each) for _ in given.find(each)
-            )
-    effects.extend(_files(name, rest, here))
-    for word in rest[1:]:
-        if "ext::" in word.prefix or "fd::" in word.prefix or "oProxyCommand" in word.prefix:
-            effects.append(runs("this address makes git run a program", word.source))
-    scripts = _scripts(name, rest)
-    return ProgramEffects(effects=tuple(effects), scripts=scripts)
-
-
-def _subcommand(name: str, each: str) -> Effect:
-    what = name if each == name else f"{name} {each}"
-    if name in {"config", "remote", "submodule", "replace", "update-index"}:
-        return alters(f"git {what} changes the effect of later commands", each)
-    return runs(f"git {what} may run other code", each)
-
-
-def _global(words: tuple[Word, ...], here: WorkingDir) -> tuple[list[Effect], int]:
-    """Options of git itself, before the subcommand."""
-    effects: list[Effect] = []
-    at = 1
-    while at < len(words):
-        text = words[at].text
-        if text is None or not text.startswith("-"):
-            if text is None and not words[at].prefix.strip("-"):
-                effects.append(runs("an option of git is known only at run time", words[at].source))
-            break
-        name, equals, value = text.partition("=")
-        takes = name in _GLOBAL_VALUES and not equals and name != "--exec-path"
-        if text.startswith("-c") and not text.startswith("--"):
-            key = text[2:] or (words[at + 1].prefix if at + 1 < len(words) else "")
-            if not _SAFE_KEYS.fullmatch(key):
-                effects.append(runs("a setting may make git run a program", key.partition("=")[0]))
-            takes = text == "-c"
-        elif text == "-C" and at + 1 < len(words):
-            # A repository's own settings may run programs: another one is not for free.
-            effects.append(reads(here.target(words[at + 1]), "git works there"))
-        elif name in _GLOBAL_RISKS or (
-            name not in _GLOBAL_VALUES
-            and len(name) > 3
-            and any(each.startswith(name) for each in _GLOBAL_RISKS)
-        ):
-            effects.append(runs(f"git {name} works on another repository or program", name))
-        at += 2 if takes else 1
-        del value
-    return effects, at
-
-
-def _files(name: str, rest: tuple[Word, ...], here: WorkingDir) -> list[Effect]:
-    effects: list[Effect] = []
-    given = Options(rest)
-    for each in _WRITES if given else ():
-        for word, value in given.find(each):
-            target = Target(source=word.source)
-            if value is not None:
-                target = here.target(Word(source=value, text=value, prefix=value))
-            effects.append(writes(target, f"git {each} writes it"))
-    if name in {"archive", "format-patch"}:
-        for word, value in option(rest, "-o"):
-            target = Target(source=word.source)
-            if value is not None:
-                target = here.target(Word(source=value, text=value, prefix=value))
-            effects.append(writes(target, f"git {name} -o writes it"))
-    if name == "bundle" and len(rest) > 2 and rest[1].text == "create":
-        effects.append(writes(here.target(rest[2]), "git bundle writes it"))
-    if any(word.text == "--no-index" for word in rest):
-        effects.extend(
-            reads(here.target(word), "git diff --no-index reads it")
-            for word in rest[1:]
-            if not word.prefix.startswith("-")
+        return ProgramEffects(effects=(*effects, *_every_word(rest, where)), judged=True)
+    effects.extend(_place(use, parsed, where))
+    scripts = _alias(name, parsed, rest[1:])
+    table = table_of(f"git-{name}")
+    if table is None:
+        effects.append(runs(f"git {name} is not known: it may run any program", name))
+        return ProgramEffects(
+            effects=(*effects, *_every_word(rest[1:], where)), scripts=scripts, judged=True
         )
-    if name in {"worktree", "clone", "init"}:
-        operands = [word for word in rest[1:] if not word.prefix.startswith("-")]
-        made = operands[1:2] if name != "init" else operands[:1]
-        effects.extend(writes(here.target(word), f"git {name} makes it") for word in made)
+    found = _subcommand(name, table, rest, where, use.via, bool(words_of(parsed, "-C")))
+    quiet = all(each.kind is EffectKind.READS for each in effects)
+    return msgspec.structs.replace(
+        found,
+        effects=(*effects, *found.effects),
+        fetches=(*own.fetches, *found.fetches),
+        scripts=(*scripts, *found.scripts),
+        looks=found.looks and quiet,
+        judged=True,
+    )
+
+
+def git_program(use: Invocation) -> ProgramEffects:
+    """`git-push`, or `/usr/lib/git-core/git-push`: the subcommand as a program of its own."""
+    words = ("git", use.table.name.removeprefix("git-"))
+    texts = [word.source for word in use.words[1:]]
+    called = (use.words[0].literal or "").rpartition("/")[2].removeprefix("git-")
+    script = " ".join((words[0], shlex.quote(called or words[1]), *texts))
+    return ProgramEffects(scripts=(script,), judged=True)
+
+
+def _where(parsed: Parsed, here: WorkingDir) -> WorkingDir:
+    for word in words_of(parsed, "-C"):
+        if word.text != "":
+            here = here.into(word)
+    return here
+
+
+def _settings(parsed: Parsed) -> list[Effect]:
+    """Settings that are given with -c: some of them run programs."""
+    return [
+        runs("a setting may make git run a program", word.prefix.partition("=")[0] or word.source)
+        for word in words_of(parsed, "-c")
+        if word.text is None or not _SAFE_KEYS.fullmatch(word.text)
+    ]
+
+
+def _place(use: Invocation, parsed: Parsed, where: WorkingDir) -> list[Effect]:
+    """The folder that git works in: it may be another repository than the session's."""
+    moves = words_of(parsed, "-C")
+    # A `..` behind a link leads elsewhere, and the folder is not known then.
+    sure = all(use.here.target(word).sure for word in moves[:1]) and len(moves) < 2
+    source = " ".join(word.source for word in moves) or "the working folder"
+    target = Target(
+        source=source, paths=tuple(path for path, _ in where.dirs), sure=sure, repository=True
+    )
+    return [reads(target, "git works there")]
+
+
+def _alias(name: str, parsed: Parsed, words: tuple[Word, ...]) -> tuple[str, ...]:
+    """What an alias that is set in the command runs."""
+    found: list[str] = []
+    rest = " ".join(word.source for word in words)
+    for word in words_of(parsed, "-c"):
+        key, _, value = (word.text or "").partition("=")
+        if key.lower() != f"alias.{name.lower()}" or not value:
+            continue
+        text = value[1:] if value.startswith("!") else f"git {value}"
+        found.append(f"{text} {rest}".strip())
+    return tuple(found)
+
+
+# --- subcommands -------------------------------------------------------------------------------
+
+
+def _subcommand(
+    name: str,
+    table: Table,
+    rest: tuple[Word, ...],
+    where: WorkingDir,
+    via: str | None,
+    moved: bool,
+) -> ProgramEffects:
+    words = rest
+    second = rest[1].literal if len(rest) > 1 else None
+    other = _SAME_TABLE.get((name, second or ""))
+    if name == "reflog" and (second is None or second not in table.subcommands) and other is None:
+        other = "git-log"
+    elif other is not None:
+        words = (rest[0], *rest[2:])
+    if other is not None:
+        table = table_of(other) or table
+    if name in _LISTING or name == "for-each-ref":
+        words = _without_last(words)
+    found = effects_by_table(f"git {name}", table, words, where, via=via)
+    call = _Call(
+        name=name,
+        words=words,
+        table=table,
+        parsed=parse(words, table),
+        here=where,
+        via=via,
+        moved=moved or any(loose for _, loose in where.dirs),
+    )
+    more = [*_files(call), *_extra(call), *_addresses(call)]
+    quiet = all(each.kind is EffectKind.READS for each in more)
+    return msgspec.structs.replace(
+        found,
+        effects=(*found.effects, *more),
+        fetches=(*found.fetches, *_hosts(call)),
+        scripts=_scripts(name, rest),
+        looks=found.looks and quiet and _only_lists(call),
+    )
+
+
+def _without_last(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """`git branch --merged` is `git branch --merged HEAD`."""
+    if len(words) > 1 and words[-1].literal in _WITH_COMMIT:
+        return (*words, plain("HEAD"))
+    return words
+
+
+def _only_lists(call: _Call) -> bool:
+    """Whether a subcommand that can also make things just lists them."""
+    given, operands = call.given, call.parsed.operands
+    if given & _CHANGING.get(call.name, frozenset()):
+        return False
+    if call.name == "symbolic-ref":
+        return len(operands) < 2
+    if call.name in _LISTING:
+        return not operands or bool(given & _LISTING[call.name])
+    if call.name == "config":
+        return not _sets(call)
+    return True
+
+
+def _sets(call: _Call) -> bool:
+    """Does `git config` set something?"""
+    given = call.given
+    if given & {"--replace-all", "-e"}:
+        return True
+    return not given & {"--get"} and len(call.parsed.operands) > 1
+
+
+def _extra(call: _Call) -> list[Effect]:
+    """Effects of single subcommands that their tables cannot say."""
+    name, operands = call.name, call.parsed.operands
+    first = call.words[1].text if len(call.words) > 1 else None
+    if name == "config" and _sets(call):
+        return _config(call)
+    if name in _RUNNING:
+        return [runs(f"git {name} may run other code: {_RUNNING[name]}", name)]
+    if name == "remote" and first in _SETTING:
+        return [alters(f"git remote {first} changes the effect of later commands", first or "")]
+    if name == "submodule" and first in {"foreach", "update", "add", "set-url", "sync"}:
+        return [runs(f"git submodule {first} may run other code", first or "")]
+    if name == "bisect" and first == "run":
+        return [runs("git bisect run runs a command", "run")]
+    if name == "format-patch" and not call.given & {"--stdout", "-o", "--output"}:
+        return [writes(call.here.target(plain(".")), "git format-patch writes files", own=True)]
+    if name == "clone" and len(operands) == 1:
+        made = (operands[0].text or "").rstrip("/").removesuffix("/.git").removesuffix(".git")
+        made = re.split(r"[/:]", made)[-1]
+        target = call.here.target(plain(made)) if made else Target(source=operands[0].source)
+        return [writes(target, "git clone makes it", own=True)]
+    return []
+
+
+def _config(call: _Call) -> list[Effect]:
+    """Settings change what git runs later. They are in files that rules may protect."""
+    key = call.parsed.operands[0].text if call.parsed.operands else None
+    effects: list[Effect] = [alters("git config changes the effect of later commands", "config")]
+    if key is not None and _SAFE_KEYS.fullmatch(key) and not call.given & {"-f", "-e"}:
+        return effects
+    files = words_of(call.parsed, "-f")
+    if "--global" in {each.typed for each in call.parsed.options}:
+        home = Word(source="~/.gitconfig", text="~/.gitconfig", prefix="~/.gitconfig", tilde=True)
+        files.append(home)
+    elif not files:
+        files.append(plain(".git/config"))
+        if call.moved:
+            files.append(plain("config"))
+    effects.extend(writes(call.here.target(word), "git config changes it") for word in files)
     return effects
 
 
@@ -186,7 +309,9 @@ def _scripts(name: str, rest: tuple[Word, ...]) -> tuple[str, ...]:
     """Texts that git gives to a shell, where they are written out."""
     found: list[str] = []
     if name == "rebase":
-        found += [value for each in ("-x", "--exec") for _, value in option(rest, each) if value]
+        table = table_of("git-rebase")
+        values = words_of(parse(rest, table), "-x") if table is not None else []
+        found += [word.text for word in values if word.text]
     if name in {"bisect", "submodule"}:
         mark = "run" if name == "bisect" else "foreach"
         for at, word in enumerate(rest):
@@ -196,10 +321,176 @@ def _scripts(name: str, rest: tuple[Word, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
+# --- files and addresses -----------------------------------------------------------------------
+
+
+def _files(call: _Call) -> list[Effect]:
+    """Files that are named within other words: `HEAD:a`, `:(top)a`, `1,3:a`, `'*.env'`."""
+    kinds = {each.kind for each in call.parsed.table.operands or ()}
+    named = list(_file_words(call)) if kinds & {"read", "write", "move"} else []
+    named += words_of(call.parsed, "-L", "--blob")
+    effects: list[Effect] = []
+    for word in named:
+        for target in _within(word, call.here):
+            if kinds <= {"write", "move"}:
+                effects.append(writes(target, f"git {call.name} changes it", own=True))
+            else:
+                effects.append(reads(target, f"git {call.name} reads it"))
+    if _outside_of_repository(call):
+        effects.extend(_deep(call))
+    return effects
+
+
+def _file_words(call: _Call) -> tuple[Word, ...]:
+    """The operands that are files or revisions: not the pattern of `git grep`."""
+    if call.name in _NEW_FOLDERS:
+        return ()
+    spec = call.parsed.table.operands or ()
+    skipped = bool(spec) and spec[0].kind == "skip"
+    instead = any("instead" in each.option.marks for each in call.parsed.options)
+    return call.parsed.operands[1 if skipped and not instead else 0 :]
+
+
+def _outside_of_repository(call: _Call) -> bool:
+    """Whether `git diff` compares any files, with all below them: also where it is not said."""
+    if call.name != "diff":
+        return False
+    texts = [word.prefix for word in call.parsed.operands]
+    return "--no-index" in call.given or any(
+        text.startswith(("/", "~")) or ".." in text.split("/") for text in texts
+    )
+
+
+def _deep(call: _Call) -> list[Effect]:
+    targets = [call.here.target(word) for word in call.parsed.operands if word.text not in HARMLESS]
+    return [
+        reads(msgspec.structs.replace(each, deep=True, hidden=True), "git diff reads all below it")
+        for each in targets
+        if not each.glob
+    ]
+
+
+def _within(word: Word, here: WorkingDir) -> list[Target]:
+    """Other files that a word of git may mean than the one of that name."""
+    text = word.text
+    if text is None:
+        return []
+    paths: list[str] = []
+    if _LOOSE.match(text):
+        return [Target(source=word.source)]
+    if ":" in text:
+        parts = text.split(":")[:5]
+        for at in range(1, len(parts)):
+            path = ":".join(text.split(":")[at:])
+            paths += [path, _MAGIC.sub("", path, count=1)] if _MAGIC.match(path) else [path]
+    found: list[Target] = []
+    top = _top(here)
+    for path in dict.fromkeys(each for each in paths if each):
+        found.append(_pattern(path, here))
+        if top is not None:
+            found.append(_pattern(path, top))
+    if not paths and _WILD.search(text) and not text.startswith("-"):
+        found.append(_pattern(text, here))
+    return found
+
+
+def _pattern(path: str, here: WorkingDir) -> Target:
+    """A file, or the files of a pattern: git's `*` also means names with a dot, and folders.
+
+    Git does not follow links there, so no folder of a pattern leads elsewhere.
+    """
+    target = here.target(Word(source=path, text=path, prefix=path))
+    found = _WILD.search(path)
+    if found is None or not target.paths:
+        return target
+    fixed, _, name = path[: found.start()].rpartition("/")
+    rest = name + path[found.start() :]
+    folder = here.target(plain(fixed or "."))
+    # `*.py` reaches no more than git does without a path, and is meant for programs.
+    places = ("",) if _SOURCES.fullmatch(rest) else ("", "**/")
+    wide = [
+        f"{each.rstrip('/')}/{between}{variant}"
+        for each in folder.paths
+        for between in places
+        for variant in _with_dots(rest)
+    ]
+    return msgspec.structs.replace(target, paths=tuple(wide), glob=True, sure=True)
+
+
+def _with_dots(rest: str) -> list[str]:
+    """A pattern, and what it means for names that begin with a dot: `*.env` is also `.env`."""
+    first, slash, more = rest.partition("/")
+    starts = [first]
+    if first[:1] == "*":
+        # `*.py` is not meant for `.env.py`, but `*.local` may be meant for `.env.local`.
+        starts += [] if _SOURCES.fullmatch(first) else [f".{first}"]
+        starts += [first[1:]] if first[1:2] == "." else []
+    elif first[:1] == "?":
+        starts.append(f".{first[1:]}")
+    elif first[:1] == "[" and "]" in first[2:]:
+        starts.append("." + first[first.index("]", 2) + 1 :])
+    return [f"{each}{slash}{more}" for each in starts]
+
+
+def _top(here: WorkingDir) -> WorkingDir | None:
+    """The folder that the script started in: paths in `HEAD:a` are relative to the repository."""
+    if not any(loose for _, loose in here.dirs):
+        return None
+    tops = ["/".join(path.split("/")[: -loose or None]) or "/" for path, loose in here.dirs]
+    return WorkingDir(tuple((path, 0) for path in dict.fromkeys(tops)))
+
+
+def _every_word(words: tuple[Word, ...], here: WorkingDir) -> list[Effect]:
+    """For a subcommand that is not known: every word may be a file."""
+    found: list[Effect] = []
+    for word in words[:300]:
+        text = word.text
+        if text is not None and text.startswith("-"):
+            value = text.partition("=")[2]
+            targets = [here.target(plain(value))] if value else []
+        else:
+            targets = [here.target(word), *_within(word, here)]
+        for target in targets:
+            found.append(reads(target, "git may read it"))
+            found.append(writes(target, "git may write it"))
+    return found
+
+
+def _addresses(call: _Call) -> list[Effect]:
+    """Addresses that make git run a program, and repositories in other folders."""
+    effects: list[Effect] = []
+    for word in call.words[1:]:
+        text = word.prefix
+        value = text.partition("=")[2] if text.startswith("-") else text
+        if _HELPER.match(value) or "oProxyCommand" in text or "://-" in text:
+            effects.append(runs("this address makes git run a program", word.source))
+    if call.name not in {"fetch", "pull", "push", "ls-remote", "clone"}:
+        return effects
+    for word in call.parsed.operands[:1]:
+        path = word.prefix.removeprefix("file://")
+        if word.text is not None and path.startswith(("/", ".", "~")):
+            near = Word(source=word.source, text=path, prefix=path, tilde=word.tilde)
+            target = msgspec.structs.replace(call.here.target(near), deep=True)
+            effects.append(reads(target, f"git {call.name} uses the repository"))
+            if call.name == "push":
+                effects.append(writes(target, "git push changes the repository"))
+    return effects
+
+
+def _hosts(call: _Call) -> list[str]:
+    if call.name not in {"clone", "fetch", "pull", "push", "ls-remote", "remote", "submodule"}:
+        return []
+    return [
+        word.text
+        for word in call.parsed.operands
+        if word.text is not None and _ADDRESS.match(word.text)
+    ]
+
+
 def git_without_options(words: list[str]) -> list[str]:
     """The words of git from the subcommand on: `git -C x push` is a push too."""
     at = 1
     while at < len(words) and words[at].startswith("-"):
         name, equals, _ = words[at].partition("=")
-        at += 2 if name in _GLOBAL_VALUES and not equals and name != "--exec-path" else 1
+        at += 2 if name in _GLOBAL_VALUES and not equals else 1
     return words[at:]

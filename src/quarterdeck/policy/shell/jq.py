@@ -36,10 +36,27 @@ _RISKS = {
 }
 
 
+_YQ_RISKS = {
+    **dict.fromkeys(("load", "load_str", "load_xml", "load_props", "load_base64"), "reads a file"),
+    **dict.fromkeys(("env", "strenv", "envsubst", "ENV"), "shows the environment"),
+    **dict.fromkeys(("system", "eval"), "may run code"),
+    **_RISKS,
+}
+
+
 def read_jq(text: str) -> CodeEffects:
     """The effects of a filter."""
+    return _read(text, "jq", _RISKS)
+
+
+def read_yq(text: str) -> CodeEffects:
+    """The effects of a filter of yq. Its language is much the same, with files of its own."""
+    return _read(text, "yq", _YQ_RISKS)
+
+
+def _read(text: str, program: str, risks: dict[str, str]) -> CodeEffects:
     if len(text) > LONGEST:
-        return unknown("jq's filter is too long to be read")
+        return unknown(f"{program}'s filter is too long to be read")
     runs: list[str] = []
     at = depth = 0
     inside: list[int] = []
@@ -47,11 +64,11 @@ def read_jq(text: str) -> CodeEffects:
     while at < len(text):
         token = _TOKEN.match(text, at)
         if token is None:
-            return unknown(f"jq's filter is not understood: `{text[at]}`")
+            return unknown(f"{program}'s filter is not understood: `{text[at]}`")
         at = token.end()
         in_string = token.lastgroup == "quote"
         if token.lastgroup == "comment" and token.group().endswith(("\\", "\r")):
-            return unknown("jq's filter has a comment that may go on in the next line")
+            return unknown(f"{program}'s filter has a comment that may go on in the next line")
         if token.lastgroup == "open":
             depth += 1
         elif token.lastgroup == "close":
@@ -60,9 +77,9 @@ def read_jq(text: str) -> CodeEffects:
                 inside.pop()
             depth -= 1
         elif token.lastgroup == "name":
-            risk = _RISKS.get(token.group())
+            risk = risks.get(token.group())
             if risk is not None:
-                runs.append(f"jq's {token.group()} {risk}")
+                runs.append(f"{program}'s {token.group()} {risk}")
         if in_string:
             string = _STRING.match(text, at)
             at = string.end() if string is not None else at
@@ -73,5 +90,5 @@ def read_jq(text: str) -> CodeEffects:
             elif text.startswith('"', at):
                 at += 1
             else:
-                return unknown("jq's filter has a string that is not closed")
+                return unknown(f"{program}'s filter has a string that is not closed")
     return CodeEffects(runs=tuple(runs))

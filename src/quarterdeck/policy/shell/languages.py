@@ -16,7 +16,7 @@ from quarterdeck.policy.shell.awk import read_awk
 from quarterdeck.policy.shell.code import CodeEffects, code_effects, file_target
 from quarterdeck.policy.shell.effects import ProgramEffects, reads, runs, writes
 from quarterdeck.policy.shell.interpreters import INTERPRETERS, interpreter
-from quarterdeck.policy.shell.jq import read_jq
+from quarterdeck.policy.shell.jq import read_jq, read_yq
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
 from quarterdeck.policy.shell.sed import read_sed
 from quarterdeck.policy.shell.sql import read_sqlite
@@ -24,6 +24,7 @@ from quarterdeck.policy.shell.table_effects import CodeReader, effects_by_table
 from quarterdeck.policy.shell.uses import Invocation, Reader
 from quarterdeck.policy.shell.working_dir import WorkingDir
 
+_ELSEWHERE = re.compile(r"[./~]|[a-z+]+:")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -39,6 +40,7 @@ CODE: dict[str, CodeReader] = {
     "sed": partial(_judge, "sed", read_sed),
     "awk": partial(_judge, "awk", read_awk),
     "jq": partial(_judge, "jq", read_jq),
+    "yq": partial(_judge, "yq", read_yq),
     "sqlite": partial(_judge, "sqlite3", read_sqlite),
 }
 """Readers of program texts, by the `language` of a table."""
@@ -140,12 +142,24 @@ def _editor(use: Invocation) -> ProgramEffects:
     return _with(found, *more, *files)
 
 
+def _runner(use: Invocation) -> ProgramEffects:
+    """A package that is given by a path or an address is code from there."""
+    parsed = use.parsed()
+    given = parsed.operands[0] if parsed.operands else None
+    found = _by_table(use)
+    if given is None or given.literal is None or not _ELSEWHERE.match(given.literal):
+        return found
+    why = f"{use.name} runs a package that is not from the registry"
+    return _with(found, runs(why, given.source), reads(use.here.target(given), why))
+
+
 READERS: dict[str, Reader] = {
     "sed": _sed,
     **dict.fromkeys(("awk", "gawk", "mawk"), _awk),
     "jq": _jq,
     "sqlite3": _sqlite,
     **dict.fromkeys(("ed", "vim", "emacs"), _editor),
+    **dict.fromkeys(("npx", "bunx", "uvx"), _runner),
     **dict.fromkeys(INTERPRETERS, interpreter),
 }
 """Programs that need more than their table, by the names of the tables."""

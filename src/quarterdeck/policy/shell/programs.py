@@ -17,7 +17,7 @@ from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell import archives, languages, transfers
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
-from quarterdeck.policy.shell.git import git
+from quarterdeck.policy.shell.git import git, git_program
 from quarterdeck.policy.shell.languages import CODE, LANGUAGES
 from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.script import Effect, Target, Word
@@ -251,6 +251,8 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
     table = table_of(name)
     if table is not None:
         reader = _READERS.get(table.name)
+        if reader is None and table.name.startswith("git-"):
+            reader = git_program
         if reader is None:
             found = effects_by_table(name, table, words, here, via=via, readers=CODE)
         else:
@@ -445,13 +447,17 @@ def _crontab(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     return ProgramEffects(effects=(runs("crontab schedules commands", token),))
 
 
-_READERS: dict[str, Reader] = {**archives.READERS, **transfers.READERS, **languages.READERS}
+_READERS: dict[str, Reader] = {
+    **archives.READERS,
+    **transfers.READERS,
+    **languages.READERS,
+    "git": git,
+}
 """Readers of programs for which a table alone is not enough, by the names of their tables."""
 
 _SPECIAL: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
     **BUILTINS,
     **LANGUAGES,
-    "git": git,
     "dd": _dd,
     "find": _find,
     "make": _make,

@@ -74,6 +74,10 @@ class Target(Value):
     names: bool = False
     """Only names and sizes are read, no contents: `ls -R`, `find`."""
 
+    repository: bool = False
+    """A folder that git works in. In another repository than the session's, its settings may run
+    programs."""
+
 
 class EffectKind(StrEnum):
     """An effect of an option or a word beyond the command's name."""
