@@ -19,6 +19,7 @@ _ASSIGNS = re.compile(r"[A-Za-z_][\w.]*[+:?!]*=")
 _WHOLE = re.compile(r"[\w./:%+,=-]*\"[^\"]*\"[\w./:%+,=-]*")
 """Expansions only within double quotes: always one word, but for `"$@"` and its like."""
 
+_NUMBER = re.compile(r"[-+]?[\d.]+[A-Za-z%]*\Z")
 _LONGEST_BUNDLE = 60
 """Letters of one word that are read as options. No program has more, but one may repeat them."""
 
@@ -285,6 +286,9 @@ class _Parser:
             if splits(word):
                 self._open.append(word)
             values.append(word)
+        if wanted == ("number",) and not _NUMBER.match(values[0].text or "0"):
+            self._not_known(typed, "needs a number")
+            return
         self._options.append(Given(option=option, typed=typed, values=tuple(values)))
         self._mark(option)
 

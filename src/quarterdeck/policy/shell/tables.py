@@ -54,7 +54,8 @@ Where a table has subcommands, the first operand must be one of them; if `operan
 any other first operand is an ordinary one. A subcommand that is not listed makes the call unknown.
 
 Words of an option. Each of these takes one value, and several take several, in their order:
-    value    no effect
+    value    no effect                        number  no effect; what is no number is unknown, since
+                                              other versions of the program take no value there
     read     a file that is read              list    a folder or file of which only names are seen
     write    a file that is written           prefix  the beginning of files that are written
     run      a program or code that is run    code    program text that our reader judges
@@ -104,7 +105,9 @@ import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
 
-TAKING = name_set("value read list write prefix run code shell chdir folder host send command")
+TAKING = name_set(
+    "value number read list write prefix run code shell chdir folder host send command"
+)
 """Words of an option that take a value each."""
 
 MARKS = name_set(
