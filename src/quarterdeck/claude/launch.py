@@ -119,19 +119,25 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class ArgumentFiles:
-    """A private folder for values that are too long for an argument; deleted on `close`.
+    """A private folder for values that are too long or too private for an argument.
+
+    It is deleted on `close`.
 
     The CLI reads such a file while it starts: close it when the process has ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, parent: str | None = None) -> None:
+        """`parent`: where to make the folder; None is the system's folder for such."""
+        self._parent = parent
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
     def write(self, option: str, text: str) -> str:
         """Keep `text` in a file that only this user can read; gives its path."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="quarterdeck-launch-")
+            self._folder = tempfile.TemporaryDirectory(
+                prefix="quarterdeck-launch-", dir=self._parent
+            )
         self._count += 1
         path = Path(self._folder.name) / f"{self._count}-{option}"
         path.write_text(text, encoding="utf-8")
@@ -159,7 +165,8 @@ def to_argv(launch: Launch, files: ArgumentFiles | None = None) -> list[str]:
     """The CLI's arguments for `launch`, without the command itself.
 
     A value that is too long for one argument is written to a file of `files`, if the CLI can read
-    that option from a file. Raises `UsageError` if it cannot, or if `files` is missing.
+    that option from a file. Raises `UsageError` if it cannot, or if `files` is missing. The JSON of
+    settings and of MCP servers always goes to `files` if given, since others can read arguments.
     """
     argv = ["--output-format", "stream-json", "--verbose", "--input-format", "stream-json"]
     if launch.permission_prompts and launch.sdk_url is None:
@@ -215,7 +222,9 @@ def _arguments(flag: Flag, value: object, files: ArgumentFiles | None) -> list[s
 
 def _argument(flag: Flag, value: str, files: ArgumentFiles | None) -> str:
     size = len(value.encode("utf-8", "surrogateescape"))
-    if size <= LONGEST_ARGUMENT:
+    # Everybody on the machine can read a process's arguments, and JSON of these may hold secrets.
+    private = flag.json is not None and files is not None and value.lstrip().startswith("{")
+    if size <= LONGEST_ARGUMENT and not (private and flag.file_flag is not None):
         return f"{flag.name}={value}"
     if flag.file_flag is None:
         raise UsageError(

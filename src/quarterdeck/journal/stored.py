@@ -22,6 +22,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.events import (
     AnyEvent,
     Event,
+    Sent,
     SessionCreated,
     SpecChanged,
 )
@@ -80,6 +81,21 @@ WITH_A_SPEC = tuple(
 )
 """How events begin that are never forwarded undecoded: a spec may contain secrets."""
 
+SENT = f'{{"kind":"{Sent.__struct_config__.tag}"'.encode()
+SECRET_REQUESTS = (
+    b'"mcp_set_servers"',
+    b'"apply_flag_settings"',
+    b'"update_environment_variables"',
+)
+"""Lines for the CLI that may contain secrets: they are not forwarded undecoded either."""
+
+
+def may_hold_secrets(json: bytes) -> bool:
+    """Whether an event may contain secrets, by its stored bytes."""
+    return json.startswith(WITH_A_SPEC) or (
+        json.startswith(SENT) and any(each in json for each in SECRET_REQUESTS)
+    )
+
 
 class Stored(Value, kw_only=False, gc=False):
     """An event with its numbers and its time.
@@ -107,7 +123,7 @@ class RawEvents(Value):
     last: int
     """The number of the last event."""
     text: str
-    """A JSON array of events as `envelope` makes them, without events that have a spec."""
+    """A JSON array of events as `envelope` makes them, without events that may hold secrets."""
 
 
 class Encoded(Value):
@@ -238,8 +254,8 @@ def _envelope(session: str) -> bytes:
 def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEvents | None:
     """The first of these events of a session: number, position, time, and bytes of each.
 
-    None without events, if the first has a spec, or if one is invalid; decoding them one by one
-    then tells which.
+    None without events, if the first may hold secrets, or if one is invalid; decoding them one by
+    one then tells which.
     """
     parts: list[bytes] = []
     size = last = 0
@@ -247,7 +263,7 @@ def passage(session: str, rows: Iterable[tuple[int, int, int, bytes]]) -> RawEve
     for row in rows:
         json = row[3]
         size += len(json)
-        if json.startswith(WITH_A_SPEC) or (parts and size > PASSAGE_SIZE):
+        if may_hold_secrets(json) or (parts and size > PASSAGE_SIZE):
             break
         parts.append(form % row)
         last = row[0]

@@ -1,30 +1,44 @@
-"""Masks secrets: values of environments, of MCP servers' env and headers, tokens.
+"""Masks secrets: values of environments, of settings, of MCP servers, tokens.
 
-A session's spec holds what its CLI is started with, and the journal stores all of it. This front
-masks it for every reader, whatever their role.
+A session's spec holds what its CLI is started with, and the journal stores all of it, as it does
+with lines for the CLI. This front masks them for every reader, whatever their role.
 """
 
 from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.secrets import mask_tokens_in
 from quarterdeck.journal.base import Stored
-from quarterdeck.protocol.events import SessionCreated, SpecChanged
+from quarterdeck.journal.stored import may_hold_secrets
+from quarterdeck.protocol.events import Sent, SessionCreated, SpecChanged
 from quarterdeck.protocol.sessions import SessionSpec
 
 MASK = "…"
-_SECRET_MEMBERS = frozenset({"env", "headers"})
+_SECRET_MEMBERS = frozenset({"env", "headers", "variables"})
+"""Members whose values are secrets, wherever they are."""
+_SECRET_SETTINGS = frozenset({"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport"})
+"""Settings that are commands for secrets."""
+_PLAIN_ARGUMENT = re.compile(
+    r"-{1,2}[A-Za-z][\w-]*"  # an option without a value
+    r"|@?[A-Za-z][\w.-]*/[\w./@-]+"  # a package with a scope, or a path
+    r"|\.{0,2}/[\w./-]+"
+    r"|[a-z][a-z.-]{0,39}"  # a short word
+)
 
 
 def masked_spec(spec: SessionSpec) -> SessionSpec:
     """The spec with its secrets masked; itself when it has none."""
-    if spec.env or spec.mcp_servers:
+    if spec.env or spec.mcp_servers or spec.settings:
         spec = msgspec.structs.replace(
             spec,
             env=dict.fromkeys(spec.env, MASK),
-            mcp_servers={name: _masked_server(server) for name, server in spec.mcp_servers.items()},
+            mcp_servers={name: _masked_raw(server) for name, server in spec.mcp_servers.items()},
+            settings=None if spec.settings is None else _masked_text(spec.settings),
         )
     data = msgspec.json.encode(spec)
     plain = mask_tokens_in(data)
@@ -34,23 +48,73 @@ def masked_spec(spec: SessionSpec) -> SessionSpec:
 def masked_json(stored: Stored) -> bytes:
     """The JSON of an event: its stored bytes, unless there is something to mask."""
     event = stored.event
-    if not isinstance(event, SessionCreated | SpecChanged):
-        return stored.json
-    spec = masked_spec(event.spec)
-    if spec is event.spec:
-        return stored.json
-    return msgspec.json.encode(msgspec.structs.replace(event, spec=spec))
+    match event:
+        case SessionCreated() | SpecChanged():
+            spec = masked_spec(event.spec)
+            if spec is event.spec:
+                return stored.json
+            return msgspec.json.encode(msgspec.structs.replace(event, spec=spec))
+        case Sent(line=line) if may_hold_secrets(stored.json):
+            return msgspec.json.encode(msgspec.structs.replace(event, line=_masked_raw(line)))
+        case _:
+            return stored.json
 
 
-def _masked_server(server: Raw) -> Raw:
+def _masked_raw(json: Raw) -> Raw:
     try:
-        members = msgspec.json.decode(server, type=dict[str, Raw])
-    except msgspec.DecodeError:
-        return Raw(msgspec.json.encode(MASK))  # not what it should be: nothing of it is shown
-    for name in _SECRET_MEMBERS & members.keys():
-        try:
-            names = msgspec.json.decode(members[name], type=dict[str, Raw])
-            members[name] = Raw(msgspec.json.encode(dict.fromkeys(names, MASK)))
-        except msgspec.DecodeError:
-            members[name] = Raw(msgspec.json.encode(MASK))
-    return Raw(msgspec.json.encode(members))
+        found: object = msgspec.json.decode(json)
+    except (msgspec.DecodeError, RecursionError):
+        found = None  # not what it should be: nothing of it is shown
+    masked = _masked(found) if isinstance(found, dict) else MASK
+    return Raw(msgspec.json.encode(masked))
+
+
+def _masked_text(settings: str) -> str:
+    """Settings as JSON, or the path of a file."""
+    if not settings.lstrip().startswith("{"):
+        return settings
+    return bytes(_masked_raw(Raw(settings.encode()))).decode()
+
+
+def _masked(value: object) -> object:
+    """A JSON value with the secrets in it masked, however deep."""
+    match value:
+        case dict():
+            return {key: _masked_member(str(key), each) for key, each in value.items()}
+        case list():
+            return [_masked(each) for each in value]
+        case _:
+            return value
+
+
+def _masked_member(name: str, value: object) -> object:
+    match name, value:
+        case _, dict() if name in _SECRET_MEMBERS:
+            return dict.fromkeys(value, MASK)
+        case _, _ if name in _SECRET_MEMBERS or name in _SECRET_SETTINGS:
+            return MASK
+        case "args", list():
+            return [each if _is_plain(each) else MASK for each in value]
+        case "url", str():
+            return _masked_url(value)
+        case "settings", str():
+            return _masked_text(value)
+        case _:
+            return _masked(value)
+
+
+def _is_plain(argument: object) -> bool:
+    """Whether an argument of an MCP server's command is an option, a package or a path."""
+    return isinstance(argument, str) and _PLAIN_ARGUMENT.fullmatch(argument) is not None
+
+
+def _masked_url(url: str) -> str:
+    """A URL without what may be a secret: a user, a query, a fragment."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return MASK
+    user = f"{MASK}@" if "@" in parts.netloc else ""
+    query = MASK if parts.query else ""
+    return urlunsplit((parts.scheme, user + host, parts.path, query, ""))

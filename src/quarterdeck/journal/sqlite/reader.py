@@ -22,6 +22,8 @@ from quarterdeck.journal.sqlite.usage import read_limits, read_usage
 from quarterdeck.journal.stored import (
     PAGE_BYTES,
     PASSAGE_SIZE,
+    SECRET_REQUESTS,
+    SENT,
     WITH_A_SPEC,
     RawEvents,
     Stored,
@@ -39,8 +41,9 @@ FEWEST, MOST = 16, 2000
 """The most events of a passage."""
 
 _SPECS = (min(WITH_A_SPEC), max(WITH_A_SPEC) + b"\xff")
-# The envelope is that of `stored`. Large events are left out, as are those with a spec. That shows:
-# numbers have no gap.
+_SENT = (SENT, SENT + b"\xff")
+# The envelope is that of `stored`. Large events are left out, as are those that may hold secrets.
+# That shows: numbers have no gap.
 _PASSAGE = """
     SELECT count(*), max(seq), '[' || group_concat(
       ?4 || seq || ',"position":' || position || ',"at":' || at || ',"event":' || json || '}'
@@ -48,6 +51,7 @@ _PASSAGE = """
       SELECT seq, position, at, json FROM events
       WHERE session = (SELECT number FROM sessions WHERE session = ?1) AND seq > ?2
       AND seq <= ?2 + ?3 AND length(json) <= 8192 AND (json < ?5 OR json > ?6)
+      AND (json < ?7 OR json > ?8 OR instr(json, ?9) + instr(json, ?10) + instr(json, ?11) = 0)
       ORDER BY seq LIMIT ?3
     )
 """
@@ -99,7 +103,7 @@ class Reader:
         after each row. It is tried with as many events as filled the last passage.
         """
         begin = f'{{"session":{msgspec.json.encode(session).decode()},"seq":'
-        values = (session, after, self._fitting, begin, *_SPECS)
+        values = (session, after, self._fitting, begin, *_SPECS, *_SENT, *SECRET_REQUESTS)
         try:
             count, last, text = self._connection.execute(_PASSAGE, values).fetchone()
         except sqlite3.OperationalError:
