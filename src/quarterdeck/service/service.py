@@ -46,6 +46,7 @@ from quarterdeck.runner import live_runner, spawn_runner
 from quarterdeck.runner.home import LOG
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.files import replace_file
+from quarterdeck.runtime.loop_watch import LoopWatch
 from quarterdeck.service import settings as hub_settings
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.local_hub import (
@@ -117,7 +118,11 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_li
     home = data_home()
     options = serve_options_of(configuration.loaded.settings, runner=runner)
     options = replace(options, fixed=(configuration.path,))
-    async with run_service(home, options) as service, anyio.create_task_group() as tasks:
+    async with (
+        LoopWatch().running(),
+        run_service(home, options) as service,
+        anyio.create_task_group() as tasks,
+    ):
 
         def take(settings: Settings) -> None:
             logs.change(settings.log)
