@@ -160,3 +160,36 @@ def test_a_runner_of_packages_is_asked_about_where_it_runs_code_or_what_is_not_k
     assert said(known("npx --cal a").effects) == ["runs --cal"]
     assert "runs $x" in said(known("uvx $x").effects)
     assert not known("npx prettier").looks
+
+
+@pytest.mark.parametrize(
+    ("text", "scripts"),
+    [
+        ("sed '1eid' a", ("id",)),
+        ("sed --expression=1eid a", ("id",)),
+        ("sed p e2e.test", ()),
+        ("awk 'BEGIN{system(\"id\")}'", ("id",)),
+        ("awk '{\"id\"|getline}'", ("id",)),
+        ("awk '{print|\"id\"}'", ("id",)),
+        ("sqlite3 a '.shellid'", ()),
+    ],
+)
+def test_commands_in_a_program_are_scripts(text: str, scripts: tuple[str, ...]) -> None:
+    assert known(text).scripts == scripts
+
+
+def test_the_commands_of_sqlite_are_scripts() -> None:
+    assert known("sqlite3 a", "'.shell id'").scripts == ("id",)
+
+
+def test_a_package_from_elsewhere_must_be_named() -> None:
+    assert said(known("npx ./evil").effects) == ["runs ./evil", "reads /w/evil"]
+    assert "runs github:a/b" in said(known("npx github:a/b").effects)
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [("yq .a b", True), ("yq -i .a b", False), ("yq -n env(A)", False), ('yq load("a")', False)],
+)
+def test_yq_is_judged_as_jq_is(text: str, looks: bool) -> None:
+    assert known(text.partition(" ")[0], *(f"'{each}'" for each in text.split()[1:])).looks is looks

@@ -15,6 +15,9 @@ from quarterdeck.policy.shell.code import CodeEffects, unknown
 LONGEST = 20_000
 """Longer programs are not read: a person is asked."""
 
+MOST_TEXTS = 50
+"""Texts of a program that are taken for names of files."""
+
 _TOKEN = re.compile(
     r"(?P<blank>[ \t]+|\\\n)"
     r"|(?P<comment>#[^\n]*)"
@@ -176,7 +179,28 @@ def _walk(tokens: list[_Token]) -> CodeEffects:
                 runs.append(f"awk's {name} may call functions")
     if depth:
         raise _UnreadableError("parentheses are not closed")
-    return CodeEffects(reads=tuple(reads), writes=tuple(writes), runs=tuple(runs))
+    scripts: list[str] = []
+    if runs:
+        # Any text may be the name of a file, or a command.
+        texts = [_plain(each.text) for each in tokens if each.kind == "text"][:MOST_TEXTS]
+        reads.extend(text for text in texts if text)
+        scripts.extend(_commands(tokens))
+    return CodeEffects(
+        reads=tuple(reads), writes=tuple(writes), runs=tuple(runs), scripts=tuple(scripts)
+    )
+
+
+def _commands(tokens: list[_Token]) -> list[str]:
+    """The commands of `system("…")`, `"…" | getline` and `print | "…"`."""
+    found: list[str] = []
+    for at, token in enumerate(tokens):
+        before = [each.text for each in tokens[max(0, at - 2) : at]]
+        after = tokens[at + 1].text if at + 1 < len(tokens) else ""
+        named = before == ["system", "("] or before[-1:] in (["|"], ["|&"]) or after in {"|", "|&"}
+        text = _plain(token.text) if token.kind == "text" and named else None
+        if text:
+            found.append(text)
+    return found
 
 
 def _is_getline(tokens: list[_Token], at: int) -> bool:
@@ -201,7 +225,12 @@ def _file(tokens: list[_Token], at: int) -> str | None:
         return None
     if named.kind == "number":
         return named.text if named.text.isdigit() and not named.text.startswith("0") else None
-    text = named.text[1:-1]
+    return _plain(named.text)
+
+
+def _plain(quoted: str) -> str | None:
+    """The value of a constant text; None if it has unusual escapes."""
+    text = quoted[1:-1]
     if any(each.group(1) is None for each in _ESCAPE.finditer(text)):
         return None
     return _ESCAPE.sub(r"\1", text)

@@ -22,6 +22,9 @@ class CodeEffects(Value):
     runs: tuple[str, ...] = ()
     """What it runs, or why it is not understood, for people."""
 
+    scripts: tuple[str, ...] = ()
+    """Texts that it gives to a shell, where they are written out. They are in `runs` too."""
+
     @property
     def none(self) -> bool:
         """Whether it certainly reads, writes and runs nothing."""
@@ -39,6 +42,7 @@ def merged(*found: CodeEffects) -> CodeEffects:
         reads=tuple(dict.fromkeys(each for one in found for each in one.reads)),
         writes=tuple(dict.fromkeys(each for one in found for each in one.writes)),
         runs=tuple(dict.fromkeys(each for one in found for each in one.runs)),
+        scripts=tuple(dict.fromkeys(each for one in found for each in one.scripts)),
     )
 
 

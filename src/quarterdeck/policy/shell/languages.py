@@ -45,9 +45,21 @@ CODE: dict[str, CodeReader] = {
 }
 """Readers of program texts, by the `language` of a table."""
 
+_SCRIPTS = {"sed": read_sed, "awk": read_awk, "sqlite": read_sqlite}
+"""Languages that can give texts to a shell."""
+
 
 def _by_table(use: Invocation) -> ProgramEffects:
-    return effects_by_table(use.name, use.table, use.words, use.here, via=use.via, readers=CODE)
+    found = effects_by_table(use.name, use.table, use.words, use.here, via=use.via, readers=CODE)
+    read = _SCRIPTS.get(use.table.language or "")
+    scripts: list[str] = []
+    if read is not None:
+        # The program texts that run something: their words are what a rule must contain.
+        sources = {word.source: word.text for word in use.words[1:]}
+        tokens = [each.token for each in found.effects if each.kind is EffectKind.RUNS]
+        texts = [sources.get(token, token) or "" for token in tokens]
+        scripts = [each for text in texts for each in read(text).scripts]
+    return msgspec.structs.replace(found, scripts=(*found.scripts, *scripts))
 
 
 def _with(found: ProgramEffects, *more: Effect) -> ProgramEffects:

@@ -44,7 +44,10 @@ def read_sed(script: str) -> CodeEffects:
     except _UnreadableError as error:
         return unknown(f"sed's script is not understood: {error}")
     return CodeEffects(
-        reads=tuple(parser.reads), writes=tuple(parser.writes), runs=tuple(parser.runs)
+        reads=tuple(parser.reads),
+        writes=tuple(parser.writes),
+        runs=tuple(parser.runs),
+        scripts=tuple(parser.scripts),
     )
 
 
@@ -58,6 +61,7 @@ class _Parser:
         self.reads: list[str | None] = []
         self.writes: list[str | None] = []
         self.runs: list[str] = []
+        self.scripts: list[str] = []
 
     def run(self) -> None:
         while True:
@@ -152,7 +156,9 @@ class _Parser:
 
     def _file_or_program(self, name: str) -> None:
         if name == "e":
-            self.runs.append(f"sed's `e` runs {self._line().strip() or 'its input'}")
+            command = self._line().strip()
+            self.runs.append(f"sed's `e` runs {command or 'its input'}")
+            self.scripts += [command] if command else []
         elif name in {"r", "R"}:
             self.reads.append(self._file())
         elif name in {"w", "W"}:

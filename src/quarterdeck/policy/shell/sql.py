@@ -75,6 +75,7 @@ def _dot_command(text: str) -> CodeEffects:
         reads=tuple(files) if name in _READING or name not in _WRITING else (),
         writes=tuple(files) if name in _WRITING or name not in _READING else (),
         runs=(f"sqlite3's {name} may run a program or use other files",),
+        scripts=(rest,) if rest and name.startswith((".sh", ".sy")) else (),
     )
 
 
@@ -91,6 +92,7 @@ def _sql(text: str) -> CodeEffects:
             texts.append(token.group()[1:-1].replace("''", "'"))
         elif token.lastgroup == "name":
             names.append(token.group().strip('"`[]').lower())
+            texts += [token.group()[1:-1]] if token.group()[0] in '"`[' else []
     # A name may also be written as a text: `from 'fsdir'('.')`.
     found = _RISKS.intersection(names) | _RISKS.intersection(each.lower() for each in texts)
     into = "vacuum" in names and "into" in names
