@@ -73,7 +73,7 @@ class LoopWatch:
         while not self._ended.wait(BEAT_SECONDS):
             if self._place or time.monotonic() - self._beat < BEAT_SECONDS + self._held_seconds:
                 continue
-            frame = sys._current_frames().get(self._thread_id)
+            frame = sys._current_frames().get(self._thread_id)  # noqa: SLF001 - its documented use
             if frame is not None:
                 stack = traceback.extract_stack(frame)[-FRAMES:]
                 self._place = " < ".join(
