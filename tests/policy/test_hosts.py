@@ -35,7 +35,7 @@ from quarterdeck.policy.hosts import LONGEST_URL, host_of, is_meant, may_mean
         ("https://a%ff.test/", None),
         ("https://a..test/", None),
         ("https://a.test../", None),
-        ("http://\uff41\u3002test/", "a.test"),
+        ("http://\uff41\u3002test/", None),
         ("http://fa\u00df.test/", None),
         ("http://2852039166/", "169.254.169.254"),
         ("http://0xa9fea9fe/", "169.254.169.254"),

@@ -23,6 +23,7 @@ from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import Rule, Verb
 from quarterdeck.policy.toml import Document, Flaw
 from quarterdeck.policy.toml_values import Table
+from quarterdeck.policy.trees import Tree
 
 FACT_KEYS = {
     "machine",
@@ -39,8 +40,9 @@ EXAMPLE_KEYS = {"call", "tool", "input", *FACT_KEYS}
 TEST_KEYS = {*EXAMPLE_KEYS, "verdict"}
 VERDICTS = ("allow", "ask", "deny", "cli")
 
-CONTEXT = Context(cwd="/project", home="/home/someone")
-"""Where the calls of examples are made: paths in them are in this folder, or absolute."""
+CONTEXT = Context(cwd="/project", home="/home/someone", below=lambda _: Tree())
+"""Where the calls of examples are made: paths in them are in this folder, or absolute. A search
+finds no files there that a rule is about."""
 
 
 class Example(Value):

@@ -8,7 +8,6 @@ compared, and a URL whose host is not beyond doubt has none.
 from __future__ import annotations
 
 import re
-import unicodedata
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from urllib.parse import unquote_to_bytes
@@ -24,8 +23,6 @@ _TRIMMED = "".join(map(chr, range(0x21)))
 _PORT = re.compile(r"(\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
 _NAME = re.compile(r"[a-z0-9._-]+")
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+")
-_AMBIGUOUS = re.compile("[\u00df\u03c2\u200c\u200d\u00ad\u034f\ufeff]|[\u180b-\u180e]")
-"""Letters that versions of the standard for names disagree about, and some that vanish."""
 
 
 def host_of(url: str) -> str | None:
@@ -56,27 +53,14 @@ def canonical(host: str) -> str | None:
         text = unquote_to_bytes(host).decode()
     except UnicodeDecodeError:
         return None
-    name = _to_ascii(text)
-    if name is None:
-        return None
-    name = name.removesuffix(".")
+    # Other letters may be another spelling of these, or of none: that is not worked out here.
+    name = text.lower().removesuffix(".")
     if not _NAME.fullmatch(name) or ".." in name or name[0] == "." or name[-1] == ".":
         return None
     last = name.rpartition(".")[2]
     if last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last):
         return _address(name)
     return name
-
-
-def _to_ascii(text: str) -> str | None:
-    if text.isascii():
-        return text.lower()
-    if _AMBIGUOUS.search(text):
-        return None
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    # Other full stops are full stops too. Names in other letters have no form that is certain here.
-    plain = re.sub("[\u3002\uff0e\uff61]", ".", plain)
-    return plain if plain.isascii() else None
 
 
 def _address(name: str) -> str | None:

@@ -130,7 +130,7 @@ def _path(
     perhaps: list[Need] = []
     for need in request.needs:
         if need.kind is kind and need.target is not None:
-            caught = catches(pattern, need.target, context.folders)
+            caught = catches(pattern, need.target, context.folders, edit=kind is NeedKind.EDIT)
             if caught:
                 sure.append(need)
             elif caught is None:

@@ -18,7 +18,8 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.hosts import host_of
-from quarterdeck.policy.paths import Folders, is_inside, is_protected
+from quarterdeck.policy.moves import moved_by, other_names
+from quarterdeck.policy.paths import Folders, is_inside, is_protected, linked
 from quarterdeck.policy.repositories import Looking, other_repositories
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -33,6 +34,7 @@ from quarterdeck.policy.shell import (
     locate,
     read,
 )
+from quarterdeck.policy.trees import LookBelow
 
 MOST_NEEDS = 500
 """The number of parts and files of one command that are checked. Every rule is compared with each
@@ -105,10 +107,19 @@ class Context(Value):
     exists: Callable[[str], bool] | None = None
     """Says whether there is a file or folder at a path, for a caller that can look."""
 
+    below: LookBelow | None = None
+    """Says what is below a folder, for a caller that can look."""
+
+    written: frozenset[str] = frozenset()
+    """Files that earlier calls of the session have written. What is in them comes from the agent:
+    a rule for a command does not mean running it."""
+
     @property
     def folders(self) -> Folders:
         """Where the patterns of rules are relative to."""
-        return Folders(cwd=self.cwd, home=self.home, settings=self.settings or self.cwd)
+        return Folders(
+            cwd=self.cwd, home=self.home, settings=self.settings or self.cwd, below=self.below
+        )
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -314,6 +325,7 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     if len(needs) > MOST_NEEDS:
         why = f"it has more than {MOST_NEEDS} parts and files"
         needs[MOST_NEEDS:] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
+    needs.extend(islice(_by_other_names(script, needs, context), MOST_NEEDS))
     look = Looking(
         root=context.settings or context.cwd, resolve=context.resolve, exists=context.exists
     )
@@ -330,6 +342,25 @@ def _shell(tool: str, command: str, context: Context) -> Request:
         # Only assignments, tests and comments: there is nothing to allow, and nothing to name.
         needs.append(Need(kind=NeedKind.COMMAND, what=command[:200], free=True))
     return Request(tool=tool, needs=tuple(needs), script=script, command=command)
+
+
+def _by_other_names(script: Script, needs: list[Need], context: Context) -> Iterator[Need]:
+    """Files that are used under a name which the script itself, or a link, gives to them."""
+    moved = moved_by(script.parts)
+    for need in list(needs):
+        target = need.target
+        if target is None or need.kind not in {NeedKind.READ, NeedKind.EDIT}:
+            continue
+        edit = need.kind is NeedKind.EDIT
+        by_others = [each for each in moved if each.part is not need.part]
+        others = list(other_names(target, by_others, edit=edit)) if by_others else []
+        if target.glob:
+            others += linked(target, context.folders)
+        for other in others:
+            true = _resolve_links(other, context)
+            free = not edit and is_inside(true, context.roots, context.home)
+            why = f"{target.source} may be another name of it"
+            yield msgspec.structs.replace(need, target=true, why=why, free=free, own=False)
 
 
 def _host(address: str) -> str | None:
@@ -393,7 +424,8 @@ def _read(part: Part, target: Target, why: str, context: Context) -> Need:
 
 def _of_effect(part: Part, effect: Effect, target: Target, context: Context) -> Need:
     if effect.kind is EffectKind.READS:
-        return _read(part, target, effect.why, context)
+        need = _read(part, target, effect.why, context)
+        return msgspec.structs.replace(need, free=True) if effect.maybe else need
     true = _resolve_links(target, context)
     own = effect.own and is_inside(true, context.roots, context.home) and not is_protected(true)
     return Need(

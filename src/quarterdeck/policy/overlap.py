@@ -19,18 +19,21 @@ Piece = str
 """One character, or `*`, `?`, or `[…]`, which may be any character."""
 
 
-def overlap(rule: list[str], reach: list[str], *, hidden: bool) -> bool:
+def overlap(rule: list[str], reach: list[str], *, hidden: bool, last: bool | None = None) -> bool:
     """Whether a path may fit both. `**` is any number of names; a rule means all below it, too.
 
-    `hidden`: wildcards of `reach` find names that begin with a dot, which a shell's do not.
+    `hidden`: wildcards of `reach` find names that begin with a dot, which a shell's do not. `last`:
+    whether its last name does, if that is different.
     """
     if len(rule) * len(reach) > LARGEST:
         return True
     # Where the names of `rule` up to `at` may have been used up by those of `reach` so far.
     positions = _skip(rule, {0})
-    for name in reach:
+    for place, name in enumerate(reach):
         if len(rule) in positions:
             return True
+        if last is not None and place == len(reach) - 1 and name != "**":
+            hidden = last
         if name == "**":
             # Any names: the rest of the rule may be among them.
             positions = {

@@ -10,14 +10,18 @@ import re
 from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.overlap import overlap
+from quarterdeck.policy.overlap import names_overlap, overlap
 from quarterdeck.policy.protected import (
     holds_protected_file,
     may_name_protected_file,
     names_protected_file,
 )
+from quarterdeck.policy.searches import SOURCES
 from quarterdeck.policy.shell import Target
+from quarterdeck.policy.trees import LEFT_OUT, LookBelow
 
+MOST_LINKS = 32
+_FILE = re.compile(r"[^/.]\.[A-Za-z0-9]{1,5}$")
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -36,6 +40,8 @@ class Folders(Value):
     cwd: str | None = None
     home: str | None = None
     settings: str | None = None
+    below: LookBelow | None = None
+    """Looks what is below a folder."""
 
 
 class BadPattern(ValueError):
@@ -178,30 +184,38 @@ def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
     return True
 
 
-def catches(pattern: PathPattern, target: Target, folders: Folders) -> bool | None:
+def catches(
+    pattern: PathPattern, target: Target, folders: Folders, *, edit: bool = False
+) -> bool | None:
     """Does the pattern match the target, or something below the target that it affects?
 
-    None: it may, which is not known before the command runs.
+    None: it may, which is not known before the command runs. `edit`: the target is changed or
+    removed, not only read.
     """
     if not target.paths:
         return None
     may: bool | None = False
     for path in target.paths:
-        caught = _catches(pattern, target, path, folders)
+        caught = _catches(pattern, target, path, folders, edit=edit)
         if caught:
             return True
         may = None if caught is None else may
     return may
 
 
-def _catches(pattern: PathPattern, target: Target, path: str, folders: Folders) -> bool | None:
+def _catches(
+    pattern: PathPattern, target: Target, path: str, folders: Folders, *, edit: bool
+) -> bool | None:
     relative = _relative(path, pattern.base, folders)
     if relative is None and pattern.anywhere:
         relative = _relative(path, Base.ROOT, folders)
+    deep = target.deep and not target.names
     if relative is None:
-        if target.deep and _above(path, pattern, folders):
+        if deep and edit and _above(path, pattern, folders):
             return True
-        return None if target.glob and _around(path, pattern, target, folders) else False
+        if deep:
+            return _meets_below(pattern, path, folders, hidden=True)
+        return None if _may_be_there(pattern, target, path, folders) else False
     if target.glob:
         # Every path that it can be is in a folder that the pattern matches.
         folder = _before_wildcard(relative).rstrip("/")
@@ -210,10 +224,137 @@ def _catches(pattern: PathPattern, target: Target, path: str, folders: Folders) 
         reach = [name for name in relative.split("/") if name]
         if target.hidden and _always(pattern, reach):
             return True
-        return None if overlap(list(pattern.names), reach, hidden=target.hidden) else False
-    return pattern.possible.fullmatch(relative) is not None or (
-        target.deep and (pattern.literal + "/").startswith(f"{relative}/" if relative else "")
+        if not overlap(
+            list(pattern.names),
+            reach,
+            hidden=_folders_too(pattern, target, reach, folders),
+            last=_last(target, reach),
+        ):
+            return False
+        return _is_found(pattern, path, reach, folders)
+    if pattern.possible.fullmatch(relative) is not None:
+        return True
+    if not deep:
+        return False
+    below = f"{relative}/" if relative else ""
+    if edit and pattern.literal and f"{pattern.literal}/".startswith(below):
+        return True
+    if folders.below is None and ((edit and relative) or _FILE.search(relative)):
+        # A file that goes with its folder is not given away, and `a.txt` is hardly a folder.
+        return False
+    return _meets_below(pattern, path, folders, hidden=True)
+
+
+def _last(target: Target, reach: list[str]) -> bool:
+    """Does the last name of a search find names that begin with a dot?
+
+    For files of programs and texts it is taken not to: a file called `.env.ts` is not to be
+    expected, and to ask about every search for `*.ts` would be one question too many.
+    """
+    return target.hidden and not (reach and reach[-1] in SOURCES)
+
+
+def _folders_too(pattern: PathPattern, target: Target, reach: list[str], folders: Folders) -> bool:
+    """Does a search go into folders that begin with a dot, as far as a rule may mean one?
+
+    That a rule such as `**/.env` means a folder is not to be expected either, if nobody can look.
+    """
+    sources = bool(reach) and reach[-1] in SOURCES
+    return target.hidden and (
+        not sources or pattern.text.endswith("/**") or folders.below is not None
     )
+
+
+def _may_be_there(pattern: PathPattern, target: Target, path: str, folders: Folders) -> bool:
+    """May a path be one that the rule means, although it is not known to be below its base?"""
+    if target.glob and _around(path, pattern, target, folders):
+        return True
+    base = _folder(pattern.base, folders)
+    reach = [name for name in path.split("/") if name not in {"", "~"}]
+    if base is None or (path.startswith("~") and folders.home is None):
+        return overlap(["**", *pattern.names], reach, hidden=True, last=True)
+    if not path.startswith(("/", "~")):
+        # The working directory is not known.
+        return overlap(_absolute(pattern, base), ["**", *reach], hidden=True, last=True)
+    return False
+
+
+def _absolute(pattern: PathPattern, base: str) -> list[str]:
+    return [name for name in base.split("/") if name] + list(pattern.names)
+
+
+def _meets_below(pattern: PathPattern, path: str, folders: Folders, *, hidden: bool) -> bool | None:
+    """Is there something below a folder that the rule means? None: yes, or it is not known.
+
+    It is never certain: the rule is about a file, and the command is about a folder.
+    """
+    base = _folder(pattern.base, folders)
+    full = _relative(path, Base.ROOT, folders)
+    if base is None or full is None:
+        return None
+    rule = ["**", *pattern.names] if pattern.anywhere else _absolute(pattern, base)
+    reach = [*(name for name in full.split("/") if name), "**"]
+    if not overlap(rule, reach, hidden=hidden, last=hidden):
+        return False
+    return _is_found(pattern, f"/{full}", ["**"], folders)
+
+
+def _is_found(pattern: PathPattern, path: str, reach: list[str], folders: Folders) -> bool | None:
+    """Looks whether a file that the rule means is where a command reaches. None: it may be."""
+    full = _relative(path, Base.ROOT, folders)
+    if folders.below is None or full is None or not pattern.names:
+        return None
+    top = f"/{_before_wildcard(full)}" if _WILDCARD.search(full) else f"/{full}"
+    tree = folders.below(top.rstrip("/") or "/")
+    named = {name.rpartition("/")[2] for name in LEFT_OUT} | {".git"}
+    if tree is None or not named.isdisjoint(pattern.names):
+        return None
+    last = reach[-1] if reach else "**"
+    for found in tree.paths_called(pattern.names[-1]):
+        name = found.rpartition("/")[2]
+        if last != "**" and not names_overlap(last, name, True) and found not in tree.folders:
+            continue
+        relative = _relative(f"{top.rstrip('/')}/{found}", pattern.base, folders)
+        if relative is None and pattern.anywhere:
+            relative = _relative(f"{top.rstrip('/')}/{found}", Base.ROOT, folders)
+        if relative is not None and pattern.possible.fullmatch(relative):
+            return None
+    return False
+
+
+def linked(target: Target, folders: Folders) -> list[Target]:
+    """What a pattern finds behind links, as far as a caller has looked."""
+    found: list[Target] = []
+    for path in target.paths if folders.below is not None else ():
+        full = _relative(path, Base.ROOT, folders)
+        if full is None or folders.below is None:
+            continue
+        top = f"/{_before_wildcard(full)}".rstrip("/")
+        tree = folders.below(top or "/")
+        reach = [name for name in full.split("/") if name]
+        above = len([name for name in top.split("/") if name])
+        for link, true in tree.links if tree is not None else ():
+            names = link.split("/")
+            if not overlap(names, reach[above:], hidden=target.hidden):
+                continue
+            if target.hidden:
+                # A search finds links, and does not go into them.
+                if reach[-1] != "**" and not names_overlap(reach[-1], names[-1], True):
+                    continue
+                rest = ""
+            else:
+                rest = "/".join(reach[above + len(names) :]) if "**" not in reach else "**"
+            behind = f"{true.rstrip('/')}/{rest}" if rest else true
+            found.append(
+                Target(
+                    source=target.source,
+                    paths=(behind,),
+                    glob=bool(rest),
+                    hidden=bool(rest),
+                    sure=False,
+                )
+            )
+    return found[:MOST_LINKS]
 
 
 def _always(pattern: PathPattern, reach: list[str]) -> bool:
@@ -233,7 +374,7 @@ def _around(path: str, pattern: PathPattern, target: Target, folders: Folders) -
         return False
     rule = [name for name in folder.split("/") if name] + list(pattern.names)
     reach = [name for name in full.split("/") if name]
-    return overlap(rule, reach, hidden=target.hidden)
+    return overlap(rule, reach, hidden=target.hidden, last=_last(target, reach))
 
 
 def _before_wildcard(path: str) -> str:

@@ -9,25 +9,16 @@ from __future__ import annotations
 import re
 
 from quarterdeck.policy.shell import Target
+from quarterdeck.policy.shell.listings import TYPES
 from quarterdeck.policy.shell.word_reader import read_word
 
 MOST_GLOBS = 32
 
-_TYPES = {
-    "c": ("*.c", "*.h"),
-    "cpp": ("*.cpp", "*.cc", "*.cxx", "*.hpp", "*.hh", "*.h", "*.inl"),
-    "css": ("*.css", "*.scss"),
-    "go": ("*.go",),
-    "html": ("*.htm", "*.html", "*.ejs"),
-    "java": ("*.java", "*.jsp", "*.jspx", "*.properties"),
-    "js": ("*.js", "*.jsx", "*.vue", "*.cjs", "*.mjs"),
-    "py": ("*.py", "*.pyi"),
-    "rust": ("*.rs",),
-    "ts": ("*.ts", "*.tsx", "*.cts", "*.mts"),
+SOURCES = frozenset(glob for globs in TYPES.values() for glob in globs) | {
+    "*.md",
+    "*.rst",
+    "*.txt",
 }
-"""Types of ripgrep, and their globs."""
-
-_SOURCES = frozenset(glob for globs in _TYPES.values() for glob in globs) | {"*.md", "*.rst"}
 """They find files of programs and texts. That one is called `.env.ts` is not to be expected, and to
 ask about every search for it would be one question too many."""
 
@@ -39,7 +30,7 @@ def reach_of(folder: Target, glob: str | None, kind: str | None) -> Target:
     """All that a search in a folder (or a file) may read, as patterns."""
     narrowed = _globs(glob or "")
     if narrowed is None:
-        narrowed = _TYPES.get(kind or "")
+        narrowed = TYPES.get(kind or "")
     source = ", ".join(narrowed) if narrowed else f"{folder.source} and all below"
     if not folder.paths:
         return Target(source=source)
@@ -48,11 +39,7 @@ def reach_of(folder: Target, glob: str | None, kind: str | None) -> Target:
         for path in folder.paths
         for each in narrowed or ("",)
     )
-    sources = narrowed is not None and all(
-        each.rpartition("/")[2] in _SOURCES and not each.startswith(".") and "/." not in each
-        for each in narrowed
-    )
-    return Target(source=source, paths=paths, glob=True, hidden=not sources, sure=False)
+    return Target(source=source, paths=paths, glob=True, hidden=True, sure=False)
 
 
 def _globs(text: str) -> tuple[str, ...] | None:

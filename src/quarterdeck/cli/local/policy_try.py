@@ -33,6 +33,7 @@ from quarterdeck.policy.needs import Context
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import PRESETS, preset
 from quarterdeck.policy.toml import LIMIT
+from quarterdeck.policy.trees import LEFT_OUT, look_once
 from quarterdeck.policy.tries import (
     Case,
     CaseError,
@@ -43,6 +44,7 @@ from quarterdeck.policy.tries import (
     try_case,
 )
 from quarterdeck.runtime.data_dir import data_home
+from quarterdeck.runtime.looking import look_below
 from quarterdeck.service.local_hub import private_in
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -81,7 +83,14 @@ def run_try(options: TryOptions, *, json_output: bool) -> int:
             directory=cwd,
             branch=branch_of(cwd),
         ),
-        context=Context(cwd=cwd, home=home, settings=cwd, resolve=os.path.realpath),
+        context=Context(
+            cwd=cwd,
+            home=home,
+            settings=cwd,
+            resolve=os.path.realpath,
+            exists=os.path.lexists,
+            below=look_once(lambda folder: look_below(folder, LEFT_OUT)),
+        ),
     )
     tried = try_call(call, _rules(options.policy))
     if json_output:
@@ -214,5 +223,7 @@ def _call(case: Case) -> Call:
             home=case.home,
             settings=case.cwd,
             resolve=os.path.realpath if case.local else None,
+            exists=os.path.lexists if case.local else None,
+            below=look_once(lambda folder: look_below(folder, LEFT_OUT)) if case.local else None,
         ),
     )

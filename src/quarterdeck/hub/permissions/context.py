@@ -1,10 +1,10 @@
 """What the rules say about a call: the rules that hold now, held against what is known of it.
 
 Above is `gate`, which makes a decision of it; below are the policies and the view of the session.
-It looks at the disk of this machine for two things, and only for sessions that run here: which
-branch is checked out, and where a symbolic link leads. A disk can be slow, and a network disk can
-hang: so `PolicyContext` looks in a thread, never on the event loop. For a session on another
-machine both are unknown.
+It looks at the disk of this machine for sessions that run here: which branch is checked out, where
+a symbolic link leads, and which files a folder holds that is read as a whole. A disk can be slow,
+and a network disk can hang: so `PolicyContext` looks in a thread, never on the event loop. For a
+session on another machine all of that is unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
 from quarterdeck.policy.grants import narrowest
 from quarterdeck.policy.needs import Context
+from quarterdeck.policy.trees import LEFT_OUT, look_once
 from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.runtime.looking import look_below
 
 MOST_LEVELS = 64
 """The number of parent folders in which a repository is looked for."""
@@ -159,6 +161,8 @@ def context_of(view: SessionView, cwd: str | None) -> Context:
         directories=view.spec.add_dirs,
         settings=_folder(view),
         resolve=os.path.realpath if here else None,
+        exists=os.path.lexists if here else None,
+        below=look_once(lambda folder: look_below(folder, LEFT_OUT)) if here else None,
     )
 
 

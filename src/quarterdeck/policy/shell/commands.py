@@ -14,7 +14,7 @@ import msgspec
 from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, runs
 from quarterdeck.policy.shell.environment import assignment_effect
-from quarterdeck.policy.shell.listings import Listing
+from quarterdeck.policy.shell.listings import Listing, narrowed
 from quarterdeck.policy.shell.programs import look_up
 from quarterdeck.policy.shell.script import (
     Assignment,
@@ -202,9 +202,11 @@ def _look_up(layer: _Layer) -> ProgramEffects:
     """The effects of a command, with the words that are added to it."""
     if layer.added is not None:
         return look_up((*layer.words, layer.added), layer.here, None)
-    return look_up(
+    known = look_up(
         layer.words, layer.here, layer.via[-1] if layer.open_ended and layer.via else None
     )
+    effects = narrowed(layer.words, layer.here, known.effects)
+    return msgspec.structs.replace(known, effects=tuple(effects))
 
 
 def _redirections_only(simple: Simple) -> Analysis:

@@ -8,14 +8,18 @@ that is not understood completely has no listing, and the names are unknown.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value, name_set
-from quarterdeck.policy.shell.script import Word
+from quarterdeck.policy.shell.script import Effect, EffectKind, Word
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
 MOST = 16
 """Patterns of one listing."""
 
-_FIND_LEADING = re.compile(r"-[HLP]+|-O\d*")
+_FIND_LEADING = re.compile(r"-P|-O\d*")
 _FIND_SHOWS = name_set(
     "-exec -execdir -ok -okdir -printf -fprintf -ls -fls -fprint -fprint0 -files0-from"
 )
@@ -28,7 +32,7 @@ _FIND_ACTIONS = {
 """What is done with a file at that place, and the number of arguments."""
 
 _FIND_ALONE = name_set(
-    "( ) -a -and -empty -readable -writable -executable -daystart -depth -d -follow -mount -xdev"
+    "( ) -a -and -empty -readable -writable -executable -daystart -depth -d -mount -xdev"
     " -noleaf -true -false -prune -quit -nouser -nogroup -warn -nowarn -ignore_readdir_race"
 )
 _FIND_TAKES = re.compile(
@@ -46,6 +50,9 @@ _LS_FILES = re.compile(
 )
 _NAMES_ONLY = re.compile(r"--name-only|--diff-filter=\w+|--cached|--staged|-r|-z|[\w./~^@-]+")
 _GREP_LISTS = re.compile(r"-[A-Za-z]*l[A-Za-z]*|--files-with-matches|--files-without-match")
+_FOLLOWS = re.compile(r"-[A-Za-z]*[RL][A-Za-z]*|--dereference-recursive|--follow")
+"""Goes into folders that are links."""
+
 _GREP_PATTERN = re.compile(r"-[A-Za-z]*[ef]|--regexp(?:=.*)?|--file(?:=.*)?")
 _FILTER = {
     "head": re.compile(r"-\d+|-[nc]|-[nc]\d+|--lines=\d+|\d+"),
@@ -214,6 +221,82 @@ def _find_names(words: tuple[Word, ...]) -> list[str] | None:
     return [*names, here]
 
 
+# --- what a search reads -----------------------------------------------------------------------
+
+_TYPES = {
+    "c": ("*.c", "*.h"),
+    "cpp": ("*.cpp", "*.cc", "*.cxx", "*.hpp", "*.hh", "*.h", "*.inl"),
+    "css": ("*.css", "*.scss"),
+    "go": ("*.go",),
+    "html": ("*.htm", "*.html", "*.ejs"),
+    "java": ("*.java", "*.jsp", "*.jspx", "*.properties"),
+    "js": ("*.js", "*.jsx", "*.vue", "*.cjs", "*.mjs"),
+    "md": ("*.md", "*.markdown", "*.mdown", "*.mkd", "*.mdx", "*.mdwn", "*.mkdn"),
+    "py": ("*.py", "*.pyi"),
+    "rust": ("*.rs",),
+    "ts": ("*.ts", "*.tsx", "*.cts", "*.mts"),
+}
+TYPES = {
+    **_TYPES,
+    "markdown": _TYPES["md"],
+    "python": _TYPES["py"],
+    "typescript": _TYPES["ts"],
+}
+"""Types of ripgrep, and their patterns."""
+
+_GREPS = name_set("grep egrep fgrep zgrep")
+
+
+def included(words: tuple[Word, ...]) -> tuple[str, ...] | None:
+    """The patterns of which every file that a search reads fits one; None if it may be any."""
+    name = words[0].literal if words else None
+    texts = [word.text for word in words[1:]]
+    if any(text is None and not word.prefix for text, word in zip(texts, words[1:], strict=True)):
+        return None
+    found: list[str] = []
+    for text, following in zip(texts, [*texts[1:], None], strict=True):
+        if text == "--":
+            break
+        if name in _GREPS and text is not None and text.startswith("--include"):
+            found.append(text.partition("=")[2] if "=" in text else following or "")
+        elif name == "rg" and text is not None:
+            if text in {"-t", "--type"}:
+                found += TYPES.get(following or "", ("",))
+            elif text.startswith(("--type=", "-t")) and not text.startswith("--type-"):
+                found += TYPES.get(text.partition("=")[2] or text[2:], ("",))
+            elif text.startswith(("-g", "--glob", "--iglob", "--type-", "--pre")):
+                return None
+    plain = all(each and not re.search(r"[\\/{!]", each) for each in found)
+    return tuple(found) if found and plain and len(found) <= MOST else None
+
+
+def narrowed(words: tuple[Word, ...], here: WorkingDir, effects: Iterable[Effect]) -> list[Effect]:
+    """The effects of a search on folders, bounded by what it looks for."""
+    found = list(effects)
+    deep = [
+        at
+        for at, effect in enumerate(found)
+        if effect.target is not None and effect.target.deep and effect.target.paths
+    ]
+    if not deep or words[0].literal not in {*_GREPS, "rg", "find"}:
+        return found
+    if words[0].literal == "find":
+        names = found_by(words, shown=False)
+        bounds = here.target(names.word(".")) if names is not None else None
+        for at in deep:
+            if found[at].kind is EffectKind.WRITES and bounds is not None and bounds.paths:
+                found[at] = replace(found[at], target=bounds)
+        return found
+    patterns = included(words)
+    for at in deep if patterns is not None else ():
+        target = found[at].target
+        if target is not None and patterns is not None and not target.glob:
+            paths = [f"{path.rstrip('/')}/**/{each}" for path in target.paths for each in patterns]
+            bounds = replace(target, paths=tuple(paths), glob=True, hidden=True, deep=False)
+            found[at] = replace(found[at], target=bounds)
+    return found
+
+
 # --- others ------------------------------------------------------------------------------------
 
 
@@ -262,7 +345,9 @@ def _by_grep(words: tuple[Word, ...]) -> Listing | None:
         return None
     plain = [text for text in texts if text is not None]
     options = [text for text in plain if text.startswith("-")]
-    if not any(_GREP_LISTS.fullmatch(each) for each in options):
+    if not any(_GREP_LISTS.fullmatch(each) for each in options) or any(
+        _FOLLOWS.fullmatch(each) for each in options
+    ):
         return None
     given = any(_GREP_PATTERN.fullmatch(each) for each in options)
     operands = [text for text in plain if not text.startswith("-")][0 if given else 1 :]

@@ -99,8 +99,9 @@ class WorkingDir:
         return Target(
             source=word.source,
             paths=tuple(dict.fromkeys(each[0][0] for each in known)),
-            # A folder that a pattern finds may be a link.
-            sure=all(each[1] for each in known) and not (glob and any(map(_FOLDERS.search, texts))),
+            # A folder that a pattern of the shell finds may be a link. A search goes into none.
+            sure=all(each[1] for each in known)
+            and not (glob and not word.hidden and any(map(_FOLDERS.search, texts))),
             glob=glob,
             hidden=word.hidden,
         )
