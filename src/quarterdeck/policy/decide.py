@@ -119,7 +119,7 @@ def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) ->
     found = _Found(rules, request, call)
     if found.denied:
         return found.verdict(Behavior.DENY, found.denied)
-    asked = found.asked
+    asked = sorted(found.asked, key=lambda one: not one.sure)  # what is certain is told first
     for hit in found.rewriting:
         if hit.rule.key in spent:
             continue

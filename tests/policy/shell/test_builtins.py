@@ -48,7 +48,10 @@ def test_after_some_ways_to_go_the_folder_is_not_known(text: str) -> None:
         ("export LANG=C", []),
         ("declare -x EDITOR=vi TZ=UTC", ["alters EDITOR="]),
         ("readonly note", []),
-        ("set -e", ["alters -e"]),
+        ("set -e", []),
+        ("set -euo pipefail", []),
+        ("set -k", ["alters -k"]),
+        ("set -o posix", ["alters -o"]),
         ("shopt -s dotglob", ["alters -s"]),
         ("set", []),
     ],
@@ -98,3 +101,32 @@ def test_a_file_that_is_sourced_is_read_and_run() -> None:
         found = known(text)
         assert said(found.effects) == ["runs a", "reads /w/a"]
     assert known("source") == ProgramEffects()
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [
+        ("read -r line", True),
+        ("read -p name: a b", True),
+        ("read PATH", False),
+        ("read -r GIT_DIR", False),
+        ("read $x", False),
+        ("read a[1]", False),
+        ("printf %s a", True),
+        ("printf -v a %s b", False),
+        ("set -e", True),
+        ("set -o pipefail", True),
+        ("set -k", False),
+        ("export A=1", False),
+    ],
+)
+def test_what_sets_nothing_that_a_program_sees_only_looks(text: str, looks: bool) -> None:
+    found = known(text)
+    assert (found.looks and not found.doubts and not found.effects) is looks
+
+
+def test_going_back_by_the_text_of_a_path_is_sure() -> None:
+    for text, sure in (("cd ..", True), ("cd ../..", True), ("cd -P ..", False)):
+        inside = HERE.into(words("x y")[0])
+        found = BUILTINS["cd"](words(text), inside)
+        assert [each.target.sure for each in found.effects if each.target] == [sure], text

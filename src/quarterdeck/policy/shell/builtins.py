@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import msgspec
+
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs
-from quarterdeck.policy.shell.environment import export_effect
+from quarterdeck.policy.shell.environment import export_effect, lasting_doubt
 from quarterdeck.policy.shell.script import Effect, Word
 from quarterdeck.policy.shell.word_reader import read_word
 from quarterdeck.policy.shell.working_dir import WorkingDir
 
 _HOME = read_word("~")
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_PLAIN_STATE = re.compile(r"[-+](?:[eux]+o?|o)|errexit|nounset|pipefail|xtrace")
+"""Options of `set` that end a script earlier, or show what it does."""
 
 
 def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
@@ -21,9 +25,18 @@ def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
         return ProgramEffects(moves=here.elsewhere())
     to = named[0] if named else _HOME
     if to.text == "-":
-        to = Word(source=to.source)
+        # Where that is, is not known. What is done there is another matter.
+        return ProgramEffects(moves=here.elsewhere())
+    target = here.target(to)
+    if (
+        to.text is not None
+        and set(to.text.split("/")) <= {"..", ""}
+        and len(named) == len(words) - 1
+    ):
+        # `cd ..` goes back by the text of the path, whatever is a link there.
+        target = msgspec.structs.replace(target, sure=True)
     return ProgramEffects(
-        effects=(reads(here.target(to), "it changes to that folder"),), moves=here.into(to)
+        effects=(reads(target, "it changes to that folder"),), moves=here.into(to)
     )
 
 
@@ -56,6 +69,8 @@ def _shell_state(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     name = words[0].source
     if len(words) == 1:
         return ProgramEffects()
+    if name == "set" and all(_PLAIN_STATE.fullmatch(word.text or "") for word in words[1:]):
+        return ProgramEffects(looks=True)
     return ProgramEffects(
         effects=(alters(f"{name} changes the meaning of later commands", words[1].source),)
     )
@@ -64,6 +79,18 @@ def _shell_state(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 def _always_asked(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     del here
     return ProgramEffects(doubts=(f"{words[0].source} changes the meaning of later commands",))
+
+
+def _read(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
+    """`read` sets variables. Programs see some of them."""
+    found = _evaluates(words, here)
+    doubts = [lasting_doubt(word.text or "") for word in words[1:]]
+    plain = all(word.text is not None and "[" not in word.text for word in words[1:])
+    return msgspec.structs.replace(
+        found,
+        doubts=(*found.doubts, *(doubt for doubt in doubts if doubt is not None)),
+        looks=plain and not any(doubts),
+    )
 
 
 def _evaluates(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
@@ -110,7 +137,7 @@ def _mapfile(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 def _printf(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
     if any(word.prefix.startswith("-v") or word.text is None for word in words[1:2]):
         return ProgramEffects(doubts=("printf may set a variable",))
-    return _evaluates(words, here)
+    return msgspec.structs.replace(_evaluates(words, here), looks=True, judged=True)
 
 
 BUILTINS: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = {
@@ -142,7 +169,8 @@ BUILTINS: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = 
         ),
         _always_asked,
     ),
-    **dict.fromkeys(("read", "unset", "test", "[", "wait", "getopts"), _evaluates),
+    "read": _read,
+    **dict.fromkeys(("unset", "test", "[", "wait", "getopts"), _evaluates),
     "printf": _printf,
     "let": _let,
     "source": _source,
