@@ -59,7 +59,7 @@ def test_tokens_are_words_operators_and_redirections_as_bash_reads_them() -> Non
 
 def test_a_here_document_is_one_token_and_what_is_not_read_is_told() -> None:
     assert ("document", "x\nE", None) in tokens("cat <<E\nx\nE")
-    assert tokens("ls; ((x++))")[-1][0] == "rest"
+    assert tokens("ls; ((x[1]))")[-1][0] == "rest"
 
 
 def test_the_place_of_a_token_is_counted_in_characters() -> None:
