@@ -23,6 +23,7 @@ from quarterdeck.policy.shell.options import Options, operands
 from quarterdeck.policy.shell.script import Effect, Target, Word
 from quarterdeck.policy.shell.table_effects import effects_by_table
 from quarterdeck.policy.shell.tables import table_of
+from quarterdeck.policy.shell.unlisted import possible_reads
 from quarterdeck.policy.shell.uses import Invocation, Reader
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
 
@@ -266,7 +267,7 @@ def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> Progr
     elif (program := PROGRAMS.get(name)) is not None:
         known = _regular(name, program, words, here)
     else:
-        return ProgramEffects()
+        return ProgramEffects(effects=possible_reads(name, words, here))
     if via is None:
         return known
     return ProgramEffects(

@@ -108,6 +108,9 @@ class Effect(Value):
     own: bool = False
     """The command's name says it: `touch` writes its operands, `curl` does not."""
 
+    maybe: bool = False
+    """It is only possible: enough to stop the command, and it needs no rule to be allowed."""
+
 
 class Form(Value):
     """A text by which a rule may match a part: with its wrappers, or without."""
