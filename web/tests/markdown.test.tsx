@@ -105,6 +105,26 @@ describe("text that grows", () => {
   });
 });
 
+describe("a link whose text names another address", () => {
+  it.each([
+    ["[https://bank.example/login](https://evil.example/x)", "evil.example"],
+    ["[bank.com](https://evil.example)", "evil.example"],
+    ["[https://bank.com@evil.example](https://other.example)", "other.example"],
+    ["![see bank.com](https://evil.example/p.png)", "evil.example"],
+  ])("says where it leads: %s", async (text, host) => {
+    expect((await drawn(text)).textContent).toContain(`(leads to ${host})`);
+  });
+
+  it.each([
+    "[bank.com](https://bank.com/login)",
+    "[the page](https://one.example)",
+    "[app.py](https://one.example/app.py)",
+    "<https://one.example/a>",
+  ])("is left alone where it leads there: %s", async (text) => {
+    expect((await drawn(text)).textContent).not.toContain("leads to");
+  });
+});
+
 describe("text that is meant to break the page", () => {
   it.each([
     ["quotes in quotes", ">".repeat(3000)],

@@ -35,6 +35,9 @@ from quarterdeck.runtime.processes import ProcessId, still_alive
 
 HUB_LOCK, HUB_FILE = "hub.lock", "hub.json"
 CLI_TOKEN, CLI_SECRET, RUNNER_TOKEN = "cli.token", "cli.secret", "runner.token"
+TOKEN_SECONDS = 30 * 86400.0
+"""How long the token of this machine's commands is valid. Commands renew it before it ends."""
+RENEW_SECONDS = 7 * 86400.0
 JOURNAL, SEARCH = "journal.db", "search.db"
 RUNNER, FAR_RUNNER = "runner", "far-runner"
 GENTLY_SECONDS = 20.0
@@ -116,7 +119,7 @@ def agents_in(folder: Path) -> list[ProcessId]:
 
 
 def own_token(home: Path) -> str:
-    """The token of this machine's commands; created if it is missing or invalid.
+    """The token of this machine's commands; created if it is missing, invalid or about to expire.
 
     Raises `AgentRefused` in an agent's process: the token belongs to a person.
     """
@@ -129,9 +132,13 @@ def own_token(home: Path) -> str:
     if file.exists():
         token = file.read_text().strip()
         # A token contains the id of its grant: qd_GRANT_SECRET.
-        if any(f"_{grant.id}_" in token for grant in tokens.grants()):
+        known = next((grant for grant in tokens.grants() if f"_{grant.id}_" in token), None)
+        soon = time.time() + RENEW_SECONDS
+        if known is not None and known.expires is not None and known.expires > soon:
             return token
-    token = tokens.make(_who(), Role.OWNER, Kind.TOKEN)
+        if known is not None and known.expires is None:
+            tokens.revoke(known.id)  # one of an older version, which would never end
+    token = tokens.make(_who(), Role.OWNER, Kind.TOKEN, seconds=TOKEN_SECONDS)
     replace_file(file, token.encode())
     return token
 

@@ -1,5 +1,6 @@
 // Requests to the hub. Every failure is an `ApiError` with the hub's own words, or says that the hub
 // cannot be reached.
+import { forgetTyped } from "../state/drafts";
 import { forgetPageKey, keyHeaders } from "./pageKey";
 import type { Problem } from "./types";
 
@@ -67,12 +68,13 @@ export const patch = <T>(path: string, body: unknown): Promise<T> => send("PATCH
 export const remove = <T>(path: string, body?: unknown): Promise<T> => send("DELETE", path, body);
 export const put = <T>(path: string, body: unknown): Promise<T> => send("PUT", path, body);
 
-/** End this browser's login: its cookie, its page key, and the hub's record of them. */
+/** End this browser's login: its cookie, its page key, the hub's record of them, typed texts. */
 export async function logout(): Promise<void> {
   try {
     await post("/api/logout");
   } finally {
     forgetPageKey();
+    forgetTyped();
   }
 }
 

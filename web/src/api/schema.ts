@@ -1966,6 +1966,8 @@ export interface components {
             name: string;
             /** @enum {unknown} */
             role: "operator" | "owner" | "viewer";
+            /** @default 90 */
+            days?: number;
         };
         /**
          * Noted

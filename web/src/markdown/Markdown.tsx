@@ -85,13 +85,13 @@ function drawn(node: Nodes, depth: number): ReactNode {
       );
     case "link":
       return (
-        <Away to={node.url} title={node.title}>
+        <Away to={node.url} title={node.title} text={plain(node)}>
           {all(node.children, below)}
         </Away>
       );
     case "image":
       return (
-        <Away to={node.url} title={node.title}>
+        <Away to={node.url} title={node.title} text={node.alt ?? ""}>
           {node.alt ? <Words text={node.alt} /> : SAFE.test(node.url) ? "picture" : ""}
         </Away>
       );
@@ -149,8 +149,33 @@ function plain(node: Nodes): string {
   return found.join(" ");
 }
 
-function Away(props: { to: string; title?: string | null | undefined; children: ReactNode }) {
+/** A host in a text: after a scheme, or by a common ending. `app.py` is a file. */
+const ADDRESS =
+  /https?:\/\/(?:[^\s/@]*@)?([\w.-]+)|((?:[\w-]+\.)+(?:com|org|net|io|dev|app|ai|gov|edu|co|uk|de|eu))\b/gi;
+
+/** The host that a link leads to, if its text names another one. A phone shows no title. */
+function otherHost(text: string, to: string): string | undefined {
+  const named = [...text.matchAll(ADDRESS)].map((found) => (found[1] ?? found[2])?.toLowerCase());
+  if (named.length === 0) return undefined;
+  try {
+    const host = new URL(to).hostname.toLowerCase();
+    return named.every((name) => name === host || host === `www.${name}`) ? undefined : host;
+  } catch {
+    return undefined;
+  }
+}
+
+interface AwayProps {
+  to: string;
+  title?: string | null | undefined;
+  /** The text of the link. */
+  text: string;
+  children: ReactNode;
+}
+
+function Away(props: AwayProps) {
   const { to, children } = props;
+  const other = otherHost(props.text, to);
   const hidden = <Hidden text={[to, props.title].filter(Boolean).join(" ")} />;
   if (!SAFE.test(to)) {
     return (
@@ -165,6 +190,7 @@ function Away(props: { to: string; title?: string | null | undefined; children: 
       <a href={to} target="_blank" rel="noopener noreferrer nofollow" title={to}>
         {children}
       </a>
+      {other ? <span className={styles.leads}> (leads to {other})</span> : null}
       {hidden}
     </>
   );

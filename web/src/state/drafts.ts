@@ -44,6 +44,12 @@ function store(prompts: UnsentPrompts): void {
   }
 }
 
+/** Remove all that a person typed: the next one at this browser must not find it. */
+export function forgetTyped(): void {
+  for (const key of Object.keys(localStorage))
+    if (key === UNSENT || key.startsWith(DRAFT)) localStorage.removeItem(key);
+}
+
 /** The text in a session's composer, for the next time that it is opened. */
 export function loadDraft(session: string): string {
   return localStorage.getItem(DRAFT + session) ?? "";

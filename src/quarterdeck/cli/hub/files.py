@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from rich.text import Text
@@ -16,6 +18,7 @@ from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json, write_all
 from quarterdeck.cli.terminal.text import count, moment
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.history.imports import ImportedSession, ImportOutcome
 from quarterdeck.protocol.shapes import NewImport, NewRetention
 from quarterdeck.wire.tools import one_line
@@ -52,11 +55,25 @@ def run_export(
     pieces = client.export(find_session(client, given), chosen)
     if file is None or to_stdout:
         sys.stdout.flush()
-        for piece in pieces:
+        for piece in _readable(pieces) if sys.stdout.isatty() else pieces:
             write_all(sys.stdout.fileno(), piece)
     else:
         _write(file, pieces)
     return Exit.SUCCESS
+
+
+def _readable(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """An export for a terminal: what an agent wrote must not control it.
+
+    A file gets the text as it is.
+    """
+    decoder = getincrementaldecoder("utf-8")(errors="replace")
+    rest = ""
+    for piece in chain(pieces, (None,)):
+        rest += decoder.decode(piece or b"", final=piece is None)
+        # Up to the end of a line: a mark depends on the characters around it.
+        *lines, rest = rest.split("\n") if piece is not None else (*rest.split("\n"), "")
+        yield "".join(f"{mark_invisible(line)}\n" for line in lines).encode()
 
 
 def _by_ending(file: Path | None) -> str:

@@ -6,6 +6,7 @@ runners are not created here, but on the hub's machine.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 import anyio.to_thread
@@ -23,6 +24,8 @@ from quarterdeck.fronts.http.tokens import NAME_LIMIT, Kind
 from quarterdeck.protocol.roles import Right, Role
 from quarterdeck.protocol.shapes import Body
 
+DAY_SECONDS = 86400.0
+
 GrantId = Annotated[
     str, PathParameter(description="The id of a grant of access", max_length=64, min_length=1)
 ]
@@ -33,6 +36,8 @@ class NewToken(Body):
 
     name: Annotated[str, Meta(min_length=1, max_length=NAME_LIMIT)]
     role: Literal["owner", "operator", "viewer"]
+    days: Annotated[float, Meta(gt=0, le=3660)] = 90.0
+    """After so many days the token expires."""
 
 
 class GrantShape(Value, omit_defaults=False):
@@ -70,7 +75,10 @@ async def make_token(request: Asking, access: Doors) -> MadeToken:
     """Make a bearer token for a program or a person. For owners."""
     request.user.need(Right.MANAGE)
     wanted = await body_of(request, NewToken)
-    made = await anyio.to_thread.run_sync(access.make_token, wanted.name, Role(wanted.role))
+    make = partial(
+        access.make_token, wanted.name, Role(wanted.role), seconds=wanted.days * DAY_SECONDS
+    )
+    made = await anyio.to_thread.run_sync(make)
     return MadeToken(token=made)
 
 
