@@ -1,7 +1,8 @@
 """The command that a program runs, found among its words by the table of the program.
 
 `docker --context x compose exec web ls -l` runs `ls -l`: options may come before a subcommand and
-after it, and only the table tells which of them take a value.
+after it, and only the table tells which of them take a value. The files of a command in a container
+are taken for files of the working folder: most often that is mounted there.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ class Inside(Value):
     """The index of the command's first word."""
 
     scripts: tuple[Word, ...] = ()
-    elsewhere: bool = False
-    """It runs on another machine or in a container."""
-
     known: bool = True
     """False: it is not certain where the command begins."""
 
@@ -33,7 +31,7 @@ def inside(words: tuple[Word, ...], table: Table) -> Inside | None:
     parsed = parse(words, table)
     spec = parsed.table.operands or ()
     scripts = tuple(
-        word
+        _script(word)
         for given in parsed.options
         for word, kind in zip(given.values, given.option.values, strict=False)
         if kind == "shell"
@@ -52,6 +50,14 @@ def inside(words: tuple[Word, ...], table: Table) -> Inside | None:
     return Inside(
         start=start,
         scripts=scripts,
-        elsewhere=parsed.table.elsewhere,
         known=known and (parsed.table.loose or not parsed.unknown),
     )
+
+
+def _script(word: Word) -> Word:
+    """The text for a shell in a value; of tar it is `exec=text`."""
+    text = word.literal
+    if text is None or not text.startswith("exec="):
+        return word
+    rest = text.removeprefix("exec=")
+    return Word(source=rest, text=rest, prefix=rest)

@@ -14,7 +14,7 @@ from enum import StrEnum
 import msgspec
 
 from quarterdeck.domain.structs import Value, name_set
-from quarterdeck.policy.shell import archives, languages, transfers
+from quarterdeck.policy.shell import archives, builds, languages, transfers
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.git import git, git_program
@@ -450,6 +450,7 @@ def _crontab(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
 
 _READERS: dict[str, Reader] = {
     **archives.READERS,
+    **builds.READERS,
     **transfers.READERS,
     **languages.READERS,
     "git": git,

@@ -21,6 +21,7 @@ kept. The format is strict: an unknown key or word is a `BadTable`.
     at_files = true               `@file` stands for the words in that file (binutils, gcc)
     language = "sed"              who reads `code`: a key of `CODE` in `languages`
     abbreviations = true          long options may be shortened; default: not `long_with_one_dash`
+                                  and not `loose`
     bundles = true                `-abc` is `-a -b -c`; default: not `long_with_one_dash`
     attached = true               `-ox` is `-o x`; false: a value is always the next word (tree)
     loose_values = true           an attached value may end early, and options follow it: only
@@ -324,7 +325,8 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
                 raise BadTable(name, f"{each} is there twice")
             options[each] = option
     one_dash = file.long_with_one_dash
-    shortened = not one_dash if file.abbreviations is None else file.abbreviations
+    # What is not listed may begin like an option that is.
+    shortened = not (one_dash or file.loose) if file.abbreviations is None else file.abbreviations
     operands = None if file.operands is None else _operands(name, file.operands)
     subcommands = _subcommands(name, file, options)
     kinds = {each.kind for each in operands or ()}

@@ -22,8 +22,10 @@ from quarterdeck.policy.shell.uses import (
     Reader,
     names_given,
     plain,
+    uses_of,
     words_of,
 )
+from quarterdeck.policy.shell.working_dir import WorkingDir
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://?(.*)", re.DOTALL)
 _LOCAL = re.compile(r"file:(?://(?:localhost|127\.0\.0\.1)?(?=/))?(.*)", re.IGNORECASE | re.DOTALL)
@@ -155,30 +157,46 @@ def _curl_files(
 
 # --- wget --------------------------------------------------------------------------------------
 
-_WITH_FOLDERS = frozenset({"-x", "-r", "-m", "-p", "--protocol-directories"})
+_MANY = frozenset({"-r", "-m", "-p"})
+_WITH_FOLDERS = frozenset({"-x", "--protocol-directories"}) | _MANY
 
 
 def _wget(use: Invocation) -> ProgramEffects:
     parsed = use.parsed()
     given = names_given(parsed)
-    more: list[Effect] = []
+    more: list[Effect] = [
+        runs("the server names the files that wget writes", each.typed)
+        for each in uses_of(parsed, *_MANY)
+    ]
     fetches = [address(word.text) for word in (*parsed.operands, *words_of(parsed, "-B"))]
-    if parsed.operands and not given & {"-O", "--spider"}:
-        folder = use.here
-        for word in words_of(parsed, "-P"):
-            folder = folder.into(word)
-        for word in parsed.operands:
-            path = re.split(r"[?#]", word.text or "")[0]
-            if given & _WITH_FOLDERS or word.text is None:
-                # The folders of the address are made here: any file below may be written.
-                target = msgspec.structs.replace(folder.target(plain(".")), deep=True)
-                more.append(writes(target, "wget writes files there", own=True))
-                continue
-            rest = _SCHEME.match(path)
-            name = (path if rest is None else rest[2].lstrip("/")).partition("/")[2]
-            name = name.rpartition("/")[2] or "index.html"
-            more.append(writes(folder.target(plain(unquote(name))), "wget writes it", own=True))
+    if given & {"-O", "--spider"}:
+        return use.effects(more, fetches)
+    folder = use.here
+    for word in words_of(parsed, "-P"):
+        folder = folder.into(word)
+    for word in parsed.operands:
+        more += _downloaded(folder, word.text, with_folders=bool(given & _WITH_FOLDERS))
     return use.effects(more, fetches)
+
+
+def _downloaded(folder: WorkingDir, url: str | None, *, with_folders: bool) -> list[Effect]:
+    """The file that wget makes of an address: its last name, or all of its path."""
+    why = "wget writes it"
+    path = re.split(r"[?#]", address(url).removeprefix("http://"))[0]
+    if url is None:
+        return [writes(folder.target(Word(source="…")), why, own=True)]
+    rest = unquote(path.partition("/")[2])
+    name = rest.rpartition("/")[2] or "index.html"
+    if not with_folders:
+        return [writes(folder.target(plain(name)), why, own=True)]
+    # Options may leave out the host, and folders from the left.
+    names = rest.split("/")
+    ways = [path, *("/".join(names[at:]) or "." for at in range(min(len(names), MOST_ADDRESSES)))]
+    below = msgspec.structs.replace(folder.target(plain(".")), deep=True)
+    return [
+        writes(below, "wget writes files there", own=True),
+        *(writes(folder.target(plain(each)), why, own=True) for each in dict.fromkeys(ways)),
+    ]
 
 
 # --- programs of ssh, rsync --------------------------------------------------------------------

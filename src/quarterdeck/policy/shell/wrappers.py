@@ -91,7 +91,6 @@ def unwrap(words: tuple[Word, ...], here: WorkingDir, given: Input = _NO_INPUT) 
 
 def _by_table(name: str, words: tuple[Word, ...], here: WorkingDir, found: Inside) -> Unwrapped:
     """The command that the table of a program tells."""
-    place = UNKNOWN_DIR if found.elsewhere else here
     texts = [word.literal for word in found.scripts]
     doubtful = not found.known or None in texts
     start = found.start
@@ -99,8 +98,8 @@ def _by_table(name: str, words: tuple[Word, ...], here: WorkingDir, found: Insid
         name=name,
         commands=()
         if start is None
-        else (InnerCommand(words=words[start:], start=start, here=place),),
-        scripts=tuple(InnerScript(text=text, here=place) for text in texts if text is not None),
+        else (InnerCommand(words=words[start:], start=start, here=here),),
+        scripts=tuple(InnerScript(text=text, here=here) for text in texts if text is not None),
         doubts=(f"the command of {name} is not known",) if doubtful else (),
     )
 

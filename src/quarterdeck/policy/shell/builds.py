@@ -1,0 +1,224 @@
+"""Build tools, containers and formatters: what depends on the form of a value.
+
+The tables tell the options. The readers here know that a definition for cmake may name a compiler,
+that `-v` of docker opens a folder of this machine to a container, and when a formatter writes.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
+from quarterdeck.policy.shell.options import Parsed
+from quarterdeck.policy.shell.script import Effect, Word
+from quarterdeck.policy.shell.transfers import address
+from quarterdeck.policy.shell.uses import (
+    Invocation,
+    Reader,
+    folders,
+    names_given,
+    plain,
+    uses_of,
+    words_of,
+)
+
+_SETS = re.compile(r"[^=\s]*=")
+_PLAIN_VALUE = re.compile(
+    r"[\w.:-]+=(?:ON|OFF|TRUE|FALSE|YES|NO|[0-9.]*|Release|Debug|RelWithDebInfo|MinSizeRel)",
+    re.IGNORECASE,
+)
+_PLAIN_FLAGS = re.compile(
+    r"(?:[\w./]+=)?(?:\s*(?:-[swNlmS]|-trimpath|-dwarf=\w+|-X[ =]\S+|'-X [^']+'))*\s*"
+)
+
+
+def _make(use: Invocation) -> ProgramEffects:
+    """Every word with `=` sets a variable of the makefile, whatever its name is."""
+    sets = [
+        alters(f"{word.source} changes the commands of make", word.prefix.partition("=")[0] + "=")
+        for word in use.parsed().operands
+        if _SETS.match(word.prefix)
+    ]
+    return use.effects(sets)
+
+
+def _cmake(use: Invocation) -> ProgramEffects:
+    more: list[Effect] = [
+        runs("cmake -D may set a program or a file that is run", given.typed)
+        for given in uses_of(use.parsed(), "-D")
+        if not _PLAIN_VALUE.fullmatch(given.values[0].text or "")
+    ]
+    literals = [word.literal for word in use.words]
+    if "--" in literals:
+        # Words for the build tool: a number of jobs and targets only.
+        more += [
+            runs(f"{word.source} is an option of the build tool", word.source)
+            for word in use.words[literals.index("--") + 1 :]
+            if not re.fullmatch(r"-j\d*|\w[\w.-]*", word.literal or "")
+        ]
+    return use.effects(more)
+
+
+def _go(use: Invocation) -> ProgramEffects:
+    more = [
+        runs(f"go {given.typed} may name programs that the build runs", given.typed)
+        for given in uses_of(use.parsed(), "-ldflags", "-gcflags", "-asmflags")
+        if not _PLAIN_FLAGS.fullmatch(given.values[0].text or "") or given.values[0].text is None
+    ]
+    return msgspec.structs.replace(_packages(use), effects=use.effects(more).effects)
+
+
+def _patch(use: Invocation) -> ProgramEffects:
+    """The patch names the files, unless an operand does."""
+    parsed = use.parsed()
+    if parsed.operands or uses_of(parsed, "-o", "--dry-run"):
+        return use.effects()
+    return use.effects(
+        writes(place.target(plain(".")), "patch changes files there", own=True)
+        for place in folders(parsed, use.here)
+    )
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def _packages(use: Invocation) -> ProgramEffects:
+    """Package managers: an operand may be the address of a package."""
+    parsed = use.parsed()
+    words = [*parsed.operands, *(word for given in parsed.options for word in given.values)]
+    found = [word.text.rpartition(" @ ")[2] for word in words if word.text is not None]
+    return use.effects((), [address(text) for text in found if _ADDRESS.match(text)])
+
+
+# --- containers --------------------------------------------------------------------------------
+
+_IN_CONTAINER = re.compile(r"[^/.:][^/:]*:.*", re.DOTALL)
+_OWN_FOLDER = re.compile(r"\"?(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`)\"?([^:$`\"]*)")
+_SOURCE = re.compile(r"(?:^|,)(?:source|src)=([^,]*)")
+
+
+def _docker(use: Invocation) -> ProgramEffects:
+    parsed = use.parsed()
+    more: list[Effect] = []
+    for word in words_of(parsed, "-v", "--volume"):
+        more += _opened(use, word, word.text if word.text is None else word.text.split(":")[0])
+    for word in words_of(parsed, "--mount"):
+        source = _SOURCE.search(word.text or "")
+        if word.text is None or source is not None:
+            more += _opened(use, word, None if source is None else source[1])
+    return _copies(use.effects(more), parsed)
+
+
+def _copies(found: ProgramEffects, parsed: Parsed) -> ProgramEffects:
+    """Without the files in a container, which a `cp` names as `container:path`."""
+    if not parsed.table.name.endswith(" cp"):
+        return found
+    here = tuple(
+        each
+        for each in found.effects
+        if each.target is None or not _IN_CONTAINER.fullmatch(each.target.source)
+    )
+    return msgspec.structs.replace(found, effects=here)
+
+
+def _kubectl(use: Invocation) -> ProgramEffects:
+    """kubectl, helm: files that are given as `key=path`, or a path alone."""
+    parsed = use.parsed()
+    more = [
+        reads(
+            use.here.target(word if word.text is None else plain(word.text.rpartition("=")[2])),
+            f"{use.name} {given.typed} sends it",
+        )
+        for given in uses_of(parsed, "--from-file", "--set-file")
+        for word in given.values
+    ]
+    return _copies(use.effects(more), parsed)
+
+
+def _opened(use: Invocation, word: Word, path: str | None) -> list[Effect]:
+    """A folder of this machine that a container may use. A name without a slash is a volume."""
+    if path is None and (own_folder := _OWN_FOLDER.match(word.source)) is not None:
+        path = "." + own_folder[1]
+    if path is None:
+        target = use.here.target(word)
+    elif path.startswith(("/", ".", "~")) or "/" in path:
+        tilde = path.startswith("~") and word.tilde
+        target = use.here.target(Word(source=path, text=path, prefix=path, tilde=tilde))
+    else:
+        return []
+    own = {base for base, _ in use.here.dirs}
+    inside = all(any(f"{each}/".startswith(f"{base}/") for base in own) for each in target.paths)
+    # The project's folder is what containers are for; all that is below another one is opened.
+    target = msgspec.structs.replace(target, deep=bool(target.paths) and not inside)
+    readonly = word.text is not None and re.search(r":ro\b|readonly|,ro\b", word.text) is not None
+    why = f"{use.name} opens it to a container"
+    return [reads(target, why)] if readonly else [reads(target, why), writes(target, why)]
+
+
+# --- formatters and checkers -------------------------------------------------------------------
+
+_FIXES = {
+    "ruff check": frozenset({"--fix", "--fix-only", "--add-noqa", "--add-ignore"}),
+    "eslint": frozenset({"--fix"}),
+    "prettier": frozenset({"-w"}),
+}
+
+
+def _formatter(use: Invocation) -> ProgramEffects:
+    """ruff, black, prettier, eslint: they write with an option, or without one."""
+    parsed = use.parsed()
+    if not _writes(parsed):
+        return use.effects()
+    named = parsed.operands or (plain("."),)
+    why = f"{use.name} changes files there"
+    return use.effects(writes(use.here.target(word), why, own=True) for word in named)
+
+
+def _writes(parsed: Parsed) -> bool:
+    given = names_given(parsed)
+    if parsed.table.name in {"ruff format", "black"}:
+        return not given & {"--check", "--diff", "-c"}
+    return bool(given & _FIXES.get(parsed.table.name, frozenset()))
+
+
+# --- for later ---------------------------------------------------------------------------------
+
+
+def _crontab(use: Invocation) -> ProgramEffects:
+    parsed = use.parsed()
+    if "-l" in names_given(parsed) and not parsed.operands:
+        return use.effects()
+    named = parsed.operands[0].source if parsed.operands else "-"
+    return use.effects([runs("crontab schedules commands", named)])
+
+
+def _at(use: Invocation) -> ProgramEffects:
+    """It runs its input later, unless it lists, shows or removes jobs."""
+    if names_given(use.parsed()) & {"-l", "-c", "-r", "-f"}:
+        return use.effects()
+    return use.effects([runs(f"{use.name} runs its input", "-")])
+
+
+READERS: dict[str, Reader] = {
+    "make": _make,
+    "cmake": _cmake,
+    "go": _go,
+    "patch": _patch,
+    **dict.fromkeys(
+        ("pip", "uv", "npm", "yarn", "pnpm", "cargo", "gem", "composer", "brew", "poetry"),
+        _packages,
+    ),
+    "docker": _docker,
+    "podman": _docker,
+    "docker-compose": _docker,
+    "kubectl": _kubectl,
+    "helm": _kubectl,
+    "ruff": _formatter,
+    "black": _formatter,
+    "prettier": _formatter,
+    "eslint": _formatter,
+    "crontab": _crontab,
+    "at": _at,
+}
