@@ -19,7 +19,7 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.moves import moved_by, other_names
-from quarterdeck.policy.paths import Folders, is_inside, is_protected, linked
+from quarterdeck.policy.paths import Folders, before_wildcard, is_inside, is_protected, linked
 from quarterdeck.policy.repositories import Looking, other_repositories
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -245,8 +245,12 @@ def _unknown(tool: str, why: str) -> Request:
 
 def _resolve_links(target: Target, context: Context) -> Target:
     """Add the path behind links, if the caller can resolve it."""
-    if context.resolve is None or not target.paths or target.glob:
+    if context.resolve is None or not target.paths:
         return target
+    if target.glob and not target.sure and ".." not in target.source:
+        # A folder that a pattern finds may be a link: is one there?
+        plain = context.below is not None and not linked(target, context.folders)
+        target = msgspec.structs.replace(target, sure=plain)
     true: list[str] = []
     for path in target.paths:
         full = path
@@ -257,7 +261,11 @@ def _resolve_links(target: Target, context: Context) -> Target:
         if not full.startswith("/"):
             return target
         # A link before a `..` changes the path: then the text is not enough.
-        true.append(context.resolve(full))
+        folder = before_wildcard(full).rstrip("/") if target.glob else full
+        rest = full[len(folder) :] if target.glob else ""
+        true.append(
+            context.resolve(folder or "/").rstrip("/") + rest if rest else context.resolve(full)
+        )
     if not target.sure:
         return msgspec.structs.replace(target, paths=tuple(dict.fromkeys((*target.paths, *true))))
     return msgspec.structs.replace(
@@ -404,7 +412,9 @@ def _of_part(part: Part, context: Context) -> Iterator[Need]:
 
 
 def _free(part: Part, context: Context) -> bool:
-    if part.via or part.name not in UNTOUCHED or part.words[0].source != part.name:
+    # `cat` alone passes its input on, as in `git commit -m "$(cat <<'EOF' …)"`.
+    passes = part.name == "cat" and len(part.words) == 1 and not part.open_ended
+    if part.via or not (passes or part.name in UNTOUCHED) or part.words[0].source != part.name:
         return False
     if any(effect.target is None for effect in part.effects):
         return False

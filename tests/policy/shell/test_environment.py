@@ -38,6 +38,25 @@ def test_what_programs_look_at_counts_wherever_it_is_set(name: str) -> None:
         assert effect.token == token
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "harmless"),
+    [
+        ("GIT_PAGER", "cat", True),
+        ("PAGER", "cat", True),
+        ("PAGER", "'cat x'", False),
+        ("PAGER", "$x", False),
+        ("GIT_EDITOR", "true", True),
+        ("GIT_EDITOR", "vim", False),
+        ("PATH", "cat", False),
+    ],
+)
+def test_a_pager_or_an_editor_that_does_nothing_is_harmless(
+    name: str, value: str, harmless: bool
+) -> None:
+    effect = assignment_effect(Assignment(name=name, value=read_word(value)))
+    assert (effect is None) is harmless
+
+
 def test_a_name_that_nobody_knows_counts_once_a_program_sees_it() -> None:
     assert lasting_doubt("note") is None
     assert export_effect("note") is None

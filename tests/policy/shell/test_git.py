@@ -84,6 +84,7 @@ def beyond(effects: Iterable[Effect]) -> list[str]:
         "git --version",
         "git notes show",
         "git bisect log",
+        "git log --find-object HEAD",
     ],
 )
 def test_commands_that_only_look(text: str) -> None:
@@ -229,6 +230,7 @@ def test_addresses_folders_and_unknown_commands_are_told(text: str, effects: set
         "git archive HEAD .env",
         "git config --blob=HEAD:.env -l",
         "git show .env",
+        "git log --find-object HEAD:.env",
     ],
 )
 def test_a_file_is_found_in_whatever_way_it_is_named(text: str) -> None:
@@ -306,3 +308,23 @@ def test_hosts_that_git_contacts_are_told() -> None:
 )
 def test_git_without_its_options_begins_with_the_subcommand(text: str, rest: str) -> None:
     assert git_without_options(text.split()) == rest.split()
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "$(git merge-base main HEAD)..HEAD",
+        '"$(git merge-base main HEAD)"',
+        "$(git rev-parse --short HEAD)",
+        "$(git describe --tags --abbrev=0)..HEAD",
+    ],
+)
+def test_revisions_that_git_itself_finds_are_known(word: str) -> None:
+    assert known("git log --oneline", word).looks
+
+
+@pytest.mark.parametrize(
+    "word", ["$(git rev-parse .env)", "$(git log -1)", "$(git merge-base $x HEAD)", "$(cat x)"]
+)
+def test_other_words_that_are_found_at_run_time_are_not(word: str) -> None:
+    assert not known("git log --oneline", word).looks

@@ -18,6 +18,12 @@ SAFE = name_set(
 )
 """They change colours, languages, dates: never which program runs, nor which file is used."""
 
+_HARMLESS_VALUES = {
+    **dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER"), frozenset({"", "cat"})),
+    **dict.fromkeys(("EDITOR", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), frozenset({":", "true"})),
+}
+"""Programs that other programs are told to use, and that do nothing."""
+
 _LASTING = re.compile(
     r"PATH|CDPATH|IFS|ENV|HOME|SHELL|SHELLOPTS|BASHOPTS|BASH_.*|PS[0-4]|PROMPT_COMMAND|GLOBIGNORE"
     r"|FUNCNEST|FPATH|ZDOTDIR|NULLCMD|READNULLCMD|HISTFILE|TMPDIR|PAGER|EDITOR|VISUAL|BROWSER"
@@ -41,6 +47,8 @@ def lasting_doubt(name: str) -> str | None:
 def assignment_effect(assignment: Assignment) -> Effect | None:
     """The effect of an assignment before a command; None if it is harmless."""
     if assignment.name in SAFE:
+        return None
+    if assignment.value.literal in _HARMLESS_VALUES.get(assignment.name, ()):
         return None
     return Effect(
         kind=EffectKind.ALTERS,

@@ -18,6 +18,7 @@ import msgspec
 from quarterdeck.domain.structs import Value, name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.options import Parsed, parse
+from quarterdeck.policy.shell.pathspecs import files_within
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
 from quarterdeck.policy.shell.table_effects import effects_by_table
 from quarterdeck.policy.shell.tables import Table, table_of
@@ -38,14 +39,12 @@ _GLOBAL_VALUES = name_set(
 )
 _HELPER = re.compile(r"[A-Za-z0-9+.-]+::")
 _ADDRESS = re.compile(r"(?i)(?:https?|ssh|git|ftps?)://|[\w.-]+@[\w.-]+:")
-_WILD = re.compile(r"[*?\[]")
-_SOURCES = re.compile(
-    r"\*\.(?:pyi?|ipynb|[cm]?[jt]sx?|vue|svelte|go|rs|java|kts?|scala|rb|php|cs|swift|mm?|[ch]|cc"
-    r"|[ch]pp|cxx|lua|pl|r|jl|exs?|erl|hs|ml|dart|zig|sql|sh|css|s[ac]ss|less|html?|md|rst|proto)"
+_REVISION = re.compile(
+    r"\"?\$\(git (?:merge-base|describe|rev-parse(?: --short| --verify)*(?= HEAD))"
+    r"(?: [\w./@~^=-]+)*\)(\.{2,3}[\w/~^-]*)?\"?"
 )
-_MAGIC = re.compile(r"\([^)]*\)|[!^/]+")
-_LOOSE = re.compile(r":\([^)]*(?:icase|attr)")
-"""Pathspecs that find files whose names are written in another way."""
+"""The output of a command of git that prints a hash or the name of a tag. Such a name is no option,
+and begins with no dot."""
 
 _WITH_COMMIT = name_set(
     "--contains --no-contains --merged --no-merged --points-at --with --without"
@@ -107,6 +106,7 @@ class _Call(Value):
 
 def git(use: Invocation) -> ProgramEffects:
     """The effects of a git command beyond its usual work."""
+    use = msgspec.structs.replace(use, words=tuple(map(_revision, use.words)))
     own = effects_by_table("git", use.table, use.words, use.here, via=use.via)
     parsed = use.parsed()
     where = _where(parsed, use.here)
@@ -139,6 +139,12 @@ def git(use: Invocation) -> ProgramEffects:
         looks=found.looks and quiet,
         judged=True,
     )
+
+
+def _revision(word: Word) -> Word:
+    """A word that is certainly a revision, although git finds it out at run time."""
+    found = _REVISION.fullmatch(word.source) if word.text is None else None
+    return word if found is None else plain(f"HEAD{found[1] or ''}")
 
 
 def git_program(use: Invocation) -> ProgramEffects:
@@ -328,10 +334,10 @@ def _files(call: _Call) -> list[Effect]:
     """Files that are named within other words: `HEAD:a`, `:(top)a`, `1,3:a`, `'*.env'`."""
     kinds = {each.kind for each in call.parsed.table.operands or ()}
     named = list(_file_words(call)) if kinds & {"read", "write", "move"} else []
-    named += words_of(call.parsed, "-L", "--blob")
+    named += words_of(call.parsed, "-L", "--blob", "--find-object")
     effects: list[Effect] = []
     for word in named:
-        for target in _within(word, call.here):
+        for target in files_within(word, call.here):
             if kinds <= {"write", "move"}:
                 effects.append(writes(target, f"git {call.name} changes it", own=True))
             else:
@@ -370,76 +376,6 @@ def _deep(call: _Call) -> list[Effect]:
     ]
 
 
-def _within(word: Word, here: WorkingDir) -> list[Target]:
-    """Other files that a word of git may mean than the one of that name."""
-    text = word.text
-    if text is None:
-        return []
-    paths: list[str] = []
-    if _LOOSE.match(text):
-        return [Target(source=word.source)]
-    if ":" in text:
-        parts = text.split(":")[:5]
-        for at in range(1, len(parts)):
-            path = ":".join(text.split(":")[at:])
-            paths += [path, _MAGIC.sub("", path, count=1)] if _MAGIC.match(path) else [path]
-    found: list[Target] = []
-    top = _top(here)
-    for path in dict.fromkeys(each for each in paths if each):
-        found.append(_pattern(path, here))
-        if top is not None:
-            found.append(_pattern(path, top))
-    if not paths and _WILD.search(text) and not text.startswith("-"):
-        found.append(_pattern(text, here))
-    return found
-
-
-def _pattern(path: str, here: WorkingDir) -> Target:
-    """A file, or the files of a pattern: git's `*` also means names with a dot, and folders.
-
-    Git does not follow links there, so no folder of a pattern leads elsewhere.
-    """
-    target = here.target(Word(source=path, text=path, prefix=path))
-    found = _WILD.search(path)
-    if found is None or not target.paths:
-        return target
-    fixed, _, name = path[: found.start()].rpartition("/")
-    rest = name + path[found.start() :]
-    folder = here.target(plain(fixed or "."))
-    # `*.py` reaches no more than git does without a path, and is meant for programs.
-    places = ("",) if _SOURCES.fullmatch(rest) else ("", "**/")
-    wide = [
-        f"{each.rstrip('/')}/{between}{variant}"
-        for each in folder.paths
-        for between in places
-        for variant in _with_dots(rest)
-    ]
-    return msgspec.structs.replace(target, paths=tuple(wide), glob=True, sure=True)
-
-
-def _with_dots(rest: str) -> list[str]:
-    """A pattern, and what it means for names that begin with a dot: `*.env` is also `.env`."""
-    first, slash, more = rest.partition("/")
-    starts = [first]
-    if first[:1] == "*":
-        # `*.py` is not meant for `.env.py`, but `*.local` may be meant for `.env.local`.
-        starts += [] if _SOURCES.fullmatch(first) else [f".{first}"]
-        starts += [first[1:]] if first[1:2] == "." else []
-    elif first[:1] == "?":
-        starts.append(f".{first[1:]}")
-    elif first[:1] == "[" and "]" in first[2:]:
-        starts.append("." + first[first.index("]", 2) + 1 :])
-    return [f"{each}{slash}{more}" for each in starts]
-
-
-def _top(here: WorkingDir) -> WorkingDir | None:
-    """The folder that the script started in: paths in `HEAD:a` are relative to the repository."""
-    if not any(loose for _, loose in here.dirs):
-        return None
-    tops = ["/".join(path.split("/")[: -loose or None]) or "/" for path, loose in here.dirs]
-    return WorkingDir(tuple((path, 0) for path in dict.fromkeys(tops)))
-
-
 def _every_word(words: tuple[Word, ...], here: WorkingDir) -> list[Effect]:
     """For a subcommand that is not known: every word may be a file."""
     found: list[Effect] = []
@@ -449,7 +385,7 @@ def _every_word(words: tuple[Word, ...], here: WorkingDir) -> list[Effect]:
             value = text.partition("=")[2]
             targets = [here.target(plain(value))] if value else []
         else:
-            targets = [here.target(word), *_within(word, here)]
+            targets = [here.target(word), *files_within(word, here)]
         for target in targets:
             found.append(reads(target, "git may read it"))
             found.append(writes(target, "git may write it"))
