@@ -165,14 +165,14 @@ class World:
         spec: SandboxSpec | None = None,
         *,
         cwd: Path | None = None,
-        **env: str,
+        env: Mapping[str, str] | None = None,
     ) -> Sandbox:
         """A sandbox for a command. Who opens it closes it."""
         await asyncio.to_thread(require, kind)
         return await open_sandbox(
             spec or self.spec(project=cwd),
             command,
-            {**self.env, **env},
+            {**self.env, **(env or {})},
             cwd=str(cwd or self.project),
             kind=kind,
             on_connection=self.connections.append,
@@ -193,7 +193,7 @@ class World:
         command = ["sh", "-c", script]
         if kind is None:
             return await _run(command, {**self.env, **env}, cwd or self.project, stdin)
-        box = await self.open(kind, command, spec, cwd=cwd, **env)
+        box = await self.open(kind, command, spec, cwd=cwd, env=env)
         try:
             return await _run(box.command, box.env, cwd or self.project, stdin, user)
         finally:

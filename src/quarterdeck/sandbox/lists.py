@@ -55,7 +55,7 @@ TOOLCHAINS = (
     ".sdkman .cargo/bin .cargo/env .cargo/registry .cargo/config.toml .rustup go/bin go/pkg .bun",
     ".deno .npm .npm-global .gradle/wrapper .m2/repository .cache/uv .cache/pip .conda miniconda3",
     ".gitconfig .config/git/config .config/git/ignore .config/git/attributes .npmrc .profile",
-    ".bashrc .bash_profile .zshrc .zshenv .zprofile .linuxbrew bin .claude.json",
+    ".bashrc .bash_profile .zshrc .zshenv .zprofile .linuxbrew bin",
 )
 """Below the home folder: all of it that can be seen in the mode `strict`, beside the CLI's own."""
 

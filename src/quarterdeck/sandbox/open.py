@@ -163,7 +163,7 @@ class _Making:
         """Start the proxy, and tell the CLI of it."""
         local = local_ports(self._spec.network.hosts)
         if self._kind is Kind.BUBBLEWRAP:
-            await proxy.listen_at(f"{self._private_folder()}/{PROXY_SOCKET}")
+            await proxy.listen_at(self._private_folder(), PROXY_SOCKET)
             port, self._ports = PROXY_PORT, local
         else:
             port = await proxy.listen_on_loopback()

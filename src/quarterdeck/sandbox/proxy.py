@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -65,9 +66,18 @@ class Proxy:
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def listen_at(self, path: str) -> None:
-        """Listen on a Unix socket."""
-        self._server = await asyncio.start_unix_server(self._serve, path, limit=HEAD_LIMIT)
+    async def listen_at(self, folder: str, name: str) -> None:
+        """Listen on a Unix socket in a folder."""
+        here = socket.socket(socket.AF_UNIX)
+        at = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            here.bind(f"/proc/self/fd/{at}/{name}")  # the path of a socket must be short
+        except OSError:
+            here.close()
+            raise
+        finally:
+            os.close(at)
+        self._server = await asyncio.start_unix_server(self._serve, sock=here, limit=HEAD_LIMIT)
 
     async def listen_on_loopback(self) -> int:
         """Listen on a port of loopback; returns it."""
