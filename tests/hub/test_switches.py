@@ -257,10 +257,11 @@ async def test_a_plan_that_is_sent_back_stays_in_plan_mode(
 
 
 @pytest.mark.parametrize(
-    ("scope", "mode"), [("session", "acceptEdits"), ("always", "acceptEdits"), ("once", None)]
+    ("updates", "mode"), [((0,), "acceptEdits"), ((), None)], ids=["chosen", "not chosen"]
 )
-async def test_an_answer_for_longer_than_once_that_sets_the_mode_holds_in_the_next_run(
-    deck: tuple[Hub, TestMachines], scope: str, mode: str | None
+@pytest.mark.parametrize("scope", list(Scope)[:3])
+async def test_a_mode_that_an_answer_chooses_holds_in_the_next_run(
+    deck: tuple[Hub, TestMachines], scope: Scope, updates: tuple[int, ...], mode: str | None
 ) -> None:
     hub, machines = deck
     _, run = await begun(hub, machines)
@@ -273,7 +274,7 @@ async def test_an_answer_for_longer_than_once_that_sets_the_mode_holds_in_the_ne
     }
     await run.say(lines.requests("q1", **request))
     (card,) = await hub.asks()
-    answer = AllowAnswer(scope=Scope(scope))
+    answer = AllowAnswer(scope=scope, updates=updates)
     await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="bob"))
     assert (await resumed(hub, machines, run)).mode == mode
 

@@ -1,11 +1,10 @@
 import { act } from "react";
 import { createRoot } from "react-dom/client";
 import { describe, expect, it } from "vitest";
-import type { AskOpened } from "../src/api/types";
+import type { Answer, AskOpened } from "../src/api/types";
 import { contentOf, fitsInList, hiddenLines } from "../src/asks/callContent";
 import { PermissionForm } from "../src/asks/PermissionForm";
 import { PlanForm } from "../src/asks/PlanForm";
-import { sessionRulesOf } from "../src/asks/request";
 import { renderHighlighted } from "../src/session/CodeBlock";
 import { linesOf, rowsOf } from "../src/session/Diff";
 import { highlight } from "../src/session/highlight";
@@ -147,27 +146,123 @@ describe("a card of a call", () => {
     expect(editsOf("NotebookEdit", { file_path: "/a", notebook_path: "/b" })[0]?.path).toBe("/b");
     expect(editsOf("Edit", { file_path: "/a", notebook_path: "/b" })[0]?.path).toBe("/a");
   });
+});
 
-  it("marks the rules that an answer adds, and hides no suggestion", async () => {
-    const permission_suggestions = [
-      {
-        type: "addRules",
-        behavior: "allow",
-        rules: [{ toolName: "Bash", ruleContent: "ls \u202e" }],
-      },
-      { type: "brandNew", what: "everything" },
-      { type: "removeRules", behavior: "deny", rules: [{ toolName: "Read" }] },
-    ];
-    const place = await card("Bash", { command: "ls" }, false, { permission_suggestions });
-    expect(place.querySelector(".asks-added-rules")?.textContent).toContain(
-      "allow Bash(ls ⟨U+202E⟩)",
-    );
-    const opened = { tool: "Bash", request: { permission_suggestions } } as unknown as AskOpened;
-    expect(sessionRulesOf(opened)).toEqual([
-      "allow Bash(ls \u202e)",
+describe("an answer for longer than one call", () => {
+  const permission_suggestions = [
+    { type: "setMode", mode: "acceptEdits", destination: "session" },
+    {
+      type: "addRules",
+      behavior: "allow",
+      destination: "localSettings",
+      rules: [{ toolName: "Bash", ruleContent: "npm \u202e:*" }],
+    },
+    { type: "brandNew", what: "everything" },
+  ];
+
+  /** A card with the form open, and the answers that it gives. */
+  async function form(words: string, fields: object = {}): Promise<[HTMLElement, Answer[]]> {
+    const given: Answer[] = [];
+    const opened = {
+      ask: "a",
+      ask_kind: "tool",
+      tool: "Bash",
+      title: "npm test",
+      request: { input: { command: "npm test" }, permission_suggestions },
+      narrowest: ["Bash(npm test)"],
+      ...fields,
+    } as unknown as AskOpened;
+    const props = { opened, busy: false, compact: false };
+    const place = await drawn(<PermissionForm {...props} answer={(one) => void given.push(one)} />);
+    await act(async () => button(place, words)?.click());
+    return [place, given];
+  }
+  const write = (field: HTMLTextAreaElement | HTMLSelectElement | null, value: string) =>
+    act(async () => {
+      if (!field) throw new Error("there is no such field");
+      const kind = Object.getPrototypeOf(field);
+      Object.getOwnPropertyDescriptor(kind, "value")?.set?.call(field, value);
+      const type = field instanceof HTMLSelectElement ? "change" : "input";
+      field.dispatchEvent(new Event(type, { bubbles: true }));
+    });
+  const confirm = (place: HTMLElement) =>
+    act(async () => place.querySelector<HTMLButtonElement>("button.primary")?.click());
+
+  it.each([
+    ["Allow for session", "session"],
+    ["Always allow", "always"],
+  ])("grants the narrowest rule alone: %s", async (words, scope) => {
+    const [place, given] = await form(words);
+    expect(given).toEqual([]);
+    expect(place.querySelector("textarea")?.value).toBe("Bash(npm test)");
+    expect(place.querySelectorAll("input:checked")).toHaveLength(0);
+    await confirm(place);
+    expect(given).toEqual([{ answer: "allow", scope, rules: ["Bash(npm test)"], updates: [] }]);
+  });
+
+  it("takes the changes of the CLI that are chosen, and no others", async () => {
+    const [place, given] = await form("Allow for session");
+    const changes = [...place.querySelectorAll(".asks-cli-changes label")];
+    expect(changes.map((one) => one.textContent)).toEqual([
+      "switch to the mode acceptEdits (accept all file edits) for this session",
+      "add to the CLI's own rules: allow Bash(npm ⟨U+202E⟩:*), in this project, for you (.claude/settings.local.json)",
       '{"type":"brandNew","what":"everything"}',
-      "remove: deny Read",
     ]);
+    await act(async () => changes[1]?.querySelector("input")?.click());
+    await confirm(place);
+    expect(given).toMatchObject([{ scope: "session", updates: [1] }]);
+  });
+
+  it("grants the rule, place and time that a person chooses, and shows what is odd in it", async () => {
+    const [place, given] = await form("Always allow");
+    await write(place.querySelector("textarea"), "Bash(npm \u202etest:*)");
+    expect(place.querySelector(".asks-given-rules code")?.textContent).toBe(
+      "Bash(npm ⟨U+202E⟩test:*)",
+    );
+    const [where, time] = place.querySelectorAll("select");
+    await write(where ?? null, "session");
+    await write(time ?? null, "3600");
+    await confirm(place);
+    expect(given).toEqual([
+      {
+        answer: "allow",
+        scope: "session",
+        rules: ["Bash(npm \u202etest:*)"],
+        updates: [],
+        seconds: 3600,
+      },
+    ]);
+  });
+
+  it("offers what the CLI would allow as a rule", async () => {
+    const [place, given] = await form("Allow for session");
+    await act(async () => button(place, "Bash(npm ⟨U+202E⟩:*)")?.click());
+    await confirm(place);
+    expect(given).toMatchObject([{ rules: ["Bash(npm \u202e:*)"], updates: [] }]);
+  });
+
+  it("grants nothing for a call that no rule can name, unless a person writes one", async () => {
+    const [place, given] = await form("Allow for session", { narrowest: [] });
+    const primary = place.querySelector<HTMLButtonElement>("button.primary");
+    expect(primary?.disabled).toBe(true);
+    await act(async () => place.querySelector<HTMLInputElement>("input")?.click());
+    expect(primary?.textContent).toBe("Allow once, with these changes");
+    await confirm(place);
+    expect(given).toEqual([{ answer: "allow", scope: "once", updates: [0] }]);
+  });
+
+  it("says where a rule asks again, whatever is granted", async () => {
+    const [plain] = await form("Always allow");
+    expect(plain.textContent).not.toContain("asks again");
+    const [place] = await form("Always allow", { lasting: false });
+    expect(place.textContent).toContain("It asks again, whatever you grant here.");
+  });
+
+  it("is left without an answer", async () => {
+    const [place, given] = await form("Always allow");
+    await act(async () => button(place, "Back")?.click());
+    expect(button(place, "Allow once")).toBeDefined();
+    expect(given).toEqual([]);
   });
 });
 
@@ -177,9 +272,6 @@ describe("a card in the list", () => {
     expect(place.querySelector(".asks-summary")?.textContent).toBe("Bash touch one\ntouch two");
     expect(mayAllow(place)).toBe(true);
     expect(button(place, "Open")).toBeUndefined();
-    expect(place.querySelector(".asks-added-rules")?.textContent).toContain(
-      "allow every Bash call",
-    );
   });
 
   it.each([

@@ -6,7 +6,7 @@ import { answererText } from "../src/asks/AskReasons";
 import { fieldsOf } from "../src/asks/ElicitationForm";
 import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
-import { alwaysRulesOf, askTitle, planTitle, reasonsOf, sessionRulesOf } from "../src/asks/request";
+import { askTitle, cliChangesOf, planTitle, reasonsOf, widerRulesOf } from "../src/asks/request";
 import { Markdown } from "../src/markdown/Markdown";
 import { pieces } from "../src/panels/Search";
 import { patchRows, rowsOf } from "../src/session/Diff";
@@ -103,15 +103,42 @@ describe("small parts", () => {
   };
   const mode = { type: "setMode", mode: "acceptEdits", destination: "session" };
 
-  it("show the rules that an allowance would add", () => {
-    expect(alwaysRulesOf(asked("Bash", rule, mode))).toEqual(["allow Bash(ls:*)"]);
-    expect(sessionRulesOf(asked("Bash", rule, mode))).toEqual([
-      "allow Bash(ls:*)",
-      "mode acceptEdits",
+  it("list each change that the CLI suggests, and say exactly what it does", () => {
+    const folder = {
+      type: "addDirectories",
+      directories: ["/etc", "/usr"],
+      destination: "session",
+    };
+    const removed = { type: "removeRules", behavior: "deny", rules: [{ toolName: "Read" }] };
+    const everywhere = { ...removed, destination: "userSettings" };
+    const words = cliChangesOf(
+      asked("Bash", rule, mode, folder, everywhere, { type: "new", x: 1 }),
+    );
+    expect(words).toEqual([
+      {
+        index: 0,
+        words:
+          "add to the CLI's own rules: allow Bash(ls:*), in this project, for you (.claude/settings.local.json)",
+      },
+      {
+        index: 1,
+        words: "switch to the mode acceptEdits (accept all file edits) for this session",
+      },
+      { index: 2, words: "let it work in /etc, /usr for this session" },
+      {
+        index: 3,
+        words:
+          "remove from the CLI's own rules: deny Read, everywhere, for you (~/.claude/settings.json)",
+      },
+      { index: 4, words: '{"type":"new","x":1}' },
     ]);
-    expect(alwaysRulesOf(asked("Edit", mode))).toEqual(["mode acceptEdits"]);
-    expect(alwaysRulesOf(asked("Bash"))).toEqual(["allow exactly this call"]);
-    expect(sessionRulesOf(asked("Bash"))).toEqual(["allow every Bash call"]);
+    expect(cliChangesOf(asked("Bash"))).toEqual([]);
+  });
+
+  it("offer the rules of the CLI that allow more", () => {
+    const opened = { ...asked("Bash", rule, mode), narrowest: ["Bash(ls)"] };
+    expect(widerRulesOf(opened)).toEqual(["Bash(ls:*)"]);
+    expect(widerRulesOf({ ...opened, narrowest: ["Bash(ls:*)"] })).toEqual([]);
   });
 
   it("say why a person is asked, and a plan's name", () => {

@@ -282,6 +282,7 @@ class Hub:
         if session.running:
             raise Conflict("running", "the session has a process; stop it first")
         await self._journal.delete(command.session, by=command.by)
+        await self.policies.forget(command.session)
         self._sessions.forget(command.session)
         return Outcome(session=command.session)
 

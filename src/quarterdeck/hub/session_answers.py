@@ -12,14 +12,15 @@ from uuid import uuid4
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.errors import Conflict, NotFound, UsageError
-from quarterdeck.domain.ids import new_id
 from quarterdeck.hub.permissions import deadlines
-from quarterdeck.hub.permissions.answers import Reply, late_prompt
+from quarterdeck.hub.permissions.answers import late_prompt
 from quarterdeck.hub.permissions.context import CallQuestion
-from quarterdeck.hub.permissions.edits import Edit, check_edit, edited_call
+from quarterdeck.hub.permissions.edits import Edit, asked_call, check_edit, edited_call
 from quarterdeck.hub.permissions.gate import PermissionGate
+from quarterdeck.hub.permissions.lasting import check_lasting, grant_of, grant_text
 from quarterdeck.hub.permissions.modes import (
     ACCEPT_EDITS,
     DEFAULT,
@@ -29,7 +30,6 @@ from quarterdeck.hub.permissions.modes import (
 )
 from quarterdeck.hub.session import Session
 from quarterdeck.hub.session_requests import stop
-from quarterdeck.policy.grants import Grant
 from quarterdeck.protocol import commands as cmd
 from quarterdeck.protocol.commands import Outcome
 from quarterdeck.protocol.events import (
@@ -43,7 +43,6 @@ from quarterdeck.protocol.events import (
     Switched,
 )
 from quarterdeck.protocol.sessions import Origin, SessionSpec
-from quarterdeck.wire.requests import CanUseTool, decode_request
 
 
 async def answer(session: Session, command: cmd.AnswerAsk) -> Outcome:
@@ -60,7 +59,10 @@ async def answer(session: Session, command: cmd.AnswerAsk) -> Outcome:
             edit = await _edit(session, question, session.run.spec, command)
         reply = session.run.reply_to(opened, command.answer, edit)
         json = Raw(msgspec.json.encode(command.answer))
-        await _grant(session, opened, reply, command, now)
+        if (call := call or asked_call(opened)) is not None:
+            question = session.run.edit_question(call, opened, now)
+            granted = await _grant(session, opened, question, edit, command)
+            reply = replace(reply, reasons=(*reply.reasons, *granted))
         events: list[Event] = []
         session.run.answer(opened, reply, command.by, json, now)
         if reply.fresh is not None:
@@ -101,6 +103,11 @@ async def _answer_late(session: Session, command: cmd.AnswerAsk) -> Outcome:
             pass
     opened = record.ask.opened
     edit = await _edited_late(session, opened, command)
+    if (call := asked_call(opened)) is not None:
+        spec = resumed_spec(session.view.spec, session.view.mode)
+        mode = chosen_mode(spec) or DEFAULT
+        question = PermissionGate(spec).edit_question(call, mode, session.supervisor.now)
+        await _grant(session, opened, question, edit, command)
     answered = AskAnswered(
         ask=opened.ask,
         by=command.by,
@@ -171,27 +178,34 @@ def _to_implement(spec: SessionSpec, plan: str, by: str) -> tuple[SpecChanged, P
 
 
 async def _grant(
-    session: Session, opened: AskOpened, reply: Reply, command: cmd.AnswerAsk, now: int
-) -> None:
-    """Store a grant for an answer that allows more than one call, before the CLI is answered."""
-    seconds = getattr(command.answer, "seconds", None)
-    if not reply.always and seconds is not None:
-        raise UsageError("seconds: only an answer for always has this")
-    if not reply.always:
-        return
-    spec, request = session.view.spec, decode_request(opened.request)
-    rules = reply.grants
-    if not rules and isinstance(request, CanUseTool):
-        given = request.input if reply.edit is None else reply.edit.input
-        rules = await session.policy_context.narrowest(opened.tool, given)
-    grant = Grant(
-        id=new_id(),
-        rules=rules,
+    session: Session,
+    opened: AskOpened,
+    question: CallQuestion,
+    edit: Edit | None,
+    command: cmd.AnswerAsk,
+) -> tuple[str, ...]:
+    """Store the grant of an answer that allows more than one call; gives what it says of that.
+
+    Raises `UsageError` if its rules do not allow the call.
+    """
+    answer = command.answer
+    if not isinstance(answer, cmd.AllowAnswer):
+        return ()
+    check_lasting(opened, answer, command.role)
+    if answer.scope is cmd.Scope.ONCE:
+        return ()
+    if edit is not None:
+        question = replace(question, input=edit.input)
+    rules = answer.rules or await session.policy_context.narrowest(question)
+    if answer.rules and not await session.policy_context.is_allowed_by(rules, question):
+        raise UsageError(f"rules: {', '.join(rules)} would not allow this call")
+    grant = grant_of(
+        answer,
+        rules,
+        session=session.id,
+        spec=session.view.spec,
         by=command.by,
-        at=now,
-        until=None if seconds is None else now + int(seconds * 1000),
-        directory=None if spec.project else spec.directory,
-        project=spec.project,
+        now=session.supervisor.now,
         ask=opened.ask,
     )
-    await session.policies.grant(grant)
+    return (grant_text(await session.policies.grant(grant)),)

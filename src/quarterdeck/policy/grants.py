@@ -34,6 +34,8 @@ class Grant(Value):
     directory: str | None = None
     """Holds for sessions that were started in this folder. None: for all."""
     project: str | None = None
+    session: str | None = None
+    """Holds for this session only."""
     ask: str | None = None
     """The question that it was the answer to."""
 

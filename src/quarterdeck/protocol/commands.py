@@ -19,6 +19,7 @@ from quarterdeck.protocol.sessions import Budget, SessionSpec
 Id = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 """An id of the caller's choice: printable ASCII, so that it fits into a URL or a log."""
 Name = Annotated[str, Meta(min_length=1, max_length=500)]
+RuleText = Annotated[str, Meta(min_length=1, max_length=20_000)]
 CONTROL_SECONDS = 600.0
 """The longest time that a client may wait for a CLI's answer."""
 
@@ -147,11 +148,14 @@ class CancelPrompt(Command, tag="prompt.cancel"):
 
 
 class Scope(StrEnum):
-    """How long an answer that allows is valid."""
+    """Where an answer that allows is valid: for one call, or by a grant."""
 
     ONCE = "once"
     SESSION = "session"
+    """In this session."""
     ALWAYS = "always"
+    """In the session's project, or in its folder if it has no project."""
+    EVERYWHERE = "everywhere"
 
 
 class AnswerBase(Value, tag_field="answer", forbid_unknown_fields=True):
@@ -159,12 +163,21 @@ class AnswerBase(Value, tag_field="answer", forbid_unknown_fields=True):
 
 
 class AllowAnswer(AnswerBase, tag="allow"):
-    """Allow the call; `input` replaces the input that the model sent."""
+    """Allow the call; `input` replaces the input that the model sent.
+
+    A scope other than `once` creates a grant.
+    """
 
     scope: Scope = Scope.ONCE
     input: Raw = ABSENT
-    seconds: float | None = None
-    """How long an `always` is valid; None is until it is revoked."""
+    seconds: Annotated[float, Meta(gt=0, le=315_360_000)] | None = None
+    """How long the grant is valid; None is until it is revoked."""
+    rules: Annotated[tuple[RuleText, ...], Meta(max_length=50)] = ()
+    """What is granted, in Claude Code's syntax. The rules must allow this call. Empty: the
+    narrowest rules that allow it."""
+    updates: Annotated[tuple[int, ...], Meta(max_length=50)] = ()
+    """The changes suggested by the CLI that it is to make, by their index in
+    `permission_suggestions` of the request. No others are made."""
 
 
 class DenyAnswer(AnswerBase, tag="deny"):

@@ -362,6 +362,11 @@ class AskOpened(Event, tag="ask.opened"):
     """Seconds until it is settled without a person, by `then`."""
     then: str = "deny"
     branch: str | None = None
+    narrowest: tuple[str, ...] = ()
+    """The rules that allow this call and as little else as possible, in Claude Code's syntax;
+    empty if no rule can name it."""
+    lasting: bool = True
+    """False: a rule asks about such calls, whatever is granted."""
 
 
 class AskAnswered(Event, tag="ask.answered"):

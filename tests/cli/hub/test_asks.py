@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
-from quarterdeck.cli.hub.asks import AnswerArguments, to_answer
+from quarterdeck.cli.hub.asks import AnswerArguments, offers_of, to_answer
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.commands import (
     AllowAnswer,
@@ -53,6 +54,17 @@ FORM = opened(AskKind.ELICITATION, "server")
     [
         (AnswerArguments(verb="allow"), TOOL, AllowAnswer()),
         (AnswerArguments(verb="allow", scope=Scope.ALWAYS), TOOL, AllowAnswer(scope=Scope.ALWAYS)),
+        (
+            AnswerArguments(
+                verb="allow",
+                scope=Scope.SESSION,
+                rules=("Bash(ls:*)",),
+                duration="8h",
+                updates=(2, 1),
+            ),
+            TOOL,
+            AllowAnswer(scope=Scope.SESSION, rules=("Bash(ls:*)",), seconds=28_800, updates=(1, 0)),
+        ),
         (
             AnswerArguments(verb="deny", message="no", stop=True),
             TOOL,
@@ -102,6 +114,13 @@ def test_an_input_comes_from_a_file_or_as_it_is(tmp_path: Path) -> None:
         (AnswerArguments(), TOOL, "give one of"),
         (AnswerArguments(verb="allow", plan="auto"), TOOL, "give one of"),
         (AnswerArguments(verb="deny", input="{}"), TOOL, "--input needs allow"),
+        (AnswerArguments(verb="allow", rules=("Bash",)), TOOL, "--rule and --for need --scope"),
+        (AnswerArguments(verb="allow", duration="1h"), TOOL, "--rule and --for need --scope"),
+        (
+            AnswerArguments(verb="allow", scope=Scope.SESSION, duration="soon"),
+            TOOL,
+            "--for: a duration is required",
+        ),
         (AnswerArguments(verb="allow", input="[1]"), TOOL, "--input: Expected `object`"),
         (AnswerArguments(verb="allow", input="/nowhere"), TOOL, "--input: cannot read /nowhere"),
         (AnswerArguments(verb="cancel"), TOOL, "'cancel' is not an answer"),
@@ -116,3 +135,16 @@ def test_an_input_comes_from_a_file_or_as_it_is(tmp_path: Path) -> None:
 def test_what_is_no_answer_is_refused(given: AnswerArguments, asked: AskOpened, error: str) -> None:
     with pytest.raises(UsageError, match=error.replace("[", r"\[")):
         to_answer(given, asked)
+
+
+def test_the_list_says_what_an_answer_may_grant_and_change() -> None:
+    mode = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
+    suggested = json.dumps({**request, "tool_use_id": "t", "permission_suggestions": [mode]})
+    card = replace(TOOL, request=Raw(suggested.encode()), narrowest=("Bash(ls)",))
+    assert offers_of(card) == [
+        "--scope session, always, everywhere: Bash(ls)",
+        "--take 1: accept all file edits for this session",
+    ]
+    assert offers_of(replace(TOOL, narrowest=())) == []
+    assert offers_of(FORM) == []

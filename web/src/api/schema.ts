@@ -886,6 +886,8 @@ export interface components {
         /**
          * AllowAnswer
          * @description Allow the call; `input` replaces the input that the model sent.
+         *
+         *     A scope other than `once` creates a grant.
          */
         AllowAnswer: {
             /** @constant */
@@ -894,10 +896,12 @@ export interface components {
              * @default once
              * @enum {unknown}
              */
-            scope?: "once" | "session" | "always";
+            scope?: "once" | "session" | "always" | "everywhere";
             input?: unknown;
             /** @default null */
             seconds?: number | null;
+            rules?: string[];
+            updates?: number[];
         };
         /**
          * AnswerAsk
@@ -986,6 +990,9 @@ export interface components {
             then?: string;
             /** @default null */
             branch?: string | null;
+            narrowest?: string[];
+            /** @default true */
+            lasting?: boolean;
         };
         /**
          * AskView
@@ -1556,6 +1563,8 @@ export interface components {
             directory?: string | null;
             /** @default null */
             project?: string | null;
+            /** @default null */
+            session?: string | null;
             /** @default null */
             ask?: string | null;
         };

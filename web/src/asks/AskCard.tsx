@@ -178,6 +178,7 @@ function settledText({ how, by, allowed, waited, answer }: Settled): string {
 const SCOPES: Record<string, string> = {
   session: "Allowed for the session",
   always: "Always allowed",
+  everywhere: "Allowed in all sessions",
 };
 const ANSWERS: Record<string, string> = { questions: "Answered", skip: "Skipped" };
 const CHOICES: Record<string, string> = {
@@ -196,6 +197,18 @@ function GivenAnswer({ opened, answer }: { opened: AskOpened; answer: unknown })
   if (!isObject(answer)) return null;
   const words = text(answer.message) || text(answer.feedback);
   if (words) return <blockquote className={styles.givenAnswer}>{words}</blockquote>;
+  if (Array.isArray(answer.rules) && answer.rules.length) {
+    return (
+      <p className={styles.givenAnswer}>
+        granted:{" "}
+        {answer.rules.map((rule) => (
+          <code key={text(rule)}>
+            <Marked text={text(rule)} code />
+          </code>
+        ))}
+      </p>
+    );
+  }
   const chosen = opened.ask_kind === "elicitation" ? answer.content : answer.answers;
   const answers = isObject(chosen) ? Object.entries(chosen) : [];
   if (!answers.length) return null;

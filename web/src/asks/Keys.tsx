@@ -21,8 +21,8 @@ const SHORTCUTS: [string, string, [string, string][]][] = [
     "in a focused card",
     [
       ["y", "allow once"],
-      ["s s", "allow for the session"],
-      ["a a", "always allow"],
+      ["s", "choose what to allow for the session; s again confirms"],
+      ["a", "choose what to allow always; a again confirms"],
       ["e", "edit first"],
       ["n", "deny"],
     ],

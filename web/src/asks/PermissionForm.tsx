@@ -2,19 +2,18 @@ import { useMemo, useRef, useState } from "react";
 import { errorText } from "../api/http";
 import { MOST } from "../session/Diff";
 import { takeFocus } from "../ui/focus";
-import { Marked } from "../ui/Marked";
-import { escapedJson, withMarks } from "../ui/marks";
+import { escapedJson } from "../ui/marks";
 import { useEscape } from "../ui/useEscape";
 import type { FormProps } from "./AskCard";
 import styles from "./asks.module.css";
 import { CallContent, CompactContent } from "./CallContent";
 import { contentOf, fitsInList, hiddenLines } from "./callContent";
 import { guard, OPEN_CARD } from "./keyGuard";
+import { type Lasting, LastingForm } from "./LastingForm";
 import { OpenAsk } from "./OpenAsk";
-import { alwaysRulesOf, inputOf, sessionRulesOf } from "./request";
+import { inputOf } from "./request";
 
-type Scope = "once" | "session" | "always";
-type Open = "edit" | "deny" | undefined;
+type Open = "edit" | "deny" | Lasting | undefined;
 
 /** Lines of each part of a call that are shown before a person shows the rest. */
 const FIRST_LINES = 40;
@@ -37,9 +36,12 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
     setOpen(undefined);
   };
   useEscape(open !== undefined, back);
-  const always = alwaysRulesOf(opened);
-  const session = sessionRulesOf(opened);
-  const allow = (scope: Scope): void => answer({ answer: "allow", scope });
+  const openLasting = (first: Lasting, button: Element): void => {
+    // The pressed button disappears: the keys go on acting on the card.
+    const card = button.closest<HTMLElement>(OPEN_CARD);
+    if (card) guard.back(card);
+    setOpen(first);
+  };
   const allowEdited = (): void => {
     try {
       answer({ answer: "allow", scope: "once", input: JSON.parse(draft) });
@@ -122,6 +124,11 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
           </div>
         </div>
       )}
+      {(open === "session" || open === "always") && (
+        <div ref={part}>
+          <LastingForm opened={opened} busy={busy} first={open} answer={answer} back={back} />
+        </div>
+      )}
       {open === undefined && (
         <div className="buttons">
           {compact && !mayAllow ? (
@@ -134,29 +141,27 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
                 data-key="y"
                 title="Key: y"
                 disabled={busy || !mayAllow}
-                onClick={() => allow("once")}
+                onClick={() => answer({ answer: "allow", scope: "once" })}
               >
                 Allow once
               </button>
               <button
                 type="button"
                 data-key="s"
-                data-twice="allow for the session"
-                title={`Key: s, twice. Adds for the session: ${withMarks(session.join(", "))}`}
+                title="Key: s"
                 disabled={busy || !mayAllow}
-                onClick={() => allow("session")}
+                onClick={(event) => openLasting("session", event.currentTarget)}
               >
-                Allow for session
+                Allow for session …
               </button>
               <button
                 type="button"
                 data-key="a"
-                data-twice="allow always"
-                title={`Key: a, twice. Adds until revoked: ${withMarks(always.join(", "))}`}
+                title="Key: a"
                 disabled={busy || !mayAllow}
-                onClick={() => allow("always")}
+                onClick={(event) => openLasting("always", event.currentTarget)}
               >
-                Always allow
+                Always allow …
               </button>
               <button
                 type="button"
@@ -181,28 +186,6 @@ export function PermissionForm({ opened, busy, compact, answer }: FormProps) {
           </button>
         </div>
       )}
-      {open === undefined && (mayAllow || !compact) && (
-        <dl className={styles.addedRules}>
-          <AddedRules button="Allow for session" rules={session} />
-          <AddedRules button="Always allow" rules={always} />
-        </dl>
-      )}
     </>
-  );
-}
-
-/** The rules that a button adds. */
-function AddedRules({ button, rules }: { button: string; rules: string[] }) {
-  return (
-    <div>
-      <dt>“{button}” adds</dt>
-      <dd>
-        {rules.map((rule) => (
-          <code key={rule}>
-            <Marked text={rule} code />
-          </code>
-        ))}
-      </dd>
-    </div>
   );
 }

@@ -2,6 +2,7 @@
 import type { AskOpened } from "../api/types";
 import { relativeTo } from "../session/relativePath";
 import { isObject, type JsonObject, text } from "../state/contentBlocks";
+import { lookup } from "../state/lookup";
 
 export interface Option {
   label: string;
@@ -44,38 +45,68 @@ export function reasonsOf(opened: AskOpened, folder = ""): string[] {
   return [...new Set(said.filter(Boolean))];
 }
 
-/** The rules that "Allow for session" adds in the CLI, each in a line. */
-export function sessionRulesOf(opened: AskOpened): string[] {
-  const added = suggestionsOf(opened).map(([, words]) => words);
-  return added.length ? added : [`allow every ${opened.tool} call`];
+/** A change that the CLI suggests, by its place in the request. It is made only if it is chosen. */
+export interface CliChange {
+  index: number;
+  words: string;
 }
 
-/** What "Always allow" adds: rules of the hub, or for edits another mode. */
-export function alwaysRulesOf(opened: AskOpened): string[] {
-  const added = suggestionsOf(opened);
-  const rules = added.filter(([kind]) => kind === "allow").map(([, words]) => words);
-  if (rules.length) return rules;
-  const others = added.filter(([kind]) => kind === "other").map(([, words]) => words);
-  return opened.tool !== "Bash" && others.length ? others : ["allow exactly this call"];
+/** The changes that the CLI suggests, each in words that say exactly what it does. */
+export function cliChangesOf(opened: AskOpened): CliChange[] {
+  return suggestionsOf(opened).map((one, index) => ({ index, words: changeText(one) }));
 }
 
-/** The CLI's suggestions, in words. The hub turns the ones that allow into its own rules. */
-function suggestionsOf(opened: AskOpened): ["allow" | "other" | "none", string][] {
+/** The rules that the CLI suggests to allow, if they are not the narrowest ones. */
+export function widerRulesOf(opened: AskOpened): string[] {
+  const rules = suggestionsOf(opened)
+    .filter((one) => isObject(one) && one.type === "addRules" && one.behavior === "allow")
+    .flatMap((one) => ruleTexts(one as JsonObject));
+  return [...new Set(rules)].filter((rule) => !opened.narrowest?.includes(rule));
+}
+
+function suggestionsOf(opened: AskOpened): unknown[] {
   const request = isObject(opened.request) ? opened.request : {};
-  const given = Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];
-  return given.filter(isObject).flatMap((one): ["allow" | "other" | "none", string][] => {
-    const removes = /^remove/.test(text(one.type)) ? "remove: " : "";
-    if (one.type === "setMode") return [["other", `mode ${text(one.mode)}`]];
-    if (Array.isArray(one.directories)) {
-      return one.directories.map((folder) => ["other", `${removes}folder ${text(folder)}`]);
-    }
-    if (!Array.isArray(one.rules)) return [["none", JSON.stringify(one)]];
-    const behavior = text(one.behavior) || "allow";
-    return one.rules.filter(isObject).map((rule) => {
-      const content = text(rule.ruleContent);
-      const words = `${removes}${behavior} ${text(rule.toolName)}${content ? `(${content})` : ""}`;
-      return [behavior === "allow" && one.type === "addRules" ? "allow" : "none", words];
-    });
+  return Array.isArray(request.permission_suggestions) ? request.permission_suggestions : [];
+}
+
+const PLACES: Record<string, string> = {
+  session: "for this session",
+  cliArg: "for this session",
+  localSettings: "in this project, for you (.claude/settings.local.json)",
+  projectSettings: "in this project, for everybody (.claude/settings.json)",
+  userSettings: "everywhere, for you (~/.claude/settings.json)",
+};
+
+const RULE_CHANGES: Record<string, string> = {
+  addRules: "add to the CLI's own rules:",
+  replaceRules: "replace the CLI's own rules by:",
+  removeRules: "remove from the CLI's own rules:",
+};
+
+function changeText(given: unknown): string {
+  if (!isObject(given)) return JSON.stringify(given);
+  const type = text(given.type);
+  const place = lookup(PLACES, text(given.destination)) ?? `in ${text(given.destination)}`;
+  if (type === "setMode") {
+    const mode = text(given.mode);
+    const meaning = mode === "acceptEdits" ? " (accept all file edits)" : "";
+    return `switch to the mode ${mode}${meaning} ${place}`;
+  }
+  if (Array.isArray(given.directories)) {
+    const verb = type === "addDirectories" ? "let it work in" : "no longer let it work in";
+    return `${verb} ${given.directories.map(text).join(", ")} ${place}`;
+  }
+  const verb = lookup(RULE_CHANGES, type);
+  if (!verb || !Array.isArray(given.rules)) return JSON.stringify(given);
+  const rules = ruleTexts(given).join(", ");
+  return `${verb} ${text(given.behavior)} ${rules}, ${place}`;
+}
+
+function ruleTexts(given: JsonObject): string[] {
+  const rules = Array.isArray(given.rules) ? given.rules : [];
+  return rules.filter(isObject).map((rule) => {
+    const content = text(rule.ruleContent);
+    return content ? `${text(rule.toolName)}(${content})` : text(rule.toolName);
   });
 }
 

@@ -29,11 +29,12 @@ class Verb(StrEnum):
 
 
 class Reach(StrEnum):
-    """How long a permission lasts."""
+    """Where a permission is valid."""
 
     ONCE = "once"
     SESSION = "session"
     ALWAYS = "always"
+    EVERYWHERE = "everywhere"
 
 
 class PlanChoice(StrEnum):
@@ -75,7 +76,31 @@ def _answer(
         str | None,
         typer.Option("--input", metavar="FILE|JSON", help="allow: replace the tool's input."),
     ] = None,
-    scope: Annotated[Reach, typer.Option("--scope", help="allow: how long it lasts.")] = Reach.ONCE,
+    scope: Annotated[
+        Reach,
+        typer.Option("--scope", help="allow: once, or by a grant in the session or beyond."),
+    ] = Reach.ONCE,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            metavar="RULE",
+            help="What is granted; by default the narrowest rule. Repeatable.",
+        ),
+    ] = None,
+    duration: Annotated[
+        str | None,
+        typer.Option("--for", metavar="DURATION", help="The grant ends after 30m, 8h."),
+    ] = None,
+    updates: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--take",
+            metavar="NUMBER",
+            min=1,
+            help="allow: make this change that the CLI suggests, from `asks`. Repeatable.",
+        ),
+    ] = None,
     stop: Annotated[bool, typer.Option("--stop", help="deny: also stop the turn.")] = False,
     plan: Annotated[
         PlanChoice | None, typer.Option("--plan", help="The decision about a plan.")
@@ -100,6 +125,9 @@ def _answer(
         message=message,
         input=input_,
         scope=Scope(scope.value),
+        rules=tuple(rules or ()),
+        duration=duration,
+        updates=tuple(updates or ()),
         stop=stop,
         plan=plan.value if plan else None,
         answers=tuple(answers or ()),

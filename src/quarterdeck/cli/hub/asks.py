@@ -17,10 +17,12 @@ from quarterdeck.cli.hub.spec import file_or_json
 from quarterdeck.cli.hub.target import Target, connect, find_ask, find_session
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
+from quarterdeck.cli.terminal.permission_text import in_words
 from quarterdeck.cli.terminal.text import age, marked_lines
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.marks import mark_invisible
 from quarterdeck.domain.structs import ABSENT, Value
+from quarterdeck.policy.toml_values import seconds_of
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -49,6 +51,9 @@ class AnswerArguments(Value):
     message: str = ""
     input: str | None = None
     scope: Scope = Scope.ONCE
+    rules: tuple[str, ...] = ()
+    duration: str | None = None
+    updates: tuple[int, ...] = ()
     stop: bool = False
     plan: str | None = None
     answers: tuple[str, ...] = ()
@@ -80,7 +85,18 @@ def _more(opened: AskOpened) -> list[str]:
     if opened.plan:
         lines, rest = marked_lines(opened.plan, PLAN_LINES)
         return [*lines, f"… {rest} more lines"] if rest else lines
-    return [_question_line(question) for question in questions_of(opened)]
+    return [*(_question_line(question) for question in questions_of(opened)), *offers_of(opened)]
+
+
+def offers_of(opened: AskOpened) -> list[str]:
+    """What an answer may add: the rule of a grant, and the changes that the CLI suggests."""
+    if opened.ask_kind is not AskKind.TOOL:
+        return []
+    rules = ", ".join(one_line(rule, 300) for rule in opened.narrowest)
+    found = [f"--scope session, always, everywhere: {rules}"] if rules else []
+    request = decode_request(opened.request)
+    changes = in_words(request.suggestions) if isinstance(request, CanUseTool) else []
+    return found + [f"--take {number}: {text}" for number, text in enumerate(changes, 1)]
 
 
 def _question_line(question: Question) -> str:
@@ -119,13 +135,28 @@ def to_answer(arguments: AnswerArguments, opened: AskOpened | None) -> Answer:
         )
     match arguments.verb:
         case "allow":
-            return AllowAnswer(scope=arguments.scope, input=content)
+            return _allow(arguments, content)
         case "deny":
             return DenyAnswer(message=arguments.message, stop=arguments.stop)
         case "skip":
             return SkipAnswer(message=arguments.message)
         case verb:
             raise UsageError(f"{verb!r} is not an answer to this question")
+
+
+def _allow(arguments: AnswerArguments, content: Raw) -> AllowAnswer:
+    seconds = None
+    if arguments.duration is not None and (seconds := seconds_of(arguments.duration)) is None:
+        raise UsageError("--for: a duration is required, as in 30m or 8h")
+    if arguments.scope is Scope.ONCE and (arguments.rules or seconds is not None):
+        raise UsageError("--rule and --for need --scope session, always or everywhere")
+    return AllowAnswer(
+        scope=arguments.scope,
+        input=content,
+        seconds=seconds,
+        rules=arguments.rules,
+        updates=tuple(number - 1 for number in arguments.updates),
+    )
 
 
 def _input(arguments: AnswerArguments) -> Raw:

@@ -72,18 +72,20 @@ async def answer_at(keyboard: Keyboard, opened: AskOpened) -> Answer:
         case QuestionsAsk():
             return await keyboard.converse(partial(_questions, keyboard, ask))
         case ToolAsk():
-            return _answer_of(await keyboard.decide(ask))
+            always = [f"allow {one_line(rule, 300)} in this project" for rule in opened.narrowest]
+            return _answer_of(await keyboard.decide(ask, always=always), opened.narrowest)
 
 
-def _answer_of(decision: Decision) -> Answer:
+def _answer_of(decision: Decision, rules: tuple[str, ...]) -> Answer:
     match decision:
         case Deny(message=message, interrupt=stop):
             # The hub has the same default text for a denial.
             return DenyAnswer(message="" if message == Deny().message else message, stop=stop)
         case Allow(input=changed, updates=updates):
-            # «always» applies the CLI's suggestions, as the hub does for this scope.
-            scope = Scope.ALWAYS if updates else Scope.ONCE
-            return AllowAnswer(scope=scope, input=cast("Raw", changed) if changed else ABSENT)
+            if updates:
+                # «always» grants what was shown, and makes no change that the CLI suggests.
+                return AllowAnswer(scope=Scope.ALWAYS, rules=rules)
+            return AllowAnswer(input=cast("Raw", changed) if changed else ABSENT)
 
 
 async def _plan(ask: PlanAsk, text: str | None, area: Area) -> Answer:

@@ -258,6 +258,8 @@ def run_grants(target: Target, *, json_output: bool) -> int:
         if grant.until is not None and grant.until <= now:
             until = "over"
         where = grant.project or grant.directory or "everywhere"
+        if grant.session is not None:
+            where = f"session {grant.session}"
         rules = ", ".join(grant.rules)
         _print(f"{grant.id}  {rules}  {until}  {where}  by {grant.by}, {moment(grant.at)}")
     return Exit.SUCCESS

@@ -63,9 +63,12 @@ class Keyboard:
         self.waiting = 0
         self.editing = False
 
-    async def decide(self, ask: AnyAsk) -> Decision:
-        """Ask the person. Cancelled when the CLI withdraws its question."""
-        return await self.converse(partial(self._answer, ask))
+    async def decide(self, ask: AnyAsk, *, always: list[str] | None = None) -> Decision:
+        """Ask the person. Cancelled when the CLI withdraws its question.
+
+        `always` says what that answer does; None: it makes the changes that the CLI suggests.
+        """
+        return await self.converse(partial(self._answer, ask, always))
 
     async def converse(self, dialogue: Callable[[Area], Awaitable[T]]) -> T:
         """Hold a dialogue below the text so far, one at a time. Other output waits meanwhile."""
@@ -94,10 +97,13 @@ class Keyboard:
             if not answered and not area.erase():
                 self._console.print(Text("\n(the question was withdrawn)", "dim"))
 
-    async def _answer(self, ask: AnyAsk, area: Area) -> Decision:
+    async def _answer(self, ask: AnyAsk, always: list[str] | None, area: Area) -> Decision:
         match ask:
             case ToolAsk():
-                return await self._tool(ask, area)
+                if always is None:
+                    hidden = ask.request.suppress_always_allow_rule
+                    always = [] if hidden else in_words(ask.suggestions)
+                return await self._tool(ask, always, area)
             case PlanAsk():
                 return await self._plan(ask, area)
             case QuestionsAsk():
@@ -105,11 +111,10 @@ class Keyboard:
 
     # --- tools ----------------------------------------------------------------------------
 
-    async def _tool(self, ask: ToolAsk, area: Area) -> Decision:
+    async def _tool(self, ask: ToolAsk, always: list[str], area: Area) -> Decision:
         area.print(Text(), *_tool_card(ask))
         if diffs.of_call(ask.tool_name, ask.input) is not None:
             self._screen.diff_seen(ask.request.tool_use_id)
-        always = in_words(ask.suggestions) if not ask.request.suppress_always_allow_rule else []
         area.print(*menu(_tool_choices(always)))
         while True:
             reply = await area.ask("? ")

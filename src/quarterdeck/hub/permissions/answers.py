@@ -25,6 +25,7 @@ from quarterdeck.agent.asks import (
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.hub.permissions.edits import Edit
+from quarterdeck.hub.permissions.lasting import chosen_updates, update_text
 from quarterdeck.protocol.commands import (
     AllowAnswer,
     Answer,
@@ -32,21 +33,11 @@ from quarterdeck.protocol.commands import (
     ElicitationAnswer,
     PlanAnswer,
     QuestionsAnswer,
-    Scope,
     SkipAnswer,
 )
 from quarterdeck.protocol.events import AskKind, AskOpened
 from quarterdeck.wire import answers as wire
-from quarterdeck.wire.permissions import (
-    AddRules,
-    Destination,
-    PermissionBehavior,
-    PermissionMode,
-    PermissionRule,
-    RemoveRules,
-    ReplaceRules,
-    Suggestion,
-)
+from quarterdeck.wire.permissions import PermissionMode, suggestions
 from quarterdeck.wire.requests import CanUseTool, decode_request
 from quarterdeck.wire.versions import Version
 
@@ -58,10 +49,6 @@ class Reply(Value):
     allowed: bool
     reasons: tuple[str, ...]
     fresh: str | None = None
-    always: bool = False
-    """It is allowed from now on, by a grant of ours."""
-    grants: tuple[str, ...] = ()
-    """The rules that the CLI suggests for that; none: the narrowest that can be said."""
     edit: Edit | None = None
     """What runs instead of what the question was about."""
 
@@ -92,16 +79,21 @@ def reply_to(
         fresh = opened.plan
         if not fresh:
             raise UsageError("this version of the CLI has not told the plan; choose another way")
+    body = to_result(ask, decision, version=version, bypass_allowed=bypass_allowed)
     return Reply(
-        body=to_result(ask, decision, version=version, bypass_allowed=bypass_allowed),
+        body=body,
         allowed=isinstance(decision, Allow) or fresh is not None,
-        reasons=(reason,),
+        reasons=(reason, *_changes(ask, body)),
         fresh=fresh,
-        always=_is_granted(ask, answer),
-        # What the CLI suggests is about the call that it asked about.
-        grants=tuple(_rules(ask)) if isinstance(ask, ToolAsk) and edit is None else (),
         edit=edit,
     )
+
+
+def _changes(ask: AnyAsk, body: wire.PermissionResult) -> Iterator[str]:
+    """What the CLI is told to change, besides allowing the call. A plan's reason tells its mode."""
+    if isinstance(ask, ToolAsk) and isinstance(body, wire.AllowResult):
+        for update in suggestions(body.updates_json or ()):
+            yield f"the CLI changes: {update_text(update)}"
 
 
 def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
@@ -124,44 +116,11 @@ def _decision(ask: AnyAsk, answer: Answer) -> tuple[Decision, str]:
 
 
 def _allow(ask: ToolAsk, answer: AllowAnswer) -> Allow:
-    """The allowance. What is allowed for always is ours to keep, and the CLI hears of this once."""
-    changed = answer.input or None
-    if answer.scope is Scope.ONCE:
-        return Allow(input=changed)
-    if answer.scope is Scope.ALWAYS:
-        modes = () if _is_granted(ask, answer) else tuple(_other_updates(ask))
-        return Allow(input=changed, updates=modes)
-    updates: tuple[Suggestion, ...] = tuple(
-        msgspec.structs.replace(update, destination=Destination.SESSION)
-        for update in ask.suggestions
-        if hasattr(update, "destination")
-    )
-    if not updates:
-        rule = PermissionRule(tool_name=ask.tool_name)
-        where = Destination.SESSION
-        updates = (AddRules(rules=(rule,), behavior=PermissionBehavior.ALLOW, destination=where),)
-    return Allow(input=changed, updates=updates)
-
-
-def _is_granted(ask: AnyAsk, answer: Answer) -> bool:
-    if not isinstance(ask, ToolAsk) or not isinstance(answer, AllowAnswer):
-        return False
-    if answer.scope is not Scope.ALWAYS:
-        return False
-    # For edits the CLI suggests another mode, in which all of them pass: no rule of ours is wanted.
-    return ask.tool_name == "Bash" or bool([*_rules(ask)]) or not [*_other_updates(ask)]
-
-
-def _rules(ask: ToolAsk) -> Iterator[str]:
-    for update in ask.suggestions:
-        if isinstance(update, AddRules) and update.behavior is PermissionBehavior.ALLOW:
-            yield from (str(rule) for rule in update.rules)
-
-
-def _other_updates(ask: ToolAsk) -> Iterator[Suggestion]:
-    for update in ask.suggestions:
-        if not isinstance(update, AddRules | ReplaceRules | RemoveRules):
-            yield update
+    """The allowance. What holds for longer is a grant of ours: the CLI hears of this call only, and
+    of the changes that were chosen.
+    """
+    updates = chosen_updates(ask.suggestions, answer.updates)
+    return Allow(input=answer.input or None, updates=updates)
 
 
 def _plan(ask: PlanAsk, answer: PlanAnswer) -> tuple[Decision, str]:

@@ -17,6 +17,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 from anyio.lowlevel import RunVar
 from msgspec import Raw
+from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.policies import Policies
@@ -24,7 +25,7 @@ from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.views import SessionView
 from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
-from quarterdeck.policy.grants import narrowest
+from quarterdeck.policy.grants import Grant, narrowest, policy_of
 from quarterdeck.policy.needs import Context
 from quarterdeck.policy.trees import LEFT_OUT, look_once
 from quarterdeck.protocol.sessions import SessionSpec
@@ -62,6 +63,10 @@ class Ruling(Value):
 
     verdict: Verdict
     branch: str | None = None
+    narrowest: tuple[str, ...] = ()
+    """If a person is asked: the rules that allow the call and as little else as possible."""
+    lasting: bool = True
+    """Whether these rules, as a grant, would spare the question the next time."""
 
 
 NO_RULING = Ruling(
@@ -84,7 +89,8 @@ class PolicyContext:
 
     async def rule(self, question: CallQuestion, spec: SessionSpec) -> Ruling:
         """What the rules say about a call."""
-        rules, view = self._policies.rules_for(spec), self._view()
+        view = self._view()
+        rules = self._policies.rules_for(spec, view.session)
         return await self._look(view, lambda: ruling_on(question, rules, view))
 
     async def facts(
@@ -100,10 +106,19 @@ class PolicyContext:
         """The place where a call would run. Its `resolve` reads the disk."""
         return context_of(self._view(), cwd)
 
-    async def narrowest(self, tool: str, given: Raw) -> tuple[str, ...]:
+    async def narrowest(self, question: CallQuestion) -> tuple[str, ...]:
         """The rules that allow this call and as little else as possible."""
         view = self._view()
-        return await self._look(view, lambda: narrowest(tool, given, context_of(view, None)))
+        context = context_of(view, question.cwd)
+        return await self._look(view, lambda: narrowest(question.tool, question.input, context))
+
+    async def is_allowed_by(self, rules: tuple[str, ...], question: CallQuestion) -> bool:
+        """Whether these rules alone allow this call."""
+        view = self._view()
+        call = Call(
+            tool=question.tool, input=question.input, context=context_of(view, question.cwd)
+        )
+        return await self._look(view, lambda: allows(rules, call))
 
     @staticmethod
     async def _look(view: SessionView, look: Callable[[], _T]) -> _T:
@@ -129,7 +144,38 @@ def ruling_on(question: CallQuestion, rules: Rules, view: SessionView) -> Ruling
         context=context_of(view, question.cwd),
         cli_asks=question.cli_asks,
     )
-    return Ruling(verdict=decide(call, rules), branch=facts.branch)
+    verdict = decide(call, rules)
+    if verdict.behavior is not Behavior.ASK:
+        return Ruling(verdict=verdict, branch=facts.branch)
+    asked = replace(call, input=verdict.input or call.input)
+    found = narrowest(asked.tool, asked.input, asked.context)
+    return Ruling(
+        verdict=verdict,
+        branch=facts.branch,
+        narrowest=found,
+        lasting=not found or _would_last(found, asked, rules),
+    )
+
+
+def allows(rules: tuple[str, ...], call: Call) -> bool:
+    """Whether these rules alone, in Claude Code's syntax, allow a call."""
+    granted = policy_of([_grant(rules)])
+    if granted is None:
+        return False
+    verdict = decide(call, Rules(policies=(granted,)))
+    return verdict.ruled and verdict.behavior is Behavior.ALLOW
+
+
+def _would_last(found: tuple[str, ...], call: Call, rules: Rules) -> bool:
+    granted = policy_of([_grant(found)])
+    if granted is None:
+        return False
+    more = replace(rules, policies=(*rules.policies, granted))
+    return decide(call, more).behavior is Behavior.ALLOW
+
+
+def _grant(rules: tuple[str, ...]) -> Grant:
+    return Grant(id="", rules=rules, by="", at=0)
 
 
 def facts_of(

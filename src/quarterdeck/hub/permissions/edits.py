@@ -30,6 +30,12 @@ class Edit(Value):
     verdict: Verdict
 
 
+def asked_call(opened: AskOpened) -> CanUseTool | None:
+    """The call that a question is about; None if it is about something else."""
+    request = decode_request(opened.request)
+    return request if isinstance(request, CanUseTool) else None
+
+
 def edited_call(opened: AskOpened, answer: Answer) -> CanUseTool | None:
     """The call as an answer wants it; None if that is the very call of the question.
 

@@ -69,6 +69,8 @@ class GateDecision(Value):
     held: CanUseTool | None = None
     """A person is asked while the hook waits: the call, in the form of a question about it."""
     branch: str | None = None
+    narrowest: tuple[str, ...] = ()
+    lasting: bool = True
 
     def shown(self, request: CanUseTool) -> CanUseTool:
         """The request that a person is asked about: with the input that would run."""
@@ -91,6 +93,8 @@ class GateDecision(Value):
             wait=asking.wait,
             then=asking.then,
             branch=self.branch,
+            narrowest=self.narrowest,
+            lasting=self.lasting,
         )
 
 
@@ -288,7 +292,12 @@ class PermissionGate:
         body: Part
         match verdict.behavior:
             case Behavior.ASK:
-                return GateDecision(verdict=verdict, branch=branch)
+                return GateDecision(
+                    verdict=verdict,
+                    branch=branch,
+                    narrowest=ruling.narrowest,
+                    lasting=ruling.lasting,
+                )
             case Behavior.ALLOW:
                 body = allow(verdict.input or request.input)
             case Behavior.DENY:
@@ -317,7 +326,13 @@ class PermissionGate:
                 tool_use_id=seen.tool_use_id,
                 agent_id=seen.agent_id,
             )
-            return GateDecision(held=held, verdict=verdict, branch=branch)
+            return GateDecision(
+                held=held,
+                verdict=verdict,
+                branch=branch,
+                narrowest=ruling.narrowest,
+                lasting=ruling.lasting,
+            )
         rewritten = bool(verdict.input)
         if verdict.ruled and verdict.behavior is not Behavior.ASK:
             entry = _entry(seen.tool_name, seen.tool_input, seen.tool_use_id, verdict, branch)

@@ -99,16 +99,21 @@ class Policies:
         self._files: dict[str, _Known] = {}
         self._grants: tuple[Grant, ...] = ()
         self._granted: Policy | None = None
+        self._granted_in: dict[str, Policy] = {}
+        """The grants of each session."""
         self._grants_flaw: str | None = None
         self._writing = threading.Lock()
         self.load()
 
     # --- what holds ----------------------------------------------------------------------------
 
-    def rules_for(self, spec: SessionSpec) -> Rules:
-        """All that holds for a session."""
+    def rules_for(self, spec: SessionSpec, session: str | None = None) -> Rules:
+        """All that holds for a session; with its own grants if its id is given."""
+        rules = self.rules_named(spec.policy, machine=spec.machine)
+        own = self._granted_in.get(session or "")
         return replace(
-            self.rules_named(spec.policy, machine=spec.machine),
+            rules,
+            policies=rules.policies if own is None else (*rules.policies, own),
             auto_approve=spec.auto_approve,
             skip_permissions=spec.skip_permissions,
         )
@@ -192,7 +197,7 @@ class Policies:
         changed = False
         for name, path in paths.items():
             changed = self._load_one(name, path) or changed
-        if not self._grants and self._granted is None:
+        if not self._grants:
             changed = self._load_grants() or changed
         return changed
 
@@ -296,6 +301,14 @@ class Policies:
         )
         return found
 
+    async def forget(self, session: str) -> None:
+        """A session was deleted: nothing is granted in it any more."""
+        if any(grant.session == session for grant in self._grants):
+            await to_thread.run_sync(
+                self._change_grants,
+                lambda known: tuple(grant for grant in known if grant.session != session),
+            )
+
     def _change_grants(self, change: Callable[[tuple[Grant, ...]], tuple[Grant, ...]]) -> None:
         with self._writing:
             now = self._clock() * 1000
@@ -310,14 +323,26 @@ class Policies:
                     replace_file(self._folder / GRANTS, msgspec.json.encode(grants))
                 except OSError as error:
                     raise UsageError(f"grants: they cannot be written: {error}") from error
-            self._grants, self._granted = grants, policy_of(grants)
+            self._use_grants(grants)
+
+    def _use_grants(self, grants: tuple[Grant, ...]) -> None:
+        by_session: dict[str | None, list[Grant]] = {}
+        for grant in grants:
+            by_session.setdefault(grant.session, []).append(grant)
+        self._granted = policy_of(by_session.pop(None, ()))
+        self._granted_in = {
+            session: policy
+            for session, own in by_session.items()
+            if session is not None and (policy := policy_of(own)) is not None
+        }
+        self._grants = grants
 
     def _load_grants(self) -> bool:
         path = self._folder / GRANTS if self._folder is not None else None
         if path is None or not path.exists():
             return False
         try:
-            self._grants = read_grants(path.read_bytes())
+            grants = read_grants(path.read_bytes())
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             flaw = f"{path} cannot be read: {error}"
             if flaw != self._grants_flaw:
@@ -325,8 +350,8 @@ class Policies:
             self._grants_flaw = flaw
             return False
         self._grants_flaw = None
-        self._granted = policy_of(self._grants)
-        return bool(self._grants)
+        self._use_grants(grants)
+        return bool(grants)
 
 
 def _asking(name: str) -> Policy:

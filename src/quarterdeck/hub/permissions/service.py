@@ -130,7 +130,7 @@ class PolicyService:
             )
             facts = overlaid(known, facts)
             context = policy_context.context(question.cwd)
-            rules = self._policies.rules_for(view.spec)
+            rules = self._policies.rules_for(view.spec, question.session)
         elif question.text is None:
             rules = self._policies.rules_named(question.policy)
         if question.text is not None:

@@ -44,7 +44,7 @@ export function Grants(props: {
                   </p>
                 ))}
               </td>
-              <td>{grant.project ?? grant.directory ?? "everywhere"}</td>
+              <td>{whereOf(grant)}</td>
               <td>
                 {grant.by}, {moment(grant.at)}
               </td>
@@ -60,6 +60,11 @@ export function Grants(props: {
       )}
     </section>
   );
+}
+
+function whereOf(grant: Grant): string {
+  if (grant.session) return `session ${grant.session}`;
+  return grant.project ?? grant.directory ?? "everywhere";
 }
 
 /** Rules that the answers of people support. */
