@@ -35,11 +35,17 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> st
 
 
 def test_a_command_is_shown_with_tokens_needs_rules_and_verdict(
-    capfd: pytest.CaptureFixture[str],
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    said = run(capfd, "npm test \"$x\" 'a b' > out && git push", "--policy", "trusted-repo")
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        "[[rule]]\nname='all'\nverdict='allow'\ntool='Bash'\n"
+        "[[rule]]\nname='pushes'\nverdict='ask'\ncommand='git push'\n"
+    )
+    said = run(capfd, "npm test \"$x\" 'a b' > out && git push", "--policy", str(policy))
     lines = said.splitlines()
-    assert lines[0].startswith("ask  by what others would see (trusted-repo:")
+    assert lines[0] == "ask  by pushes (p.toml:5)"
+    assert "    ask         pushes (p.toml:5)" in lines
     assert "  word        'a b'  (is a b)" in lines
     assert "  redirection >" in lines
     assert "  operator    &&" in lines
