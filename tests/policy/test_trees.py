@@ -136,3 +136,23 @@ def test_a_folder_is_looked_at_once() -> None:
     assert list(tree.paths_called(".e*")) == ["x/.env"]
     assert tree.folders == {"", "x"}
     assert Tree() == Tree(names={})
+
+
+def test_a_pattern_in_a_folder_that_is_a_link_is_not_in_the_project() -> None:
+    held = policy(
+        'default = "ask"\n[claude]\nallow = ["Bash(cat:*)"]\ndeny = ["Read(//away/**)"]\n'
+    )
+    context = Context(
+        cwd="/q", resolve=lambda path: path.replace("/q/lnk", "/away"), below=look_once(below)
+    )
+    found = {}
+    for command in ("cat lnk/*", "cat src/*", "cat */a.ts", "cat s*/../lnk/x"):
+        given = Raw(json.dumps({"command": command}).encode())
+        call = Call(tool="Bash", input=given, facts=FACTS, context=context)
+        found[command] = decide(call, Rules(policies=(held,))).behavior.value
+    assert found == {
+        "cat lnk/*": "deny",
+        "cat src/*": "allow",
+        "cat */a.ts": "allow",
+        "cat s*/../lnk/x": "deny",
+    }

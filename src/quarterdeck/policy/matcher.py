@@ -196,7 +196,11 @@ def _names_part(pattern: CommandPattern, part: Part) -> bool | None:
     for form in part.forms:
         if len(pattern.literal) < form.named or not pattern.matches(form.text):
             continue
-        if all(effect.target is not None or pattern.names(effect.token) for effect in part.effects):
+        program = part.words[0].literal if part.words else None
+        if all(
+            effect.target is not None or pattern.names(effect.token, program)
+            for effect in part.effects
+        ):
             return False
     return None
 

@@ -19,7 +19,7 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.moves import moved_by, other_names
-from quarterdeck.policy.paths import Folders, is_inside, is_protected, linked
+from quarterdeck.policy.paths import Folders, before_wildcard, is_inside, is_protected, linked
 from quarterdeck.policy.repositories import Looking, other_repositories
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -245,7 +245,11 @@ def _unknown(tool: str, why: str) -> Request:
 
 def _resolve_links(target: Target, context: Context) -> Target:
     """Add the path behind links, if the caller can resolve it."""
-    if context.resolve is None or not target.paths or target.glob:
+    if target.glob and not target.sure and target.paths and ".." not in target.source:
+        # A folder that a pattern finds may be a link: is one there?
+        plain = context.below is not None and not linked(target, context.folders)
+        target = msgspec.structs.replace(target, sure=plain)
+    if context.resolve is None or not target.paths:
         return target
     true: list[str] = []
     for path in target.paths:
@@ -257,7 +261,10 @@ def _resolve_links(target: Target, context: Context) -> Target:
         if not full.startswith("/"):
             return target
         # A link before a `..` changes the path: then the text is not enough.
-        true.append(context.resolve(full))
+        folder = (before_wildcard(full).rstrip("/") or "/") if target.glob else full
+        found = context.resolve(folder)
+        rest = full[len(folder) :].lstrip("/") if target.glob else ""
+        true.append(f"{found.rstrip('/')}/{rest}" if rest else found)
     if not target.sure:
         return msgspec.structs.replace(target, paths=tuple(dict.fromkeys((*target.paths, *true))))
     return msgspec.structs.replace(

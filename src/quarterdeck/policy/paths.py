@@ -176,7 +176,7 @@ def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
         if relative is None:
             return False
         if target.glob:
-            folder = _before_wildcard(relative)
+            folder = before_wildcard(relative)
             if not pattern.everything or not pattern.sure.fullmatch(folder + "x"):
                 return False
         elif not pattern.sure.fullmatch(relative):
@@ -218,7 +218,7 @@ def _catches(
         return None if _may_be_there(pattern, target, path, folders) else False
     if target.glob:
         # Every path that it can be is in a folder that the pattern matches.
-        folder = _before_wildcard(relative).rstrip("/")
+        folder = before_wildcard(relative).rstrip("/")
         if folder and pattern.possible.fullmatch(folder):
             return True
         reach = [name for name in relative.split("/") if name]
@@ -304,7 +304,7 @@ def _is_found(pattern: PathPattern, path: str, reach: list[str], folders: Folder
     full = _relative(path, Base.ROOT, folders)
     if folders.below is None or full is None or not pattern.names:
         return None
-    top = f"/{_before_wildcard(full)}" if _WILDCARD.search(full) else f"/{full}"
+    top = f"/{before_wildcard(full)}" if _WILDCARD.search(full) else f"/{full}"
     tree = folders.below(top.rstrip("/") or "/")
     named = {name.rpartition("/")[2] for name in LEFT_OUT} | {".git"}
     if tree is None or not named.isdisjoint(pattern.names):
@@ -329,7 +329,7 @@ def linked(target: Target, folders: Folders) -> list[Target]:
         full = _relative(path, Base.ROOT, folders)
         if full is None or folders.below is None:
             continue
-        top = f"/{_before_wildcard(full)}".rstrip("/")
+        top = f"/{before_wildcard(full)}".rstrip("/")
         tree = folders.below(top or "/")
         reach = [name for name in full.split("/") if name]
         above = len([name for name in top.split("/") if name])
@@ -337,7 +337,7 @@ def linked(target: Target, folders: Folders) -> list[Target]:
             names = link.split("/")
             if not overlap(names, reach[above:], hidden=target.hidden):
                 continue
-            if target.hidden:
+            if target.hidden and "**" in reach:
                 # A search finds links, and does not go into them.
                 if reach[-1] != "**" and not names_overlap(reach[-1], names[-1], True):
                     continue
@@ -377,7 +377,8 @@ def _around(path: str, pattern: PathPattern, target: Target, folders: Folders) -
     return overlap(rule, reach, hidden=target.hidden, last=_last(target, reach))
 
 
-def _before_wildcard(path: str) -> str:
+def before_wildcard(path: str) -> str:
+    """The folder of a pattern that is written out, with its slash."""
     found = re.search(r"[*?\[{]", path)
     start = path if found is None else path[: found.start()]
     return start[: start.rfind("/") + 1]

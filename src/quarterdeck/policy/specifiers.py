@@ -71,15 +71,20 @@ class CommandPattern(Value):
         end = len(self.bare)
         return text.startswith(self.bare) and text[end : end + 1] in {"", " ", "\t", "\n"}
 
-    def names(self, token: str) -> bool:
-        """Does it write this out: an option, a setting, the name of a file that is run?"""
+    def names(self, token: str, program: str | None = None) -> bool:
+        """Does it write this out: an option, a setting, the name of a file that is run?
+
+        `program` is the command itself. Its name is no other word: a rule for `sh` does not name a
+        file `sh` that it runs.
+        """
         if self.exact:
             return True
-        if not token:
-            return False
-        if len(token) <= 2:
-            return token in self.words
-        return any(word.startswith(token) for word in self.words)
+        words = list(self.words)
+        if program in words:
+            words.remove(program)
+        if (token[:1] == "-" and len(token) > 2) or token[-1:] == "=":
+            return any(word.startswith(token) for word in words)
+        return bool(token) and token in words
 
 
 class Rule(Value):
