@@ -110,7 +110,7 @@ def _curl(use: Invocation) -> ProgramEffects:
             path = "/" + text.partition("/")[2]
         if path is not None:
             more.append(runs("curl reads a local file", "file:"))
-            more.append(reads(use.here.target(plain(path)), "curl reads it"))
+            more.append(reads(_file(use, path, globbed="-g" not in given), "curl reads it"))
         else:
             fetches.append(address(text))
             if "--url" in given and text is not None and text.startswith("@"):
@@ -118,6 +118,11 @@ def _curl(use: Invocation) -> ProgramEffects:
                 more.append(runs("curl takes addresses from a file", "--url"))
     more += _curl_files(use, parsed, given, texts)
     return use.effects(more, fetches)
+
+
+def _file(use: Invocation, path: str, *, globbed: bool) -> Target:
+    """A local file; not known where curl makes several names of one by `[a-z]`."""
+    return Target(source=path) if globbed and "[" in path else use.here.target(plain(path))
 
 
 def _uses_file(parsed: Parsed) -> bool:
@@ -134,6 +139,23 @@ def _curl_files(
     if given & {"-n", "--netrc-optional"}:
         home = Word(source="~/.netrc", text="~/.netrc", prefix="~/.netrc", tilde=True)
         found.append(reads(use.here.target(home), "curl --netrc reads it"))
+    for word in words_of(parsed, "-T"):
+        texts_of = _expanded(word, globbed=True) or []
+        found += [reads(_file(use, each, globbed=True), "curl sends it") for each in texts_of]
+    for word in words_of(parsed, "-F"):
+        # `x=@"a",b;type=c;headers=@d`: every piece may be a file.
+        pieces = re.split(r"[@<,;=]", word.text or "")
+        names = dict.fromkeys(each.strip().strip('"') for each in pieces[1:] if each.strip())
+        if re.search(r"[@<]", word.text or "@"):
+            found += [reads(use.here.target(plain(each)), "curl may send it") for each in names]
+    for word in words_of(parsed, "-o"):
+        if re.search(r"#\d", word.prefix):
+            # A part of the address is a part of the name.
+            found.append(writes(Target(source=word.source), "curl -o writes it"))
+    if uses_of(parsed, "-K"):
+        unknown = Target(source="-K")
+        found.append(reads(unknown, "curl -K takes options from a file"))
+        found.append(writes(unknown, "curl -K takes options from a file"))
     found += [
         reads(use.here.target(word), "curl --cookie reads it")
         for word in words_of(parsed, "-b")
@@ -176,6 +198,10 @@ def _wget(use: Invocation) -> ProgramEffects:
         folder = folder.into(word)
     for word in parsed.operands:
         more += _downloaded(folder, word.text, with_folders=bool(given & _WITH_FOLDERS))
+    more += [
+        writes(folder.target(word), "wget writes it", own=True)
+        for word in words_of(parsed, "--default-page")
+    ]
     return use.effects(more, fetches)
 
 
@@ -224,7 +250,11 @@ def _copy_between(use: Invocation) -> ProgramEffects:
         elif word.text is None:
             fetches.append("")
     fetches += [f"http://{_bare(word.text)}/" for word in words_of(parsed, "-J")]
-    found = use.effects((), fetches)
+    listed = [
+        reads(Target(source=each.typed), f"{use.name} {each.typed} takes names from a file")
+        for each in uses_of(parsed, "--files-from")
+    ]
+    found = use.effects(listed, fetches)
     if not fetches:
         return found
     effects = tuple(
@@ -235,6 +265,10 @@ def _copy_between(use: Invocation) -> ProgramEffects:
 
 def _bare(text: str | None) -> str:
     return (text or "").rpartition("@")[2]
+
+
+_RUNS = re.compile(r"\s*\w*command\s*[=\s]\s*(.+)", re.IGNORECASE | re.DOTALL)
+"""A setting of ssh that is a command: ProxyCommand, LocalCommand."""
 
 
 def _destination(use: Invocation) -> ProgramEffects:
@@ -267,7 +301,9 @@ def _destination(use: Invocation) -> ProgramEffects:
                 fetches.append(address(host))
     if use.table.name == "ftp":
         more += [writes(use.here.target(plain(".")), "ftp writes files here", own=True)]
-    return use.effects(more, fetches)
+    commands = [_RUNS.match(word.text or "") for word in words_of(parsed, "-o")]
+    scripts = tuple(each[1] for each in commands if each is not None)
+    return msgspec.structs.replace(use.effects(more, fetches), scripts=scripts)
 
 
 # --- HTTPie and socat --------------------------------------------------------------------------
@@ -311,6 +347,7 @@ def _socat(use: Invocation) -> ProgramEffects:
     """Each address is `kind:values,options`, or the path of a file."""
     more: list[Effect] = []
     fetches: list[str] = []
+    scripts: list[str] = []
     for word in use.parsed().operands:
         text = word.text
         if text is None:
@@ -330,9 +367,11 @@ def _socat(use: Invocation) -> ProgramEffects:
                 fetches.append(address(value))
             elif kind not in _SILENT:
                 more.append(runs(f"socat {kind} can run code or listen", head.partition(":")[0]))
+                if kind in {"exec", "system", "shell"}:
+                    scripts.append(value)
             if settings and kind not in _SILENT:
                 more.append(runs(f"socat has settings for {kind}", settings))
-    return use.effects(more, fetches)
+    return msgspec.structs.replace(use.effects(more, fetches), scripts=tuple(scripts))
 
 
 READERS: dict[str, Reader] = {
