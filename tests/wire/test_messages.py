@@ -139,6 +139,10 @@ def test_an_origin_of_another_shape_keeps_the_reason() -> None:
             True,
             "aborted_tools",
         ),
+        # 2.1.92 to 2.1.200: an API error that is «completed».
+        ({"is_error": True, "terminal_reason": "completed"}, True, "api_error"),
+        # An interrupt after a Stop hook made the model go on (2.1.92 and newer).
+        ({"terminal_reason": "aborted_streaming"}, True, "aborted_streaming"),
         ({"subtype": "error_max_turns"}, True, "error_max_turns"),
         ({"subtype": "error_brand_new"}, True, "error_brand_new"),
     ],

@@ -262,17 +262,19 @@ class Result(Message, tag="result"):
         """Whether the turn failed.
 
         An API error is a `success` with `is_error`; an interrupt and the limits are not a
-        `success`, and up to 2.1.62 come without `is_error`.
+        `success`, and up to 2.1.62 come without `is_error`. An interrupt after a Stop hook made the
+        model go on is a `success` without `is_error`.
         """
-        return self.is_error or self.subtype is not ResultSubtype.SUCCESS
+        return self.is_error or self.subtype is not ResultSubtype.SUCCESS or self.interrupted
 
     @property
     def outcome(self) -> str:
         """One code for the end of the turn, the most specific that this version gives."""
-        if self.terminal_reason is not None:
-            return self.terminal_reason.value
         if not self.failed:
-            return TerminalReason.COMPLETED.value
+            return (self.terminal_reason or TerminalReason.COMPLETED).value
+        # 2.1.92 to 2.1.200 call a turn completed that ended with an API error.
+        if self.terminal_reason not in {None, TerminalReason.COMPLETED}:
+            return self.terminal_reason.value
         return "api_error" if self.subtype is ResultSubtype.SUCCESS else self.subtype.value
 
     @property

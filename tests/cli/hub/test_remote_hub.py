@@ -96,10 +96,14 @@ async def test_a_cli_dials_the_hub_with_the_command_line_that_token_prints(
     await deck("send", shape.session, "who is there?")
     await deck.until(shape.session, lambda shape: shape.turns == 1)
     assert "echo: who is there?" in (await deck("log", shape.session)).out
-    own = await deck("token", "--cli", "--session", shape.session)
-    assert f"/v1/ws/{shape.session}\n" in own.out
     await deck("stop", shape.session)
     with anyio.fail_after(SECONDS):
         await dialled.wait()
+    # The line for one session goes on with its conversation.
+    own = await deck("token", "--cli", "--session", shape.session)
+    assert f"/v1/ws/{shape.session}" in own.out
+    conversation = deck.client.session(shape.session).cli_session
+    assert conversation is not None
+    assert f"--resume={conversation}" in own.out
     await deck("stop")
     assert await deck.ends() == 0

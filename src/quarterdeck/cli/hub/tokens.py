@@ -44,11 +44,25 @@ def run_token_cli(session: str | None) -> int:
 
     home = data_home()
     client = connect(Target())
-    token, path = cli_token(cli_secret(home), "/"), "/"
+    base = "ws" + client.where.base.removeprefix("http")
+    token, launch = cli_token(cli_secret(home), "/"), Launch(sdk_url=base + "/")
     if session is not None:
-        found = find_session(client, session)
-        token, path = cli_token(cli_secret(home), found), OWN_PATH + found
-    launch = Launch(sdk_url="ws" + client.where.base.removeprefix("http") + path)
+        found = client.session(find_session(client, session))
+        token = cli_token(cli_secret(home), found.session)
+        # It goes on with the conversation, in the way that holds for it now. What the API masks
+        # cannot be in this line.
+        spec = found.spec
+        launch = Launch(
+            sdk_url=f"{base}{OWN_PATH}{found.session}",
+            resume=found.cli_session,
+            model=spec.model,
+            effort=spec.effort,
+            permission_mode=spec.mode,
+            tools=spec.tools,
+            allowed_tools=spec.allowed_tools,
+            disallowed_tools=spec.disallowed_tools,
+            add_dirs=spec.add_dirs,
+        )
     print_line(shlex.join(["env", f"{TOKEN_VARIABLE}={token}", "claude", *to_argv(launch)]))
     return Exit.SUCCESS
 
