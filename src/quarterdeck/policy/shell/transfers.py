@@ -173,7 +173,7 @@ def _curl_files(
         for text in texts:
             name = "" if text is None else re.split(r"[?#]", text)[0].rstrip("/").rpartition("/")[2]
             target = folder.target(plain(name) if name else Word(source="-O"))
-            found.append(writes(target, "curl -O writes it", own=True))
+            found.append(writes(target, "curl -O writes it"))
     return found
 
 
