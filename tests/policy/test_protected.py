@@ -77,6 +77,7 @@ def test_files_of_a_project_are_not(path: str) -> None:
         ("/project/build/*", False, False),
         ("/project/src/*.py", False, False),
         ("/project/**/*.pyc", True, False),
+        ("/project/**/__pycache__", True, False),
         ("/project/*.yml", False, False),
         ("/project/src/test_*", False, False),
     ],

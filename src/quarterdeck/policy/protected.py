@@ -87,6 +87,12 @@ _COPIES = re.compile(r"(?:^|(?<=/))\.claude/worktrees/[^/]+/", re.IGNORECASE)
 """Copies of a project that the CLI makes. They are ordinary folders with an unfortunate name."""
 
 _UNSPECIFIC = re.compile(r"\*+(?:\.[\w*]+)*")
+_KNOWN = frozenset(
+    {"config", "hooks", "info", "pre-commit", "pre-push", "commit-msg", "post-checkout"}
+    | {"post-merge", "workflows", "settings.json", "settings.local.json", "tasks.json", "mcp.json"}
+    | {"launch.json", "hooks.json", "index", "HEAD"}
+)
+"""Names of files and folders that are usually in protected folders."""
 _ORDINARY = "ordinary"
 """Stands for a name that an unspecific pattern finds."""
 
@@ -114,6 +120,9 @@ def may_name_protected_file(pattern: str, *, hidden: bool) -> bool:
         return False
     if _UNSPECIFIC.fullmatch(reach[-1]):
         reach = [_ORDINARY if _UNSPECIFIC.fullmatch(name) else name for name in reach]
+    elif reach[-1] not in _KNOWN:
+        # Not any folder that a search comes through, but one that is named.
+        reach = [_ORDINARY if name == "**" else name for name in reach]
     return any(overlap(["**", *names], reach, hidden=hidden) for names in _names())
 
 
