@@ -168,6 +168,13 @@ def test_a_test_is_about_the_whole_policy() -> None:
     assert "the verdict is deny, not allow" in said
 
 
+def test_a_failed_test_says_what_is_not_known() -> None:
+    text = RULE + "command='rm'\n[[test]]\ncall='ls && $x y'\nverdict='deny'\n"
+    ((_, said),) = flaws(text)
+    assert "the verdict is ask, not deny" in said
+    assert "unknown is $x y: " in said
+
+
 def test_a_file_extends_a_preset_and_may_have_another_default() -> None:
     loaded = read_policy("extends='careful'\n" + RULE + "command='ls'", "p", preset=preset)
     assert loaded.policy is not None

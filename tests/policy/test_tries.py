@@ -136,7 +136,7 @@ def test_everything_that_led_to_a_verdict_is_listed() -> None:
     assert found.explanation.rule == "builds"
     assert [part.what for part in found.explanation.parts][:2] == ["npm test", "make $x"]
     assert found.tokens[2].text == "&&"
-    assert [each.what for each in found.unknown] == ["$x"]
+    assert [each.what for each in found.explanation.unknown] == ["$x"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ does not mention are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 import msgspec
@@ -20,6 +20,7 @@ from quarterdeck.policy.decide import Call, Rules, decide
 from quarterdeck.policy.facts import SUBAGENT, Facts
 from quarterdeck.policy.needs import Context, needs_of
 from quarterdeck.policy.policy import Policy
+from quarterdeck.policy.readings import unknown_in
 from quarterdeck.policy.rules import Rule, Verb
 from quarterdeck.policy.toml import Document, Flaw
 from quarterdeck.policy.toml_values import Table
@@ -39,6 +40,9 @@ FACT_KEYS = {
 EXAMPLE_KEYS = {"call", "tool", "input", *FACT_KEYS}
 TEST_KEYS = {*EXAMPLE_KEYS, "verdict"}
 VERDICTS = ("allow", "ask", "deny", "cli")
+
+MOST_UNKNOWN = 3
+"""The number of unknown things that are named for one test."""
 
 CONTEXT = Context(cwd="/project", home="/home/someone", below=lambda _: Tree())
 """Where the calls of examples are made: paths in them are in this folder, or absolute. A search
@@ -94,9 +98,15 @@ def check_tests(document: Document, policy: Policy, flaws: list[Flaw]) -> int:
         verdict = decide(call, Rules(policies=(policy,)))
         found = verdict.behavior.value if verdict.ruled else "cli"
         if found != wanted:
-            why = "; ".join(verdict.reasons)
+            why = "; ".join((*verdict.reasons, *_unknown(call)))
             table.flaw(f"{example.text}: the verdict is {found}, not {wanted} ({why})")
     return len(tests)
+
+
+def _unknown(call: Call) -> Iterator[str]:
+    """What is not known of a call, which may be the reason for its verdict."""
+    for each in unknown_in(needs_of(call.tool, call.input, call.context))[:MOST_UNKNOWN]:
+        yield f"unknown is {each.what}: {each.why}"
 
 
 def _list(value: object) -> list[object]:

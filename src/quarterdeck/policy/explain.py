@@ -11,6 +11,7 @@ from quarterdeck.policy.decide import Call, Matched, Rules, Verdict, decide
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Request, needs_of
 from quarterdeck.policy.policy import Policy
+from quarterdeck.policy.readings import Unknown, unknown_in
 from quarterdeck.policy.specifiers import Behavior
 
 
@@ -41,6 +42,8 @@ class Explanation(Value, omit_defaults=False):
     wait: float | None
     then: str
     parts: tuple[PartExplained, ...]
+    unknown: tuple[Unknown, ...] = ()
+    """What is not known before the call runs, and where: the reason for "may ask", "may deny"."""
 
 
 def explain(call: Call, rules: Rules) -> Explanation:
@@ -71,6 +74,7 @@ def explain(call: Call, rules: Rules) -> Explanation:
             )
             for need in request.needs
         ),
+        unknown=unknown_in(request),
     )
 
 

@@ -80,7 +80,7 @@ def narrowest(tool: str, given: Raw, context: Context) -> tuple[str, ...]:
     if request.command is not None:
         command = request.command.strip()
         unnameable = not command or "*" in command or command.endswith(":") or "\\" in command
-        return () if unnameable else (f"Bash({command})",)
+        return () if unnameable else (f"{request.tool}({command})",)
     rules: list[str] = []
     for need in request.needs:
         match need.kind:

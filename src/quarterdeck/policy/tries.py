@@ -13,7 +13,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.explain import Explanation, explain
 from quarterdeck.policy.needs import Request, needs_of
-from quarterdeck.policy.readings import ShownToken, Unknown, tokens_of, unknown_in
+from quarterdeck.policy.readings import ShownToken, tokens_of
 
 REWRITTEN, LEFT, FREE = "rewritten", "cli", "free"
 
@@ -28,7 +28,6 @@ class Tried(Value, omit_defaults=False):
     explanation: Explanation
     tokens: tuple[ShownToken, ...] = ()
     """For a shell command: as bash would read it."""
-    unknown: tuple[Unknown, ...] = ()
 
 
 class Case(Value):
@@ -83,7 +82,6 @@ def try_call(call: Call, rules: Rules) -> Tried:
         reasons=reasons,
         explanation=explain(call, rules),
         tokens=() if request.script is None else tokens_of(request.script),
-        unknown=unknown_in(request),
     )
 
 

@@ -58,7 +58,7 @@ def test_programs_get_json(capfd: pytest.CaptureFixture[str]) -> None:
     assert found["verdict"] == "ask"
     assert [token["text"] for token in found["tokens"]] == ["git", "push"]
     assert found["explanation"]["parts"][0]["what"] == "git push"
-    assert found["unknown"] == []
+    assert found["explanation"]["unknown"] == []
 
 
 def test_a_command_comes_from_stdin_as_it_is(

@@ -318,3 +318,32 @@ async def test_a_late_answer_grants_too(asked: Asked) -> None:
     answer = AllowAnswer(scope=Scope.SESSION)
     await asked.hub.submit(AnswerAsk(ask=opened.ask, answer=answer, by="bob", role="owner"))
     assert only(asked.policies).rules == ("Bash(npm test)",)
+
+
+async def test_the_narrowest_rule_is_for_the_tool_of_the_call(asked: Asked, tmp_path: Path) -> None:
+    await allow(asked.hub)
+    asked.run.read()
+    await asked.run.say(lines.asks_permission("q2", "Monitor", command="npm test"))
+    assert (await card(asked.hub)).narrowest == ("Monitor(npm test)",)
+    await allow(asked.hub, scope=Scope.SESSION)
+    asked.run.read()
+    await asked.run.say(lines.asks_permission("q3", "Monitor", command="npm test"))
+    assert told(asked.run)["behavior"] == "allow"
+
+
+async def test_a_rule_that_would_not_allow_the_call_is_not_offered(tmp_path: Path) -> None:
+    # The same file under two names: no rule of the CLI's syntax is for both.
+    (tmp_path / "work").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "work" / "link").symlink_to(tmp_path / "elsewhere")
+    hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
+    async with hub.running():
+        spec = SessionSpec(directory=str(tmp_path / "work"))
+        await hub.submit(CreateSession(spec=spec, session="mine", prompt=Raw(b'"go"'), by="ada"))
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        path = str(tmp_path / "work" / "link" / "a")
+        await run.say(lines.asks_permission("q1", "Write", file_path=path, content=""))
+        assert (await card(hub)).narrowest == ()
+        assert (await card(hub)).lasting

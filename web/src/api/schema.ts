@@ -1435,6 +1435,7 @@ export interface components {
             wait: number | null;
             then: string;
             parts: components["schemas"]["PartExplained"][];
+            unknown?: components["schemas"]["Unknown"][];
         };
         /**
          * Failed
@@ -3138,6 +3139,18 @@ export interface components {
             sessions?: string[];
             /** @default false */
             all?: boolean;
+        };
+        /**
+         * Unknown
+         * @description Something that is not known before a call runs.
+         */
+        Unknown: {
+            what: string;
+            why: string;
+            /** @default null */
+            start?: number | null;
+            /** @default null */
+            end?: number | null;
         };
         /**
          * UsageReport

@@ -13,7 +13,7 @@ type Scope = Lasting | "everywhere";
 const HOUR = 3600;
 const SCOPES: [Scope, string][] = [
   ["session", "in this session"],
-  ["always", "in this project, or this folder if there is no project"],
+  ["always", "in its project or folder"],
   ["everywhere", "in all sessions"],
 ];
 

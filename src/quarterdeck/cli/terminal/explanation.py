@@ -29,6 +29,7 @@ def show_explanation(explanation: Explanation, console: Console) -> None:
     _show_verdict(explanation.verdict, explanation.reasons, explanation, console)
     for part in explanation.parts:
         _show_part(part, console)
+    _show_unknowns(explanation, console)
 
 
 def _show_verdict(
@@ -64,9 +65,13 @@ def show_tried(tried: Tried, console: Console) -> None:
     _show_heading("needs: what rules must allow", console)
     for part in tried.explanation.parts:
         _show_part(part, console, indent="  ")
-    if tried.unknown:
+    _show_unknowns(tried.explanation, console)
+
+
+def _show_unknowns(explanation: Explanation, console: Console) -> None:
+    if explanation.unknown:
         _show_heading("unknown: what only running it would show", console)
-        for unknown in tried.unknown:
+        for unknown in explanation.unknown:
             _show_unknown(unknown, console)
 
 

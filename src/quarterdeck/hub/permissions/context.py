@@ -108,17 +108,17 @@ class PolicyContext:
 
     async def narrowest(self, question: CallQuestion) -> tuple[str, ...]:
         """The rules that allow this call and as little else as possible."""
-        view = self._view()
-        context = context_of(view, question.cwd)
-        return await self._look(view, lambda: narrowest(question.tool, question.input, context))
+        call = self._call(question)
+        return await self._look(self._view(), lambda: narrowest_rules(call))
 
     async def is_allowed_by(self, rules: tuple[str, ...], question: CallQuestion) -> bool:
         """Whether these rules alone allow this call."""
-        view = self._view()
-        call = Call(
-            tool=question.tool, input=question.input, context=context_of(view, question.cwd)
-        )
-        return await self._look(view, lambda: allows(rules, call))
+        call = self._call(question)
+        return await self._look(self._view(), lambda: allows(rules, call))
+
+    def _call(self, question: CallQuestion) -> Call:
+        context = context_of(self._view(), question.cwd)
+        return Call(tool=question.tool, input=question.input, context=context)
 
     @staticmethod
     async def _look(view: SessionView, look: Callable[[], _T]) -> _T:
@@ -148,13 +148,19 @@ def ruling_on(question: CallQuestion, rules: Rules, view: SessionView) -> Ruling
     if verdict.behavior is not Behavior.ASK:
         return Ruling(verdict=verdict, branch=facts.branch)
     asked = replace(call, input=verdict.input or call.input)
-    found = narrowest(asked.tool, asked.input, asked.context)
+    found = narrowest_rules(asked)
     return Ruling(
         verdict=verdict,
         branch=facts.branch,
         narrowest=found,
         lasting=not found or _would_last(found, asked, rules),
     )
+
+
+def narrowest_rules(call: Call) -> tuple[str, ...]:
+    """The rules that allow this call and as little else as possible; none if there are none."""
+    found = narrowest(call.tool, call.input, call.context)
+    return found if found and allows(found, call) else ()
 
 
 def allows(rules: tuple[str, ...], call: Call) -> bool:

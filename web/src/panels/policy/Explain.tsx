@@ -4,6 +4,7 @@ import type { components } from "../../api/schema";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
 import { ErrorText } from "../../ui/ErrorText";
+import { Marked } from "../../ui/Marked";
 import { Table } from "../../ui/Table";
 import { useAction } from "../../ui/useAction";
 import styles from "./policy.module.css";
@@ -110,6 +111,22 @@ function Explained({ found }: { found: Explanation }) {
           </tr>
         ))}
       </Table>
+      {!!found.unknown?.length && (
+        <>
+          <h3>Unknown before it runs</h3>
+          <ul className={styles.reasons}>
+            {found.unknown.map((one, index) => (
+              <li key={index}>
+                <code>
+                  <Marked text={one.what} code />
+                </code>
+                {one.start != null && <span className="muted"> at character {one.start + 1}</span>}:{" "}
+                {one.why}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
     </section>
   );
 }
