@@ -13,7 +13,7 @@ import msgspec
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.options import Parsed
 from quarterdeck.policy.shell.script import Effect, Word
-from quarterdeck.policy.shell.transfers import address
+from quarterdeck.policy.shell.transfers import address, local_file
 from quarterdeck.policy.shell.uses import (
     Invocation,
     Reader,
@@ -67,6 +67,12 @@ def _go(use: Invocation) -> ProgramEffects:
         for given in uses_of(use.parsed(), "-ldflags", "-gcflags", "-asmflags")
         if not _PLAIN_FLAGS.fullmatch(given.values[0].text or "") or given.values[0].text is None
     ]
+    # After -args, the test itself gets the words.
+    more += [
+        runs(f"{word.source} is an option of the test", word.source)
+        for word in use.words[1:]
+        if word.prefix.lstrip("-").startswith("test.") and uses_of(use.parsed(), "-args")
+    ]
     return msgspec.structs.replace(_packages(use), effects=use.effects(more).effects)
 
 
@@ -89,7 +95,18 @@ def _packages(use: Invocation) -> ProgramEffects:
     parsed = use.parsed()
     words = [*parsed.operands, *(word for given in parsed.options for word in given.values)]
     found = [word.text.rpartition(" @ ")[2] for word in words if word.text is not None]
-    return use.effects((), [address(text) for text in found if _ADDRESS.match(text)])
+    paths = [local_file(text) for text in found]
+    more = [
+        reads(use.here.target(plain(path)), f"{use.name} reads it")
+        for path in paths
+        if path is not None
+    ]
+    fetches = [
+        address(text)
+        for text, path in zip(found, paths, strict=True)
+        if path is None and _ADDRESS.match(text)
+    ]
+    return use.effects(more, fetches)
 
 
 # --- containers --------------------------------------------------------------------------------
@@ -201,8 +218,14 @@ def _at(use: Invocation) -> ProgramEffects:
     return use.effects([runs(f"{use.name} runs its input", "-")])
 
 
+def _gcc(use: Invocation) -> ProgramEffects:
+    """The preprocessor writes to its second operand."""
+    return (use.with_table(operands="read write") if use.name == "cpp" else use).effects()
+
+
 READERS: dict[str, Reader] = {
     "make": _make,
+    "gcc": _gcc,
     "cmake": _cmake,
     "go": _go,
     "patch": _patch,
