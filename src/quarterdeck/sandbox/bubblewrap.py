@@ -17,7 +17,16 @@ from quarterdeck.sandbox.resolve import Access, Resolved
 
 PROGRAM = "bwrap"
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - they are replaced by a folder of the session
-CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+CAPABILITIES = (
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "NET_BIND_SERVICE",
+    "SETGID",
+    "SETUID",
+)
 """What root keeps: else it could not write files of other users, as in a container."""
 
 

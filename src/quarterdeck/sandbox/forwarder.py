@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 BUFFER = 256 * 1024
 CHUNK = 64 * 1024
+FAILED = 78
+"""The exit code if nothing could be started, as of the launcher."""
+PARENT_DEATH_SIGNAL = 1
 
 
 class Pipe:
@@ -151,6 +154,16 @@ def _skip_head(proxy: socket.socket) -> None:
         raise OSError("the proxy has refused the connection")
 
 
+def _end_with_parent() -> None:
+    """Be killed when the program ends: else it would hold the sandbox and its output open."""
+    import ctypes  # here, because the program does not wait for this process
+
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
 def main(arguments: list[str]) -> NoReturn:
     """Listen, start the process that forwards, and become the program."""
     order: dict[str, Any] = json.loads(arguments[0])
@@ -159,11 +172,16 @@ def main(arguments: list[str]) -> NoReturn:
         (order["port"], b""),
         *((port, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode()) for port in order["local"]),
     ]:
-        server = socket.create_server(("127.0.0.1", port), backlog=128)
+        try:
+            server = socket.create_server(("127.0.0.1", port), backlog=128)
+        except OSError as error:
+            sys.stderr.write(f"quarterdeck: the sandbox has no port {port}: {error}\n")
+            sys.exit(FAILED)
         servers.append((server, first))
     if os.fork() == 0:
         # It belongs to no terminal and to no group that gets the signals of the program.
         os.setsid()
+        _end_with_parent()
         null = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
             os.dup2(null, number)

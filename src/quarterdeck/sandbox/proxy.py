@@ -145,8 +145,7 @@ class Proxy:
                 raise Refused("403 Forbidden", f"{host}:{port} is not a host that is allowed.")
             upstream = self._upstream
             if upstream is not None and not is_local_name(host):
-                port = upstream.port or 80
-                return (*await _open(upstream.hostname or "", port), True)
+                return (*await _open(upstream.hostname or "", upstream.port or 80), True)
             address = host if is_local_name(host) else await self._look_up(host, port)
             return (*await _open(address, port), False)
         except Refused:
