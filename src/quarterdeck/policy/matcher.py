@@ -15,6 +15,7 @@ from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.paths import catches, covers, is_protected, names_protected
 from quarterdeck.policy.shell import Part, git_without_options
 from quarterdeck.policy.specifiers import COMMANDS, EDITING, READING, CommandPattern, Rule
+from quarterdeck.policy.written import WRITTEN
 
 MOST_WORDS = 32
 """The number of words of a command that are compared with a pattern that it may match."""
@@ -143,8 +144,9 @@ def _path(
 
 def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Need]:
     if pattern.exact and request.command is not None and request.command.strip() == pattern.text:
-        # The rule is the whole command, which is the clearest form of naming it.
-        return list(request.needs)
+        # The rule is the whole command, which is the clearest form of naming it. But it does not
+        # name the contents of a file that the agent has written.
+        return [need for need in request.needs if sense is Sense.STOP or not _is_own_code(need)]
     if sense is Sense.STOP:
         if request.command is not None and pattern.matches(request.command.strip()):
             return list(request.needs)
@@ -189,8 +191,16 @@ def _redirection_files(request: Request) -> set[int]:
     }
 
 
+def _is_own_code(need: Need) -> bool:
+    """Does a command run a file that the agent has written?"""
+    part = need.part
+    return part is not None and any(effect.token == WRITTEN for effect in part.effects)
+
+
 def _names_part(pattern: CommandPattern, part: Part) -> bool | None:
     """Does the pattern name everything that a part does? True: literally. None: no."""
+    if any(effect.token == WRITTEN for effect in part.effects):
+        return None
     if pattern.exact and any(form.text == pattern.text for form in part.forms):
         return True
     for form in part.forms:

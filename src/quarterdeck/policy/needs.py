@@ -35,6 +35,7 @@ from quarterdeck.policy.shell import (
     read,
 )
 from quarterdeck.policy.trees import LookBelow
+from quarterdeck.policy.written import WRITTEN, mark_written, written_by
 
 MOST_NEEDS = 500
 """The number of parts and files of one command that are checked. Every rule is compared with each
@@ -232,6 +233,18 @@ def _unlisted(tool: str, whole: Need, members: dict[str, Raw], context: Context)
     return msgspec.structs.replace(shell, needs=(*needs, *shell.needs))
 
 
+def files_written(tool: str, json: Raw, cwd: str | None) -> frozenset[str]:
+    """The files that a call writes, as far as they are known. Never raises."""
+    request = needs_of(tool, json, Context(cwd=cwd))
+    return frozenset(
+        written_by(
+            (need.part, need.target)
+            for need in request.needs
+            if need.kind is NeedKind.EDIT and need.target is not None
+        )
+    )
+
+
 def _text(members: dict[str, Raw], name: str) -> str | None:
     try:
         return msgspec.json.decode(members[name], type=str)
@@ -323,7 +336,7 @@ def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
 
 
 def _shell(tool: str, command: str, context: Context) -> Request:
-    script = read(command, cwd=context.cwd)
+    script = mark_written(read(command, cwd=context.cwd), context.written, context.resolve)
     needs: list[Need] = []
     for part in script.parts:
         needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))
@@ -388,7 +401,10 @@ def _with_hidden(need: Need) -> Need:
 
 def _of_part(part: Part, context: Context) -> Iterator[Need]:
     if part.words:
-        yield Need(kind=NeedKind.COMMAND, what=part.text, part=part, free=_free(part, context))
+        whys = [effect.why for effect in part.effects if effect.token == WRITTEN]
+        free = _free(part, context)
+        why = whys[0] if whys else ""
+        yield Need(kind=NeedKind.COMMAND, what=part.text, part=part, why=why, free=free)
     for effect in part.effects:
         if effect.target is not None and not effect.target.repository:
             yield _of_effect(part, effect, effect.target, context)

@@ -56,6 +56,8 @@ class CallQuestion(Value):
     """None: this version of the CLI does not tell whether a subagent calls."""
     cwd: str | None = None
     cli_asks: bool = False
+    written: frozenset[str] = frozenset()
+    """Files that earlier calls have written."""
 
 
 class Ruling(Value):
@@ -141,7 +143,7 @@ def ruling_on(question: CallQuestion, rules: Rules, view: SessionView) -> Ruling
         tool=question.tool,
         input=question.input,
         facts=facts,
-        context=context_of(view, question.cwd),
+        context=replace(context_of(view, question.cwd), written=question.written),
         cli_asks=question.cli_asks,
     )
     verdict = decide(call, rules)

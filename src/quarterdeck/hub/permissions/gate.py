@@ -20,6 +20,7 @@ from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.context import CallQuestion, Ruling
 from quarterdeck.hub.permissions.cooldown import Cooldown
 from quarterdeck.policy.decide import FOR_PEOPLE, Behavior, Verdict
+from quarterdeck.policy.needs import files_written
 from quarterdeck.protocol.events import AskOpened, Decided, Event, LeftToCli
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.answers import AllowResult, DenyResult, allow, deny
@@ -137,6 +138,10 @@ class PermissionGate:
         """The working directory of each call that has not ended, from its hook."""
         self._agents: dict[str, str] = {}
         self._done: set[str] = set()
+        self._writing: dict[str, frozenset[str]] = {}
+        """The files that each call that has not ended would write."""
+        self._written: dict[str, None] = {}
+        """The files that ended calls have written, the oldest first."""
         self.started_with_bypass = spec.skip_permissions
         """Whether the process was started with permission to bypass permissions."""
         self.change(spec)
@@ -160,6 +165,9 @@ class PermissionGate:
             self._places[seen.tool_use_id] = seen.cwd
         if len(self._undecided) < MOST_REMEMBERED:
             self._undecided[seen.tool_use_id] = _Shown(tool=seen.tool_name, mode=mode)
+        files = files_written(seen.tool_name, seen.tool_input, seen.cwd or None)
+        if files and len(self._writing) < MOST_REMEMBERED:
+            self._writing[seen.tool_use_id] = files
 
     def call_asked(self, request: CanUseTool) -> Earlier:
         """The CLI asks about a call: what is known of it is forgotten, and returned."""
@@ -184,6 +192,8 @@ class PermissionGate:
     def decided(self, event: Decided, at: int) -> None:
         """The audit has an entry for a call: the CLI does not decide it."""
         self._undecided.pop(event.tool_use_id or "", None)
+        if event.verdict == Behavior.DENY.value:
+            self._writing.pop(event.tool_use_id or "", None)
         if event.rule == PLAN_COOLDOWN and event.source == SESSION:
             self._cooldown.refused(at)
 
@@ -207,6 +217,7 @@ class PermissionGate:
                     if isinstance(block, ToolResultBlock):
                         self._answered.pop(block.tool_use_id, None)
                         self._places.pop(block.tool_use_id, None)
+                        self._wrote(block.tool_use_id)
                         if block.tool_use_id in self._undecided:
                             self._done.add(block.tool_use_id)
                 return []
@@ -222,6 +233,12 @@ class PermissionGate:
                 ]
             case _:
                 return []
+
+    def _wrote(self, tool_use_id: str) -> None:
+        """A call has ended: what it wrote is the agent's own from now on."""
+        self._written |= dict.fromkeys(sorted(self._writing.pop(tool_use_id, ())))
+        while len(self._written) > MOST_REMEMBERED:
+            del self._written[next(iter(self._written))]
 
     # --- questions: what the rules are to be asked -----------------------------------------------
 
@@ -239,6 +256,7 @@ class PermissionGate:
             agent=seen.agent_type,
             subagent=True if seen.agent_id else False if _is_heeded(version) else None,
             cwd=seen.cwd or None,
+            written=frozenset(self._written),
         )
 
     def ask_question(self, request: CanUseTool, mode: str, now: int) -> CallQuestion:
@@ -251,6 +269,7 @@ class PermissionGate:
             agent=self._agents.get(request.agent_id or ""),
             subagent=request.agent_id is not None,
             cli_asks=True,
+            written=frozenset(self._written),
         )
 
     def edit_question(
@@ -271,6 +290,7 @@ class PermissionGate:
             subagent=request.agent_id is not None if known else None,
             cwd=self._places.get(request.tool_use_id),
             cli_asks=True,
+            written=frozenset(self._written),
         )
 
     # --- decisions: they change no memory --------------------------------------------------------
