@@ -36,7 +36,7 @@ def _cd(words: tuple[Word, ...], here: WorkingDir) -> ProgramEffects:
         # `cd ..` goes back by the text of the path, whatever is a link there.
         target = msgspec.structs.replace(target, sure=True)
     return ProgramEffects(
-        effects=(reads(target, "it changes to that folder"),), moves=here.into(to)
+        effects=(reads(target, "it changes to that folder"),), moves=here.into(to), looks=True
     )
 
 

@@ -167,6 +167,9 @@ def analyze(simple: Simple) -> Analysis:
             effects.extend(found.effects)
             continue
         known = _look_up(layer)
+        if found.scripts and not found.doubts and _is_plain_shell(layer.words):
+            # It does what its text does, and that is looked at for itself.
+            known = msgspec.structs.replace(known, looks=True)
         parts.append(
             _part(simple, layer, text, prefix, (*effects, *found.effects), known, bool(found.name))
         )
@@ -259,6 +262,12 @@ def _unknowns(words: tuple[Word, ...]) -> list[Effect]:
         for word in words[1:]
         if word.text is None
     ]
+
+
+def _is_plain_shell(words: tuple[Word, ...]) -> bool:
+    """Is it `sh -c TEXT`, with no option that makes it read other files?"""
+    names = [word.literal for word in words[:2]]
+    return len(words) == 3 and names[0] in {"sh", "bash", "dash"} and names[1] == "-c"
 
 
 def _part(
