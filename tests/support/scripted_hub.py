@@ -20,6 +20,7 @@ from quarterdeck.protocol.machine_requests import AnyMachineRequest
 from quarterdeck.protocol.runner_frames import (
     PROTOCOL,
     Ack,
+    Connection,
     Ended,
     Gap,
     Header,
@@ -41,6 +42,7 @@ from quarterdeck.protocol.runner_frames import (
     frame,
     read_runner_frame,
 )
+from quarterdeck.protocol.sandbox import SandboxRequest
 from quarterdeck.protocol.sessions import Origin, SessionSpec
 from support.bounds import SECONDS
 
@@ -64,6 +66,7 @@ class HubRun:
         self.greeted = False
         self.to_write: list[bytes] = []
         self.transcripts: list[tuple[Transcript, list[bytes]]] = []
+        self.network: list[Connection] = []
 
     @property
     def said(self) -> list[bytes]:
@@ -121,9 +124,17 @@ class ScriptedHub:
         with suppress(ConnectionClosed):
             await self.machine.send(frame(header))
 
-    async def start(self, run: str, spec: SessionSpec, origin: Origin | None = None) -> None:
+    async def start(
+        self,
+        run: str,
+        spec: SessionSpec,
+        origin: Origin | None = None,
+        sandbox: SandboxRequest | None = None,
+    ) -> None:
         """Start a run; again after each hello of a runner that does not have it."""
-        start = Start(run=run, session=f"s-{run}", spec=spec, origin=origin or Origin())
+        start = Start(
+            run=run, session=f"s-{run}", spec=spec, origin=origin or Origin(), sandbox=sandbox
+        )
         self.wanted[run] = start
         await self.say(start)
 
@@ -264,6 +275,12 @@ class ScriptedHub:
                             self._keep(name, number, line)
                         next_number = first + len(lines)
                         run.upto = max(run.upto, next_number - 1)
+                        await self._acknowledge(run, socket)
+                    case Connection(number=number):
+                        self._check_number(name, number, next_number)
+                        run.network.append(header)
+                        next_number = number + 1
+                        run.upto = max(run.upto, number)
                         await self._acknowledge(run, socket)
                     case Ended(number=number):
                         self._check_number(name, number, next_number)

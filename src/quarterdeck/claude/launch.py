@@ -126,18 +126,14 @@ class ArgumentFiles:
     The CLI reads such a file while it starts: close it when the process has ended.
     """
 
-    def __init__(self, parent: str | None = None) -> None:
-        """`parent`: where to make the folder; None is the system's folder for such."""
-        self._parent = parent
+    def __init__(self) -> None:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._count = 0
 
     def write(self, option: str, text: str) -> str:
         """Keep `text` in a file that only this user can read; gives its path."""
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(
-                prefix="quarterdeck-launch-", dir=self._parent
-            )
+            self._folder = tempfile.TemporaryDirectory(prefix="quarterdeck-launch-")
         self._count += 1
         path = Path(self._folder.name) / f"{self._count}-{option}"
         path.write_text(text, encoding="utf-8")

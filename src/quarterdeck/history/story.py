@@ -242,6 +242,12 @@ def _notice(event: ev.Event, at: int) -> Notice | None:
             return notice(f"the turn failed: {outcome}. {text}".rstrip(), "bad")
         case ev.TurnEnded(cost_usd=cost):
             return notice(f"the turn ended (${cost:.4f})" if cost else "the turn ended")
+        case ev.SandboxStarted(state=state) if state.mode != state.wanted:
+            why = f": {one_line(state.detail, REASON)}" if state.detail else ""
+            return notice(f"the agent runs without a sandbox ({state.reason}){why}", "warn")
+        case ev.SandboxRefused(access=access, target=target):
+            verb = {"write": "write", "read": "read", "connect": "connect to"}.get(access, access)
+            return notice(f"the sandbox refused to {verb} {one_line(target, REASON)}", "warn")
         case ev.WorktreeSettled(text=text, by=by):
             return notice(f"{one_line(text, 500)} ({one_line(by, NAME)})")
         case ev.SaidBroken(error=error):

@@ -32,6 +32,7 @@ from quarterdeck.hub.permissions.edits import Edit
 from quarterdeck.hub.permissions.gate import as_hook
 from quarterdeck.hub.permissions.open_asks import PLAN, AskFactory
 from quarterdeck.hub.run_state import LineReport, RunState
+from quarterdeck.hub.sandbox_hints import hints, refused_host
 from quarterdeck.hub.supervision.meter import Meter
 from quarterdeck.hub.supervision.watchdog import Watch
 from quarterdeck.hub.turns import sent_prompt
@@ -333,6 +334,8 @@ class Run:
             self._decide_place(message, at)
         self.record(report.by_cli, at)
         self.record(report.limits, at)
+        # Before the calls of the results are gone from `holds`.
+        self.record(list(hints(self.state.sandbox, self.state.holds, message)), at)
         self.record(holdings.changes(self.state.holds, message), at)
         for line in self.state.peer.lines_to_send():
             self._record_sent(line, at)
@@ -489,6 +492,9 @@ class Run:
                 ),
                 at,
             )
+            tools = self.state.holds.tools
+            if not connection.allowed and tools:
+                self._record(refused_host(tools[-1], connection.host), at)
 
     def link_lost(self, reason: str, at: int) -> None:
         """The machine cannot be reached."""

@@ -22,6 +22,7 @@ import msgspec
 
 from quarterdeck.domain.errors import Conflict
 from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sandbox import SandboxReport
 from quarterdeck.runtime.files import lock_file, replace_file
 
 LOCK, STATE, LOG = "runner.lock", "runner.json", "runner.log"
@@ -52,6 +53,9 @@ class RunRecord(Value):
     """The start time of the process, from `runtime.processes`: a pid alone may be reused."""
     config: str | None = None
     """The CLI's own folder, with its transcripts."""
+    sandbox: SandboxReport | None = None
+    temporary: str | None = None
+    """The folder for its temporary files."""
 
 
 class Home:

@@ -28,6 +28,7 @@ from quarterdeck.domain.exits import Exit
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.protocol.runner_frames import (
     Ack,
+    Connection,
     Ended,
     Gap,
     Lines,
@@ -67,6 +68,7 @@ class Run:
         self._link = process.link
         self._read_transcript = process.read_transcript
         self._release = process.release
+        self._connections = process.connections
         self._hub = hub
         self._limits = limits
         self._times = times
@@ -80,6 +82,8 @@ class Run:
         self._delivered = asyncio.Event()
         self._stopping = False
         self._forgotten = False
+        if self._connections is not None:
+            self._connections.listen(self._spool_connections)
 
     @property
     def directory(self) -> str | None:
@@ -186,6 +190,22 @@ class Run:
             self.spool.add(said)
             self._news.set()
 
+    def _spool_connections(self) -> None:
+        """Number what the sandbox's proxy reports, between the lines."""
+        if self._connections is None or self.spool.ended is not None:
+            return
+        for each in self._connections.take():
+            self.spool.add_report(
+                Connection(
+                    number=self.spool.last + 1,
+                    host=each.host,
+                    port=each.port,
+                    allowed=each.allowed,
+                    count=each.count,
+                )
+            )
+        self._news.set()
+
     async def _wait_for_room(self, link: SubprocessLink) -> None:
         """Make the CLI wait while the spool is full, unless it is being stopped."""
         while self.spool.full and not self._stopping:
@@ -214,6 +234,8 @@ class Run:
             self._news.set()
 
     def _end(self, exit_: Exit, *, unheard: bool = False) -> None:
+        if self._connections is not None:
+            self._connections.finish()
         number = self.spool.last + 1
         self.spool.end(Ended(number=number, unheard=unheard, **msgspec.structs.asdict(exit_)))
         self.ended_at = time.time()
@@ -307,6 +329,8 @@ class Run:
             if batch[0].kind is Kind.END:
                 assert self.spool.ended is not None
                 await socket.send(self.spool.ended)
+            elif batch[0].kind is Kind.REPORT:
+                await socket.send(msgspec.json.decode(batch[0].data, type=Connection))
             else:
                 await socket.send(Lines(first=first), [record.data for record in batch])
 

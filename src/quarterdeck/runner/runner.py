@@ -42,12 +42,14 @@ from quarterdeck.protocol.runner_frames import (
     Vitals,
     Welcome,
 )
+from quarterdeck.protocol.sandbox import SANDBOX
 from quarterdeck.runner import machine
 from quarterdeck.runner.exit import end_leftovers
 from quarterdeck.runner.home import Home, RunnerState, RunRecord
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart, run_together
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.run import Run
+from quarterdeck.runner.sandbox import OwnPaths
 from quarterdeck.runner.start import Process, recover_process, start_process
 from quarterdeck.worktrees.requests import MachineRequests
 from quarterdeck.worktrees.worktrees import Worktrees
@@ -82,6 +84,11 @@ class Runner:
         self.name = name or machine.machine_name()
         self._id = new_id()
         self._closed = (home, *closed)
+        secrets = (token,) if isinstance(token, Path) else ()
+        self._own = OwnPaths(
+            hidden=tuple(str(path.absolute()) for path in (*self._closed, *secrets)),
+            worktrees=str(self.home.worktrees.absolute()),
+        )
         self._limits = limits or Limits()
         self._times = times or Times()
         self._memory = memory
@@ -267,6 +274,7 @@ class Runner:
                 self._worktrees,
                 self._limits,
                 self._times,
+                self._own,
                 lambda: start.run not in self._unwanted,
             )
         except (LaunchError, UsageError) as error:
@@ -349,7 +357,7 @@ class Runner:
                 version=quarterdeck.__version__,
                 pid=os.getpid(),
                 runs=tuple(reports),
-                can=(MACHINE_REQUESTS,),
+                can=(MACHINE_REQUESTS, SANDBOX),
                 closed=tuple(str(folder.absolute()) for folder in self._closed),
                 worktrees=str(self.home.worktrees.absolute()),
             )

@@ -32,6 +32,7 @@ class Kind(Enum):
     DURABLE = b"L"
     TRANSIENT = b"T"
     END = b"E"
+    REPORT = b"R"  # a connection through the sandbox's proxy, as its frame's header
     MARK = b"M"  # no line: the last number received, and as data the last number written
 
 

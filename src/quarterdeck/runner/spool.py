@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from quarterdeck.protocol.runner_frames import Ended
+from quarterdeck.protocol.runner_frames import Connection, Ended
 from quarterdeck.runner.limits import Bounds
 from quarterdeck.runner.segments import Kind, Record, Segment
 
@@ -31,6 +31,11 @@ log = logging.getLogger("quarterdeck.runner")
 
 _TRANSIENT = re.compile(rb'\{ ?"type" ?: ?"stream_event"')
 """Token deltas, which the complete message supersedes. The CLI always writes the type first."""
+
+_ALONE = frozenset({Kind.END, Kind.REPORT})
+"""Kinds of which each record is a frame of its own."""
+_KEPT = frozenset({Kind.DURABLE, Kind.END, Kind.REPORT})
+"""Kinds that are never dropped."""
 
 _OVERHEAD = 200
 """Python's overhead per record, so that many short lines are counted correctly."""
@@ -95,6 +100,11 @@ class Spool:
             self._store(Record(kind, self.last + 1, line))
         self.flush()
 
+    def add_report(self, report: Connection) -> None:
+        """Store a report of the runner itself, which has the next number."""
+        self._store(Record(Kind.REPORT, report.number, msgspec.json.encode(report)))
+        self.flush()
+
     def end(self, ended: Ended) -> None:
         """Store the end, with its number. Nothing may be added after it."""
         self.ended = ended
@@ -127,7 +137,7 @@ class Spool:
     # --- what goes out ---
 
     def batch(self, after: int) -> list[Record]:
-        """The next records after that number: lines without a gap, or only the end.
+        """The next records after that number: lines without a gap, or only a report or the end.
 
         Empty if there are none. A first number that is not the next one means that those between
         were dropped.
@@ -240,7 +250,7 @@ class Spool:
     def _compact(self, segment: Segment) -> bool:
         """Rewrite a segment without its transient lines, into the previous one if there is room."""
         try:
-            remaining = [r for r in segment.read() if r.kind in {Kind.DURABLE, Kind.END}]
+            remaining = [r for r in segment.read() if r.kind in _KEPT]
             index = self._segments.index(segment)
             before = self._segments[index - 1] if index else None
             lost = segment.transient
@@ -301,12 +311,13 @@ class Spool:
         return found
 
     def _cut(self, records: list[Record]) -> list[Record]:
-        """As many records as fit into one frame: lines without a gap, or the end."""
+        """As many records as fit into one frame: lines without a gap, a report, or the end."""
         size = 0
         for index, record in enumerate(records):
             size += record.size
             hole = index > 0 and record.number != records[index - 1].number + 1
-            if index > 0 and (hole or size > self._bounds.batch or record.kind is Kind.END):
+            alone = record.kind in _ALONE or records[0].kind in _ALONE
+            if index > 0 and (hole or size > self._bounds.batch or alone):
                 return records[:index]
         return records
 

@@ -14,15 +14,18 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from quarterdeck import sandbox as boxes
 from quarterdeck.claude.launch import ArgumentFiles
 from quarterdeck.domain.errors import LaunchError
 from quarterdeck.domain.structs import Value
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.protocol.runner_frames import Recall, Start, Started
+from quarterdeck.runner.connections import ConnectionLog
 from quarterdeck.runner.exit import child
 from quarterdeck.runner.home import Home, RunRecord
-from quarterdeck.runner.launch import Prepared, prepare
+from quarterdeck.runner.launch import prepare
 from quarterdeck.runner.limits import MIB, Limits, Times
+from quarterdeck.runner.sandbox import Enclosed, OwnPaths, enclose, make_temporary, remove_temporary
 from quarterdeck.runner.spool import Spool
 from quarterdeck.runner.transcripts import MissedMessages, config_dir
 from quarterdeck.worktrees.worktrees import Worktrees
@@ -46,6 +49,7 @@ class Process(Value):
     link: SubprocessLink | None = None
     read_transcript: Callable[[Recall], MissedMessages] = MissedMessages
     release: Callable[[], None] = _no_op
+    connections: ConnectionLog | None = None
     ended_at: float | None = None
 
 
@@ -55,15 +59,26 @@ async def start_process(
     worktrees: Worktrees,
     limits: Limits,
     times: Times,
+    own: OwnPaths,
     wanted: Callable[[], bool],
 ) -> Process:
     """Start the CLI. Raises `LaunchError`, `UsageError`, or `OSError` for the run's own folder.
 
-    `wanted` is checked right before the start: a `Stop` may have come meanwhile.
+    `own` are the runner's files, for the sandbox. `wanted` is checked right before the start: a
+    `Stop` may have come meanwhile.
     """
+    connections = ConnectionLog()
+
+    def connected(made: boxes.Connection) -> None:
+        connections.note(made.host, made.port, allowed=made.allowed)
+
     with ExitStack() as undo:
+        temporary = await anyio.to_thread.run_sync(make_temporary)
+        undo.callback(remove_temporary, temporary)
         files = undo.enter_context(ArgumentFiles())
         ready = await prepare(start.spec, start.origin, worktrees, files, only=limits.claude)
+        enclosed = await enclose(start.sandbox, ready, own, temporary, connected)
+        undo.callback(enclosed.close)
         if not wanted():
             raise LaunchError("it was stopped before it started")
         spool = Spool.create(home.folder_of(start.run), limits.bounds)
@@ -75,20 +90,31 @@ async def start_process(
             directory=ready.directory,
             version=ready.version,
             config=config_dir(ready.env),
+            sandbox=enclosed.report,
+            temporary=temporary,
         )
         home.write_record(
             record
         )  # before there is a process, so that the next runner finds it after a kill
-        link = await _start(ready, times)
+        link = await _start(enclosed, ready.directory, times)
         await _note_birth(home, record, link)
         undo.pop_all()
-    started = Started(pid=link.pid, version=ready.version, directory=ready.directory)
+
+    def release() -> None:
+        enclosed.close()
+        files.close()
+        remove_temporary(temporary)
+
+    started = Started(
+        pid=link.pid, version=ready.version, directory=ready.directory, sandbox=enclosed.report
+    )
     return Process(
         link=link,
         spool=spool,
         started=started,
         read_transcript=partial(MissedMessages, record=record),
-        release=files.close,
+        release=release,
+        connections=connections,
     )
 
 
@@ -98,20 +124,26 @@ def recover_process(record: RunRecord, home: Home, limits: Limits) -> Process:
     Raises `OSError`, `ValueError` or `msgspec.DecodeError` when it cannot be read.
     """
     folder = home.folder_of(record.run)
+    if record.temporary is not None:
+        remove_temporary(record.temporary)
     return Process(
-        started=Started(pid=record.pid, version=record.version, directory=record.directory),
+        started=Started(
+            pid=record.pid,
+            version=record.version,
+            directory=record.directory,
+            sandbox=record.sandbox,
+        ),
         spool=Spool.load(folder, limits.bounds),
         read_transcript=partial(MissedMessages, record=record),
         ended_at=max(path.stat().st_mtime for path in folder.iterdir()),
     )
 
 
-async def _start(ready: Prepared, times: Times) -> SubprocessLink:
+async def _start(enclosed: Enclosed, directory: str, times: Times) -> SubprocessLink:
     return await SubprocessLink.start(
-        ready.command,
-        ready.argv,
-        cwd=ready.directory,
-        env=ready.env,
+        enclosed.command,
+        cwd=directory,
+        env=enclosed.env,
         # The run itself waits after the end of input, because it keeps reading.
         steps=msgspec.structs.replace(times.stop, input=0.0),
         high_water=HIGH_WATER,

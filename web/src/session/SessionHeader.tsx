@@ -13,6 +13,7 @@ import { StateBadge } from "../ui/StateBadge";
 import { useAction } from "../ui/useAction";
 import { useEscape } from "../ui/useEscape";
 import { useMenu } from "../ui/useMenu";
+import { type SandboxState, sandboxDetails, sandboxLabel } from "./sandbox";
 import styles from "./sessionHeader.module.css";
 
 /** A session's name, place and state, and what can be done with it. */
@@ -90,6 +91,7 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
             <Marked text={folderOf(props.session)} code />
           </span>
           {props.session.version && <span> · Claude Code {props.session.version}</span>}
+          {props.session.run !== null && <Shield state={props.session.sandbox} />}
           {props.session.cost_usd > 0 && <span> · {cost(props.session.cost_usd)}</span>}
         </p>
       </div>
@@ -145,5 +147,22 @@ export function SessionHeader(props: { session: Session; panel: boolean; onPanel
       </div>
       <ErrorText error={action.error} />
     </header>
+  );
+}
+
+/** The sandbox of the run: a small shield with text. */
+function Shield({ state }: { state: SandboxState | undefined }) {
+  return (
+    <span
+      className={styles.shield}
+      data-mode={state?.mode ?? "off"}
+      title={withMarks(sandboxDetails(state))}
+    >
+      {" · "}
+      <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
+        <path d="M8 1 2 3v5c0 3.5 2.6 6 6 7 3.4-1 6-3.5 6-7V3Z" />
+      </svg>{" "}
+      {sandboxLabel(state)}
+    </span>
   );
 }

@@ -5,7 +5,7 @@ import { folderOf } from "../state/sessions";
 import { store, useAppState } from "../state/store";
 import { ErrorBoundary } from "../ui/ErrorBoundary";
 import { Composer } from "./Composer";
-import { WorkingDirectory } from "./relativePath";
+import { OpenSession, WorkingDirectory } from "./relativePath";
 import { SessionHeader } from "./SessionHeader";
 import styles from "./sessionPage.module.css";
 import { Timeline } from "./Timeline";
@@ -43,7 +43,9 @@ export function SessionPage({ id }: { id: string }) {
           )}
           {opened && (
             <ErrorBoundary key={id} what="conversation" raw={opened}>
-              <Timeline session={id} opened={opened} />
+              <OpenSession value={id}>
+                <Timeline session={id} opened={opened} />
+              </OpenSession>
             </ErrorBoundary>
           )}
           {opened && (

@@ -20,6 +20,7 @@ import { CodeBlock } from "./CodeBlock";
 import { Diff } from "./Diff";
 import { EntryRow } from "./EntryRow";
 import { useRelativePath } from "./relativePath";
+import { SandboxRefusals } from "./SandboxRefusals";
 import { Terminal } from "./Terminal";
 import styles from "./tool.module.css";
 
@@ -59,6 +60,7 @@ export const ToolRow = memo(function ToolRow(props: {
           {state !== "failed" && <span className="visually-hidden">, {state}</span>}
         </span>
       </button>
+      {entry.refusals && <SandboxRefusals refusals={entry.refusals} />}
       {entry.task && <TaskLine task={entry.task} />}
       {open && (
         <div className={styles.body}>

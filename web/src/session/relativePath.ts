@@ -2,6 +2,8 @@
 import { createContext, useContext } from "react";
 
 export const WorkingDirectory = createContext("");
+/** The session that a page shows. */
+export const OpenSession = createContext("");
 
 /** A path without the folder, if it is below it. */
 export function relativeTo(path: string, folder: string): string {

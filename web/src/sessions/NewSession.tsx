@@ -6,6 +6,7 @@ import type { Machine, Spec } from "../api/types";
 import { AttachImage } from "../session/AttachImage";
 import { ImageList, useImages } from "../session/images";
 import { MODES } from "../session/Switches";
+import { SANDBOX_MODES } from "../session/sandbox";
 import { lookup } from "../state/lookup";
 import { folderOf, type Sessions } from "../state/sessions";
 import { store, useAppState } from "../state/store";
@@ -68,6 +69,8 @@ export function NewSession({ onClose }: { onClose: () => void }) {
     if (machine !== LOCAL) spec.machine = machine;
     if (project) spec.project = project;
     for (const name of TEXTS) if (given(name)) spec[name] = given(name);
+    const sandbox = given("sandbox");
+    if (sandbox === "off" || sandbox === "protect" || sandbox === "strict") spec.sandbox = sandbox;
     if (given("budget")) spec.budget = { session_usd: Number(given("budget")) };
     const session = newId();
     const prompt = images.content(given("prompt"));
@@ -197,6 +200,15 @@ export function NewSession({ onClose }: { onClose: () => void }) {
             label="Policy"
             empty={defaultOf("policy", "hub default")}
             of={there.value?.policies ?? []}
+          />
+          <Choice
+            name="sandbox"
+            label="Sandbox"
+            empty={
+              chosen?.sandbox?.mode ? `${chosen.sandbox.mode} (project default)` : "hub default"
+            }
+            of={Object.keys(SANDBOX_MODES)}
+            labels={SANDBOX_MODES}
           />
         </div>
         <datalist id="models">

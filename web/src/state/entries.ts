@@ -39,6 +39,14 @@ export interface ToolEntry extends Base {
   /** The background task that the call has become. */
   task?: Task;
   verdict?: { verdict: string; by: string; reasons: string[] };
+  /** What the sandbox seems to have refused to it. */
+  refusals?: readonly Refusal[];
+}
+/** A hint that the sandbox refused something, and a rule that would allow it in the next run. */
+export interface Refusal {
+  access: string;
+  target: string;
+  rule: string;
 }
 export interface NoteEntry extends Base {
   kind: "note";

@@ -86,6 +86,12 @@ export class StoryFold {
         return this.draft.settle(event.ask, { how: event.reason });
       case "decided":
         return this.decided(event);
+      case "sandbox.refused":
+        return this.draft.refused(event.call, {
+          access: event.access,
+          target: event.target,
+          rule: event.rule ?? "",
+        });
       case "rate_limited":
         if (event.status === "rejected") {
           const until = event.resets_at ?? undefined;

@@ -8,6 +8,7 @@ import type {
   Entry,
   NoteEntry,
   PromptEntry,
+  Refusal,
   Settled,
   Task,
   ToolEntry,
@@ -136,6 +137,18 @@ export class StoryDraft {
         this.story.entries[index] = { ...entry, settled: { how } };
       }
     });
+  }
+
+  /** The sandbox seems to have refused something to a call. */
+  refused(id: string, refusal: Refusal): void {
+    const threads = [...this.story.threads.values(), ...this.open.values()];
+    for (const entries of [this.story.entries, ...threads]) {
+      const entry = entries.findLast((one) => one.key === `tool:${id}`);
+      if (entry?.kind === "tool") {
+        this.changeTool(id, { refusals: [...(entry.refusals ?? []), refusal] });
+        return;
+      }
+    }
   }
 
   changeTool(id: string, change: Partial<ToolEntry>): void {

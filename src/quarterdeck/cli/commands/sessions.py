@@ -55,6 +55,10 @@ def _new(
         str | None,
         typer.Option("--policy", help="A policy or preset, besides the global one."),
     ] = None,
+    sandbox: Annotated[
+        str | None,
+        typer.Option("--sandbox", help="off, protect or strict; by default as configured."),
+    ] = None,
     auto_approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -100,6 +104,7 @@ def _new(
         machine=machine,
         worktree=worktree,
         policy=policy,
+        sandbox=values.sandbox_mode(sandbox),
         mode=launch.mode,
         skip_permissions=launch.skip_permissions,
         tools=tuple(tools) if tools else None,

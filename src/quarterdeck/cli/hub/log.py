@@ -14,9 +14,9 @@ from quarterdeck.cli.hub.target import Target, address_later, connect, find_sess
 from quarterdeck.cli.terminal import console as consoles
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.cli.terminal.screen import Screen
-from quarterdeck.cli.terminal.text import moment
+from quarterdeck.cli.terminal.text import moment, sandbox_text
 from quarterdeck.client import Feed
-from quarterdeck.protocol.events import AskAnswered, Decided
+from quarterdeck.protocol.events import AskAnswered, Decided, SandboxConnection, SandboxStarted
 from quarterdeck.protocol.stream_frames import Live
 from quarterdeck.protocol.views import EventShape, SessionShape
 from quarterdeck.wire.tools import one_line
@@ -97,6 +97,16 @@ def _audit_line(entry: EventShape) -> Text | None:
             line.append(f"{verdict:<5}", _VERDICTS.get(verdict, ""))
             line.append(f"  by {one_line(by, 40)}  {one_line(tool, 40)}: {one_line(title, 200)}")
             line.append(f"  ({one_line('; '.join(reasons), 300)})" if reasons else "", "dim")
+            return line
+        case SandboxStarted(state=state):
+            line.append(f"sandbox  {one_line(sandbox_text(state), 200)}")
+            line.append(f"  ({one_line(state.detail, 300)})" if state.detail else "", "dim")
+            return line
+        case SandboxConnection(host=host, port=port, allowed=allowed, count=count):
+            verdict = "allow" if allowed else "deny"
+            line.append(f"{verdict:<5}", _VERDICTS[verdict])
+            times = f", {count} times" if count > 1 else ""
+            line.append(f"  by sandbox  connection to {one_line(host, 200)}:{port}{times}")
             return line
         case AskAnswered():
             return None  # the decision that follows has all of it

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from quarterdeck.cli.hub.target import short_ids
 from quarterdeck.cli.terminal import console as consoles
-from quarterdeck.cli.terminal.text import age, cost, state_text
+from quarterdeck.cli.terminal.text import age, cost, sandbox_text, state_text
 from quarterdeck.protocol.sessions import SessionState
 from quarterdeck.protocol.views import SessionShape
 from quarterdeck.wire.tools import one_line
@@ -41,6 +41,8 @@ def print_sessions(shapes: list[SessionShape]) -> None:
         line.append(f"  {one_line(machine + where, 200)}", "dim")
         if shape.state is SessionState.ENDED and shape.detail:
             line.append(f"  {one_line(shape.detail, 100)}", "dim")
+        if shape.run is not None and shape.pid is not None:
+            line.append(f"  sandbox: {one_line(sandbox_text(shape.sandbox), 100)}", "dim")
         if shape.budgets:
             line.append("  budget used up", "red")
         for alarm in shape.alarms:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.errors import UsageError
+from quarterdeck.protocol.sandbox import SandboxMode
 from quarterdeck.protocol.sessions import Budget, SessionSpec
 
 LARGEST_STDIN = 16 * 1024 * 1024
@@ -60,6 +62,16 @@ def budget(usd: float | None, tokens: int | None) -> Budget | None:
     if usd is None and tokens is None:
         return None
     return Budget(session_usd=usd, session_tokens=tokens)
+
+
+def sandbox_mode(given: str | None) -> SandboxMode | None:
+    """`--sandbox MODE`."""
+    if given is None:
+        return None
+    if given not in get_args(SandboxMode):
+        raise UsageError(f"--sandbox: {given!r} is not one of {', '.join(get_args(SandboxMode))}")
+    mode: SandboxMode = msgspec.convert(given, SandboxMode)
+    return mode
 
 
 def mcp_servers(given: list[str]) -> dict[str, Raw]:

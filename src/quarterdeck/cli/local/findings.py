@@ -22,6 +22,7 @@ from quarterdeck.claude.environment import API_BILLING, child_environment, expla
 from quarterdeck.claude.flags import TESTED
 from quarterdeck.claude.locate import cli_version, find_claude
 from quarterdeck.domain.errors import LaunchError
+from quarterdeck.sandbox import Probe, probe
 from quarterdeck.wire.versions import (
     Version,
     answers_unknown_subtypes,
@@ -33,6 +34,10 @@ from quarterdeck.wire.versions import (
 OLDEST, NEWEST = TESTED[0], TESTED[-1]
 OLDEST_NODE = 18
 _SECONDS = 10.0
+_ADVICE = {
+    "bubblewrap": "Install the package bubblewrap. In a container, allow user namespaces.",
+    "landlock": "It needs Linux 5.13 or newer, with Landlock enabled.",
+}
 
 
 class Level(StrEnum):
@@ -76,6 +81,7 @@ def look(
         *_conflicts(environ, api_billing),
         *_folder(config),
         *_git(environ),
+        *sandbox_findings(probe(), platform=sys.platform),
     ]
     return cli, findings
 
@@ -284,6 +290,31 @@ def _folder(config: Path) -> Iterable[Finding]:
         yield Finding("folder", Level.OK, f"{config} does not exist yet, and can be created")
     else:
         yield Finding("folder", Level.OK, f"{config} is writable")
+
+
+def sandbox_findings(probes: Iterable[Probe], *, platform: str) -> Iterable[Finding]:
+    """Which kinds of sandbox were tried on this machine, and which one agents get."""
+    in_force = False
+    for each in probes:
+        name = each.kind.value
+        note = f": {each.why}" if each.why else ""
+        if each.works and not in_force:
+            yield Finding("sandbox", Level.OK, f"{name} works, and agents run in it{note}")
+        elif each.works:
+            yield Finding("sandbox", Level.OK, f"{name} works too{note}")
+        else:
+            yield Finding(
+                "sandbox", Level.NOTE, f"{name} does not work{note}", _ADVICE.get(name, "")
+            )
+        in_force = in_force or each.works
+    if not in_force:
+        linux = "Install bubblewrap (Debian, Ubuntu: `apt install bubblewrap`)."
+        yield Finding(
+            "sandbox",
+            Level.WARNING,
+            "this machine makes no sandbox: agents run without one, and `strict` is refused",
+            linux if platform == "linux" else "",
+        )
 
 
 def _git(environ: Mapping[str, str]) -> Iterable[Finding]:

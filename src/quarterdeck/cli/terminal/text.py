@@ -14,6 +14,7 @@ import re
 from datetime import datetime
 
 from quarterdeck.domain.marks import mark_invisible
+from quarterdeck.protocol.sandbox import OFF, Network, SandboxState
 from quarterdeck.protocol.sessions import SessionState
 
 # Control characters except newline and tab, characters that reorder or hide text, line
@@ -81,6 +82,28 @@ def moment(milliseconds: int) -> str:
         return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
     except (OverflowError, OSError, ValueError):
         return "at an unknown time"
+
+
+_NO_SANDBOX = {
+    "chosen": "off",
+    "not_asked": "off",
+    "not_recorded": "off, not recorded",
+    "not_available": "off, the machine cannot make one",
+    "old_runner": "off, the runner is too old",
+}
+
+
+def sandbox_text(state: SandboxState) -> str:
+    """The sandbox of a run in words: `protect (landlock)`."""
+    if state.mode == OFF:
+        return _NO_SANDBOX.get(state.reason, "off")
+    return f"{state.mode} ({state.kind}{_network_text(state.network)})"
+
+
+def _network_text(network: Network) -> str:
+    if network == "all":
+        return ""
+    return ", network: model" if network == "model" else f", network: {', '.join(network)}"
 
 
 _STATE_TEXTS = {SessionState.WAITING: "waiting for you", SessionState.LIMITED: "rate limited"}

@@ -54,14 +54,20 @@ def sandbox_request(spec: SessionSpec, rules: Rules, by: str = "") -> SandboxReq
     denied = list(_rules(rules, spec, facts, Behavior.DENY))
     allowed = list(_rules(rules, spec, facts, Behavior.ALLOW))
     private = rules.private
+    deny_edit = _few((*(private.fixed if private else ()), *_paths(denied, "edit")))
+    closed = {path.removesuffix("/**") for path in deny_edit}
     return SandboxRequest(
         mode=wanted_mode(spec),
         options=_options(spec, allowed),
         private=private.folders if private else (),
         open=private.open if private else (),
         deny_read=_few(_paths(denied, "read")),
-        deny_edit=_few((*(private.fixed if private else ()), *_paths(denied, "edit"))),
-        allow_edit=_few((*spec.add_dirs, *_paths(allowed, "edit"))),
+        deny_edit=deny_edit,
+        allow_edit=_few(
+            path
+            for path in (*spec.add_dirs, *_paths(allowed, "edit"))
+            if path.removesuffix("/**") not in closed
+        ),
     )
 
 

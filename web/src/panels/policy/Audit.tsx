@@ -3,6 +3,7 @@ import { Link } from "wouter";
 import { get } from "../../api/http";
 import type { components } from "../../api/schema";
 import type { EventOf, Stored } from "../../api/types";
+import { sandboxDetails, sandboxLabel } from "../../session/sandbox";
 import { nameOf } from "../../state/sessions";
 import { useAppState } from "../../state/store";
 import { ErrorText } from "../../ui/ErrorText";
@@ -13,7 +14,13 @@ import { useAction } from "../../ui/useAction";
 import { Verdict } from "./Verdict";
 
 type Checked = components["schemas"]["Checked"];
-type Entry = Omit<Stored, "event"> & { event: EventOf<"decided"> | EventOf<"ask.answered"> };
+type Entry = Omit<Stored, "event"> & {
+  event:
+    | EventOf<"decided">
+    | EventOf<"ask.answered">
+    | EventOf<"sandbox.started">
+    | EventOf<"sandbox.connection">;
+};
 interface Page {
   events: Stored[];
   next: number | null;
@@ -111,7 +118,49 @@ export function Audit() {
   );
 }
 
-function Row({ entry: { session, at, event } }: { entry: Entry }) {
+/** A run's sandbox, or a host that its proxy let pass or refused. */
+function SandboxRow({ entry: { session, at, event } }: { entry: Entry }) {
+  const link = `/s/${encodeURIComponent(session)}`;
+  if (event.kind === "sandbox.connection") {
+    const times = (event.count ?? 1) > 1 ? `${event.count} times` : "";
+    return (
+      <tr>
+        <td className="when">{moment(at)}</td>
+        <td>
+          <Verdict word={event.allowed ? "allow" : "deny"} />
+        </td>
+        <td>
+          <Link href={link}>connection</Link>{" "}
+          <code>
+            <Marked text={`${event.host}:${event.port}`} code />
+          </code>
+        </td>
+        <td>sandbox</td>
+        <td className="muted">{times}</td>
+      </tr>
+    );
+  }
+  if (event.kind !== "sandbox.started") return null;
+  return (
+    <tr>
+      <td className="when">{moment(at)}</td>
+      <td />
+      <td>
+        <Link href={link}>start</Link> {sandboxLabel(event.state)}
+      </td>
+      <td>runner</td>
+      <td className="muted">
+        <Marked text={sandboxDetails(event.state)} />
+      </td>
+    </tr>
+  );
+}
+
+function Row({ entry }: { entry: Entry }) {
+  const { session, at, event } = entry;
+  if (event.kind === "sandbox.started" || event.kind === "sandbox.connection") {
+    return <SandboxRow entry={entry} />;
+  }
   const decided = event.kind === "decided";
   const verdict = decided ? event.verdict : event.allowed ? "allow" : "deny";
   const why =

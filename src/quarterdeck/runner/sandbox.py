@@ -1,0 +1,203 @@
+"""The sandbox of a run: from the hub's request and the facts of this machine to a command.
+
+Owns those facts (home, repository, temporary folder, the runner's own files), and what happens
+where the machine has no sandbox: `protect` becomes `off`, and `strict` is refused. `start` is
+above; `quarterdeck.sandbox` is below, and makes the sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import anyio.to_thread
+
+from quarterdeck import sandbox as boxes
+from quarterdeck.domain.errors import LaunchError
+from quarterdeck.domain.structs import Value
+from quarterdeck.protocol.sandbox import (
+    OFF,
+    STRICT,
+    Network,
+    SandboxPaths,
+    SandboxReport,
+    SandboxRequest,
+    SandboxState,
+)
+from quarterdeck.runner.launch import Prepared
+
+MIB = 1024 * 1024
+MOST_SHOWN = 200
+"""Paths of each kind that are reported to the hub."""
+
+KERNEL = ("/proc/", "/sys/", "/dev/")
+"""What is in these folders are no files: they come and go with processes and devices."""
+
+CHOSEN, NOT_AVAILABLE = "chosen", "not_available"
+
+
+class Enclosed(Value):
+    """A command that runs in a sandbox, or as it is."""
+
+    command: tuple[str, ...]
+    env: dict[str, str]
+    report: SandboxReport
+    close: Callable[[], None]
+
+
+class OwnPaths(Value):
+    """The runner's own files, which no agent may see."""
+
+    hidden: tuple[str, ...] = ()
+    worktrees: str = ""
+    """The folder in those where agents work."""
+
+
+def make_temporary() -> str:
+    """A new folder for the temporary files of a run, private to its user. Blocks."""
+    return tempfile.mkdtemp(prefix="quarterdeck-run-")
+
+
+def remove_temporary(folder: str) -> None:
+    """Remove it, with all that the agent left there. Blocks."""
+    if Path(folder).name.startswith("quarterdeck-run-"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def enclose(
+    request: SandboxRequest | None,
+    ready: Prepared,
+    own: OwnPaths,
+    temporary: str,
+    on_connection: Callable[[boxes.Connection], None],
+) -> Enclosed:
+    """Put a CLI that is ready to start into its sandbox.
+
+    Raises `LaunchError` if there must be one and cannot be, or if it cannot be made.
+    """
+    command = (*ready.command, *ready.argv)
+    if request is None or request.mode == OFF:
+        state = SandboxState(reason=CHOSEN if request is not None else "not_asked")
+        return _as_it_is(command, ready, state)
+    spec = await anyio.to_thread.run_sync(spec_for, request, ready, own, temporary)
+    kind = await anyio.to_thread.run_sync(boxes.choose, spec)
+    if kind is None:
+        return _as_it_is(command, ready, await _without(request))
+    made = await boxes.open_sandbox(
+        spec, command, ready.env, cwd=ready.directory, kind=kind, on_connection=on_connection
+    )
+    return Enclosed(
+        command=made.command,
+        env=made.env,
+        report=SandboxReport(
+            state=SandboxState(
+                mode=request.mode,
+                kind=kind.value,
+                wanted=request.mode,
+                network=_network_of(request),
+                detail=_why(kind),
+            ),
+            paths=SandboxPaths(
+                # The first is the folder of the session: relative paths begin there.
+                writable=_few((ready.directory, *made.spec.writable)),
+                read_only=_few(made.spec.read_only),
+                hidden=_few(made.spec.hidden),
+                not_enforced=_few((*made.not_enforced, *_of_kernel(request))),
+            ),
+        ),
+        close=made.close,
+    )
+
+
+def _of_disks(paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths that can be part of a sandbox: not those of the kernel, which come and go."""
+    return tuple(path for path in paths if not path.startswith(KERNEL))
+
+
+def _of_kernel(request: SandboxRequest) -> Iterator[str]:
+    for path in (*request.deny_read, *request.deny_edit):
+        if path.startswith(KERNEL):
+            yield f"{path}: it is of the kernel, and not a file"
+
+
+def _few(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))[:MOST_SHOWN]
+
+
+def _as_it_is(command: tuple[str, ...], ready: Prepared, state: SandboxState) -> Enclosed:
+    return Enclosed(
+        command=command,
+        env=ready.env,
+        report=SandboxReport(state=state),
+        close=lambda: None,
+    )
+
+
+async def _without(request: SandboxRequest) -> SandboxState:
+    """The state of a run on a machine without a sandbox. Raises `LaunchError` if that must not be.
+
+    A limited network is a must, too: nobody would expect it to be open.
+    """
+    found = await anyio.to_thread.run_sync(boxes.probe)
+    why = "; ".join(f"{each.kind.value}: {each.why}" for each in found)
+    if request.mode == STRICT or _network_of(request) != "all":
+        raise LaunchError(
+            "sandbox: this session must have one, and this machine cannot make it"
+            f" ({why or 'there is no kind for this system'}). Install bubblewrap, see `quarterdeck"
+            " doctor`, or start the session with another mode."
+        )
+    return SandboxState(wanted=request.mode, reason=NOT_AVAILABLE, detail=why)
+
+
+def spec_for(
+    request: SandboxRequest, ready: Prepared, own: OwnPaths, temporary: str
+) -> boxes.SandboxSpec:
+    """The sandbox that is asked for, on this machine. Reads the disk."""
+    options, env = request.options, ready.env
+    return boxes.plan(
+        boxes.SandboxMode(request.mode),
+        project=ready.directory,
+        home=env.get("HOME") or str(Path.home()),
+        temporary=temporary,
+        repository=boxes.find_repository(ready.directory),
+        config_dir=env.get("CLAUDE_CONFIG_DIR"),
+        private=(*request.private, *own.hidden),
+        open_folders=(*request.open, *((own.worktrees,) if own.worktrees else ())),
+        deny_read=_of_disks(request.deny_read),
+        deny_edit=_of_disks(request.deny_edit),
+        allow_edit=(*request.allow_edit, *options.writable),
+        network=_as_network(_network_of(request)),
+        limits=boxes.Limits(
+            memory=_bytes(options.memory_mb),
+            processes=options.processes,
+            file_size=_bytes(options.file_size_mb),
+        ),
+        model_url=env.get("ANTHROPIC_BASE_URL"),
+        user=os.getuid(),
+    )
+
+
+def _network_of(request: SandboxRequest) -> Network:
+    if request.options.network is not None:
+        return request.options.network
+    return "model" if request.mode == STRICT else "all"
+
+
+def _as_network(network: Network) -> boxes.Network:
+    if network == "all":
+        return boxes.Network()
+    if network == "model":
+        return boxes.Network(kind=boxes.NetworkKind.MODEL)
+    return boxes.Network(kind=boxes.NetworkKind.HOSTS, hosts=tuple(network))
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    return None if megabytes is None else megabytes * MIB
+
+
+def _why(kind: boxes.Kind) -> str:
+    """What this kind cannot do, for a person. The kinds were probed before."""
+    return next((each.why for each in boxes.probe() if each.kind is kind), "")
