@@ -292,11 +292,19 @@ def _meets_below(pattern: PathPattern, path: str, folders: Folders, *, hidden: b
     full = _relative(path, Base.ROOT, folders)
     if base is None or full is None:
         return None
-    rule = ["**", *pattern.names] if pattern.anywhere else _absolute(pattern, base)
-    reach = [*(name for name in full.split("/") if name), "**"]
-    if not overlap(rule, reach, hidden=hidden, last=hidden):
-        return False
+    if not pattern.anywhere:
+        if pattern.names[:1] != ("**",) and _apart(f"{base.rstrip('/')}/{pattern.literal}", full):
+            return False
+        reach = [*(name for name in full.split("/") if name), "**"]
+        if not overlap(_absolute(pattern, base), reach, hidden=hidden, last=hidden):
+            return False
     return _is_found(pattern, f"/{full}", ["**"], folders)
+
+
+def _apart(start: str, full: str) -> bool:
+    """Whether nothing that begins with `start` is below a folder, without comparing the names."""
+    folder = f"/{full}/" if full else "/"
+    return not start.startswith(folder) and not folder.startswith(start)
 
 
 def _is_found(pattern: PathPattern, path: str, reach: list[str], folders: Folders) -> bool | None:
