@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.policy.calls import short_call
+from quarterdeck.policy.dead_rules import unanswerable
 from quarterdeck.policy.decide import Call, Rules, decide
 from quarterdeck.policy.examples import CONTEXT
 from quarterdeck.policy.file import read_policy
@@ -177,3 +178,30 @@ def test_a_large_file_is_compared_within_bounds() -> None:
     assert warnings("".join(rules)) == []
     rules = [f"{ALLOW}name='a{n}'\ntool='Bsh'\n" for n in range(200)]
     assert len(warnings("".join(rules))) == 100
+
+
+@pytest.mark.parametrize(
+    ("text", "people", "lines"),
+    [
+        (ASK + "answered_by = ['zoe']", [("ada", "owner")], [1]),
+        (ASK + "answered_by = ['ada']", [("ada", "owner")], []),
+        (ASK + "answered_by = ['ada']", [("ada", "viewer"), ("bob", "owner")], [1]),
+        (ASK + "answered_by = ['role:operator']", [("ada", "owner")], [1]),
+        (ASK + "answered_by = ['zoe', 'role:owner']", [("ada", "owner")], []),
+        ("[ask]\nanswered_by = ['zoe']\n" + ASK, [("ada", "owner")], [1]),
+        (
+            "[ask]\nanswered_by = ['role:owner']\n" + ASK + "answered_by = ['bob']",
+            [("ada", "owner"), ("bob", "operator")],
+            [3],
+        ),
+        (ASK + "answered_by = ['zoe']", [], []),
+    ],
+)
+def test_a_question_that_nobody_with_access_may_allow_is_told(
+    text: str, people: list[tuple[str, str]], lines: list[int]
+) -> None:
+    policy = read_policy(text, "p").policy
+    assert policy is not None
+    found = unanswerable(policy, people)
+    assert [flaw.line for flaw in found] == lines
+    assert all("nobody who has access" in flaw.text for flaw in found)

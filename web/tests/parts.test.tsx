@@ -8,6 +8,7 @@ import { feedbackOf, partsOf } from "../src/asks/PlanForm";
 import { answersOf } from "../src/asks/QuestionsForm";
 import { askTitle, cliChangesOf, planTitle, reasonsOf, widerRulesOf } from "../src/asks/request";
 import { Markdown } from "../src/markdown/Markdown";
+import { Warnings } from "../src/panels/policy/Warnings";
 import { pieces } from "../src/panels/Search";
 import { patchRows, rowsOf } from "../src/session/Diff";
 import { matchingItems, wordAt } from "../src/session/SuggestionMenu";
@@ -20,6 +21,21 @@ async function drawn(text: string): Promise<HTMLElement> {
   await act(async () => createRoot(place).render(<Markdown text={text} />));
   return place;
 }
+
+describe("a policy", () => {
+  it("shows the rules that never do what they say, each with its line", async () => {
+    const place = document.createElement("div");
+    const warnings = [
+      { line: 3, text: "tool: Claude Code has no tool 'Bsh'" },
+      { line: 9, text: "path: it cannot be negated" },
+    ];
+    await act(async () => createRoot(place).render(<Warnings warnings={warnings} />));
+    expect([...place.querySelectorAll("p")].map((one) => one.textContent)).toEqual([
+      "line 3: warning: tool: Claude Code has no tool 'Bsh'",
+      "line 9: warning: path: it cannot be negated",
+    ]);
+  });
+});
 
 describe("markdown of an agent", () => {
   it("is shown with its form", async () => {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from quarterdeck.policy.beaten import Beaten, Stops
@@ -18,7 +18,15 @@ from quarterdeck.policy.facts import Facts
 from quarterdeck.policy.needs import needs_of
 from quarterdeck.policy.parity import ClaudeRule
 from quarterdeck.policy.policy import Policy
-from quarterdeck.policy.rules import ROLE, AskSettings, CallConditions, Pattern, Rule, Verb
+from quarterdeck.policy.rules import (
+    ROLE,
+    AskSettings,
+    CallConditions,
+    Pattern,
+    Rule,
+    Verb,
+    may_answer,
+)
 from quarterdeck.policy.specifiers import EDITING, READING, Behavior
 from quarterdeck.policy.specifiers import Rule as Specifier
 from quarterdeck.policy.toml import Document, Flaw
@@ -44,6 +52,7 @@ _WITH = {
 """The tools whose calls can match each condition."""
 _WILD = frozenset("*?[")
 _VARIABLE = re.compile(r"\$\{?\w")
+_NO_PERSON = "nobody who has access to the hub is on this list, so nobody can allow it"
 _CANNOT_ANSWER = frozenset({f"{ROLE}viewer"})
 
 
@@ -55,6 +64,25 @@ def dead_rules(document: Document, policy: Policy, own_rules: int) -> tuple[Flaw
         if len(found) == MOST_WARNINGS:
             break
     return tuple(sorted(found, key=lambda flaw: flaw.line))
+
+
+def unanswerable(policy: Policy, people: Iterable[tuple[str, str]]) -> tuple[Flaw, ...]:
+    """Warnings about questions that none of these people, with their roles, may allow.
+
+    Without people, there are none: then it is not known who has access.
+    """
+    known = [(name, role) for name, role in people if f"{ROLE}{role}" not in _CANNOT_ANSWER]
+    general = policy.ask_settings.answered_by
+    found: list[Flaw] = []
+    if not known:
+        return ()
+    if general and not any(may_answer(general, *person) for person in known):
+        found.append(Flaw(line=1, text=f"[ask] answered_by: {_NO_PERSON}"))
+    for rule in policy.rules:
+        own = rule.ask_settings.answered_by
+        if own and not any(may_answer((*own, *general), *person) for person in known):
+            found.append(Flaw(line=rule.line, text=f"answered_by: {_NO_PERSON}"))
+    return tuple(found[:MOST_WARNINGS])
 
 
 class _Warnings:

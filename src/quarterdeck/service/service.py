@@ -178,7 +178,11 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
                 cli_secret=cli_secret(home),
                 elsewhere=TranscriptInUse(),
                 run_env=partial(run_variables, notify),
-                policies=Policies(home, private=private_in(home, *options.fixed)),
+                policies=Policies(
+                    home,
+                    private=private_in(home, *options.fixed),
+                    people=lambda: [(grant.name, grant.role.value) for grant in access.grants()],
+                ),
             )
             notifications = Notifications(hub, journal, home, notify, access)
             history = await HistoryService.open(hub, journal, home / SEARCH)

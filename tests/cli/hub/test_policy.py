@@ -120,3 +120,5 @@ async def test_dead_rules_are_warnings_of_check_and_show(deck: ServedDeck) -> No
     (deck.data / "policy.toml").write_text(text)
     shown = (await deck("policy", "show")).out
     assert f"policy.toml:3: {said}" in shown
+    (deck.data / "policy.toml").write_text("[[rule]]\nverdict = 'ask'\nanswered_by = 'zoe'\n")
+    assert "nobody who has access to the hub" in (await deck("policy", "show")).out

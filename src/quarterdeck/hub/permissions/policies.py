@@ -15,7 +15,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.dead_rules import unanswerable
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import Private
 from quarterdeck.policy.file import Loaded, read_policy
@@ -86,11 +87,14 @@ class Policies:
         clock: Callable[[], float] = time.time,
         private: Private | None = None,
         far: Callable[[str], Private] = lambda _: Private(),
+        people: Callable[[], Iterable[tuple[str, str]]] = tuple,
     ) -> None:
         """`file`: where the policy for all sessions is, if not in the folder.
 
         `private` is what no agent may touch, and `far` tells more of that for another machine.
+        `people` tells who has access, each with a role: rules may name people that there are not.
         """
+        self._people = people
         self._private = private or Private()
         self.far = far
         self._folder = folder
@@ -163,7 +167,11 @@ class Policies:
     def states(self) -> tuple[PolicyState, ...]:
         """The files, the one for all sessions first."""
         known = sorted(self._files.values(), key=lambda known: known.state.name != GLOBAL)
-        return tuple(one.state for one in known)
+        people = tuple(self._people())
+        return tuple(
+            replace(one.state, warnings=(*one.state.warnings, *unanswerable(one.policy, people)))
+            for one in known
+        )
 
     @property
     def grants(self) -> tuple[Grant, ...]:
