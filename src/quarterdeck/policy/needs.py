@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.cli_files import OWN_TOOLS, is_own_file
 from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.moves import moved_by, other_names
 from quarterdeck.policy.paths import Folders, before_wildcard, is_inside, is_protected, linked
@@ -207,7 +208,8 @@ def _needs_of(tool: str, json: Raw, context: Context) -> Request:
     if tool == "PowerShell":
         return _unknown(tool, "PowerShell is not supported")
     name = _text(members, _NAMES[tool]) if tool in _NAMES else None
-    whole = Need(kind=NeedKind.TOOL, what=f"{tool}({name})" if name else tool)
+    what = f"{tool}({name})" if name else tool
+    whole = Need(kind=NeedKind.TOOL, what=what, free=tool in OWN_TOOLS)
     if name is None and not tool.startswith("mcp__") and tool not in _NO_SHELL:
         return _unlisted(tool, whole, members, context)
     return Request(tool="Agent" if tool == "Task" else tool, needs=(whole,), name=name)
@@ -287,7 +289,9 @@ def _resolve_links(target: Target, context: Context) -> Target:
 
 def _file(tool: str, kind: NeedKind, path: str, context: Context) -> Request:
     target = _resolve_links(_locate(path, context), context)
-    free = kind is NeedKind.READ and is_inside(target, context.roots, context.home)
+    edit = kind is NeedKind.EDIT
+    free = not edit and is_inside(target, context.roots, context.home)
+    free = free or is_own_file(target, context.home, edit=edit)
     need = Need(kind=kind, what=path, target=target, free=free)
     return Request(tool=tool, needs=(need,))
 
@@ -324,6 +328,13 @@ def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
     if tool == "Glob" and _LEADS_OUT.search(pattern):
         why = "its pattern leads out of its folder"
         needs.append(Need(kind=NeedKind.READ, what=pattern, target=Target(source=pattern), why=why))
+    elif tool == "Glob" and (named := before_wildcard(f"{pattern}/").rstrip("/")):
+        # The folders that the pattern writes out are looked into.
+        why = "its pattern names it"
+        needs.extend(
+            msgspec.structs.replace(need, what=pattern[:200], why=why)
+            for need in _file(tool, NeedKind.READ, f"{path.rstrip('/')}/{named}", context).needs
+        )
     glob, shown = members.get("glob"), _text(members, "output_mode")
     if tool == "Grep" and needs[0].target is not None and (glob or shown not in _NAMES_ONLY):
         reach = reach_of(needs[0].target, _text(members, "glob"), _text(members, "type"))
@@ -444,6 +455,7 @@ def _free(part: Part, context: Context) -> bool:
 def _read(part: Part, target: Target, why: str, context: Context) -> Need:
     true = _resolve_links(target, context)
     free = is_inside(true, context.roots, context.home)
+    free = free or is_own_file(true, context.home, edit=False)
     return Need(kind=NeedKind.READ, what=target.source, part=part, target=true, why=why, free=free)
 
 
