@@ -197,16 +197,16 @@ def test_files_that_a_tool_writes_are_told(text: str, written: str) -> None:
     "text",
     [
         "npm ls --depth=0", "npm outdated", "npm view react version", "npm --silent ls",
-        "npm audit", "npm config get registry", "npm why x", "yarn why x", "pnpm list",
+        "npm audit", "npm config get registry", "npm why x", "pnpm list",
         "pnpm -r ls", "pip list", "pip -q show x", "pip freeze", "pip3 list --outdated",
-        "uv pip list", "uv tree", "go list ./...", "go env GOPATH", "go version", "go mod graph",
+        "uv pip list", "go list ./...", "go env GOPATH", "go version", "go mod graph",
         "cargo tree", "cargo metadata", "docker ps -a", "docker images",
         "docker logs -f --tail 5 x", "docker --log-level error ps", "docker compose ps",
         "docker compose logs web", "docker image ls", "kubectl get pods", "kubectl -n a get pods",
         "kubectl logs -f x", "kubectl describe pod x", "gh pr view 3", "gh -R a/b pr list",
-        "helm list", "terraform validate", "aws s3 ls", "aws --profile x s3 ls",
+        "helm list", "aws s3 ls", "aws --profile x s3 ls",
         "systemctl status x", "apt list", "systemctl --user list-units", "journalctl -u x -n 5",
-        "crontab -l", "ruff check .", "gofmt -l .", "poetry show", "bundle list", "gem list",
+        "crontab -l", "ruff check .", "gofmt -l .", "gem list",
     ],
 )  # fmt: skip
 def test_some_subcommands_only_look(text: str) -> None:

@@ -55,7 +55,7 @@ def _tar(use: Invocation) -> ProgramEffects:
     known = not parsed.unknown and not parsed.open
     if not known or not (adds or takes or given & _SHOWS):
         adds = takes = True  # the mode is not certain
-    more = _other_machine(use, parsed, given)
+    more = [*_other_machine(use, parsed, given), *_listed(use, parsed, "-T", "-I")]
     streamed = bool(given & {"-O", "--to-command"})
     shown = use.with_table(options={"-f": "read"}, operands="read*", looks=True)
     if takes:
@@ -103,6 +103,15 @@ def _other_machine(use: Invocation, parsed: Parsed, given: frozenset[str]) -> li
     return [runs(f"{use.name} {typed} works on another machine", typed)]
 
 
+def _listed(use: Invocation, parsed: Parsed, *names: str) -> list[Effect]:
+    """Names of files that come from a file: any file may be read."""
+    return [
+        reads(Target(source=each.typed), f"{use.name} {each.typed} takes names from a file")
+        for each in uses_of(parsed, *names)
+        if "read" in each.option.values
+    ]
+
+
 # --- compressors -------------------------------------------------------------------------------
 
 _KEEPS = {
@@ -118,11 +127,12 @@ def _compressor(use: Invocation) -> ProgramEffects:
     """A file is replaced by one with another suffix, unless the result goes to the output."""
     parsed = use.parsed()
     given = names_given(parsed)
+    listed = _listed(use, parsed, "--files", "--files0", "--filelist")
     if given & _KEEPS[use.table.name] and not parsed.unknown and not parsed.open:
-        return use.with_table(looks=True).effects()
+        return use.with_table(looks=True).effects(listed)
     deep = "-r" in given
     suffixes = (*(word.text or "" for word in words_of(parsed, "-S")), *_SUFFIXES)
-    more: list[Effect] = []
+    more: list[Effect] = listed
     for word in parsed.operands:
         if word.text in HARMLESS:
             continue
@@ -255,6 +265,14 @@ def _seven_zip(use: Invocation) -> ProgramEffects:
         if word.text is not None and word.text.startswith("@"):
             more.append(runs(f"{use.name} takes names of files from {word.source}", word.source))
             more.append(reads(use.here.target(plain(word.text[1:])), f"{use.name} reads it"))
+            more.append(reads(Target(source=word.source), f"{use.name} takes names from it"))
+    for word in words_of(parsed, "-i", "-ai"):
+        # `-ir!pattern`, `-i@list`: files besides the operands.
+        mark, name = re.split(r"(?<=[!@])", f"{word.text or '@'} ", maxsplit=1)
+        target = use.here.target(plain(name.strip()))
+        if mark.endswith("@"):
+            target = Target(source=word.source)
+        more.append(reads(msgspec.structs.replace(target, deep=True), f"{use.name} reads it"))
     return use.effects(more)
 
 

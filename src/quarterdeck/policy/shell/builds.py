@@ -76,6 +76,36 @@ def _go(use: Invocation) -> ProgramEffects:
     return msgspec.structs.replace(_packages(use), effects=use.effects(more).effects)
 
 
+_LINT = re.compile(r"-[DWAF](?:\S+)?|--(?:deny|warn|allow|forbid)(?:=\S+)?|\w[\w:-]*|--check|-l")
+
+
+def _cargo(use: Invocation) -> ProgramEffects:
+    """Words after `--` are for the compiler, or for the formatter."""
+    parsed = use.parsed()
+    more = [
+        runs(f"{word.source} may be a path, not the name of a toolchain", word.source)
+        for word in use.words[1:]
+        if word.prefix.startswith("+") and "/" in word.prefix
+    ]
+    kind = parsed.table.name.rpartition(" ")[2]
+    if kind in {"rustc", "rustdoc", "clippy", "fmt"}:
+        more += [
+            runs(f"{word.source} is for the program that cargo {kind} runs", word.source)
+            for word in parsed.operands
+            if not _LINT.fullmatch(word.literal or "")
+        ]
+    found = _packages(use)
+    return msgspec.structs.replace(found, effects=(*found.effects, *more))
+
+
+def _pytest(use: Invocation) -> ProgramEffects:
+    """A report may have a file of its own: `--cov-report=xml:file`."""
+    files = [(word.text or "").partition(":")[2] for word in words_of(use.parsed(), "--cov-report")]
+    return use.effects(
+        writes(use.here.target(plain(each)), "pytest writes it") for each in files if each
+    )
+
+
 def _patch(use: Invocation) -> ProgramEffects:
     """The patch names the files, unless an operand does."""
     parsed = use.parsed()
@@ -228,9 +258,11 @@ READERS: dict[str, Reader] = {
     "gcc": _gcc,
     "cmake": _cmake,
     "go": _go,
+    "cargo": _cargo,
+    "pytest": _pytest,
     "patch": _patch,
     **dict.fromkeys(
-        ("pip", "uv", "npm", "yarn", "pnpm", "cargo", "gem", "composer", "brew", "poetry"),
+        ("pip", "uv", "npm", "yarn", "pnpm", "gem", "composer", "brew", "poetry"),
         _packages,
     ),
     "docker": _docker,

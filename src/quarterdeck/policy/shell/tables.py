@@ -225,7 +225,10 @@ class Table(Value):
 
     def may_act(self, name: str) -> bool:
         """Whether a name that is not known may be short for an option that acts."""
-        return any(key.startswith(name) and each.acts for key, each in self.options.items())
+        bare = name.lstrip("-")
+        return any(
+            each.acts and key.lstrip("-").startswith(bare) for key, each in self.options.items()
+        )
 
     def subcommand(self, name: str) -> Table | None:
         """The table of a subcommand; None if it is not known."""

@@ -66,7 +66,7 @@ def _expanded(word: Word, *, globbed: bool) -> list[str] | None:
     return ["".join(each) for each in product(*choices)]
 
 
-def _local_file(text: str) -> str | None:
+def local_file(text: str) -> str | None:
     """The path of a `file:` address."""
     found = _LOCAL.match(text)
     return None if found is None else unquote(found[1])
@@ -105,7 +105,7 @@ def _curl(use: Invocation) -> ProgramEffects:
         else:
             texts += expanded
     for text in texts:
-        path = None if text is None else _local_file(text)
+        path = None if text is None else local_file(text)
         if path is None and text is not None and _uses_file(parsed) and "://" not in text:
             path = "/" + text.partition("/")[2]
         if path is not None:
@@ -140,8 +140,8 @@ def _curl_files(
         home = Word(source="~/.netrc", text="~/.netrc", prefix="~/.netrc", tilde=True)
         found.append(reads(use.here.target(home), "curl --netrc reads it"))
     for word in words_of(parsed, "-T"):
-        texts_of = _expanded(word, globbed=True) or []
-        found += [reads(_file(use, each, globbed=True), "curl sends it") for each in texts_of]
+        sent = _expanded(word, globbed=True) or [word.source]
+        found += [reads(_file(use, each, globbed=True), "curl sends it") for each in sent]
     for word in words_of(parsed, "-F"):
         # `x=@"a",b;type=c;headers=@d`: every piece may be a file.
         pieces = re.split(r"[@<,;=]", word.text or "")
@@ -290,7 +290,7 @@ def _destination(use: Invocation) -> ProgramEffects:
     fetches: list[str] = []
     for word in words:
         text = word.text
-        path = None if text is None else _local_file(text)
+        path = None if text is None else local_file(text)
         if path is not None:
             more.append(reads(use.here.target(plain(path)), f"{use.name} reads it"))
         elif text is None:
