@@ -62,7 +62,6 @@ _CHANGING = {
     | name_set("--create-reflog --set-upstream --recurse-submodules"),
     "tag": name_set("-a -s -u -d -m -F -f -e -v --create-reflog --cleanup --trailer"),
     "symbolic-ref": name_set("-d -m"),
-    "hash-object": name_set("-w"),
 }
 """Options with which a subcommand that lists things does something else."""
 
@@ -254,6 +253,8 @@ def _only_lists(call: _Call) -> bool:
         return False
     if call.name == "symbolic-ref":
         return len(operands) < 2
+    if call.name == "update-ref":
+        return False
     if call.name in _LISTING:
         return not operands or bool(given & _LISTING[call.name])
     if call.name == "config":
@@ -283,6 +284,12 @@ def _extra(call: _Call) -> list[Effect]:
         return [runs(f"git submodule {first} may run other code", first or "")]
     if name == "bisect" and first == "run":
         return [runs("git bisect run runs a command", "run")]
+    if name in {"symbolic-ref", "update-ref"} and operands and not _only_lists(call):
+        # Any file in `.git` may be taken for a reference.
+        named = operands[0].text or ""
+        inside = call.here.target(plain(f".git/{named}") if named else operands[0])
+        plainly = named == "HEAD" or named.startswith("refs/")
+        return [] if plainly else [writes(inside, f"git {name} writes it")]
     if name == "format-patch" and not call.given & {"--stdout", "-o", "--output"}:
         return [writes(call.here.target(plain(".")), "git format-patch writes files", own=True)]
     if name == "clone" and len(operands) == 1:
@@ -335,7 +342,12 @@ def _files(call: _Call) -> list[Effect]:
     kinds = {each.kind for each in call.parsed.table.operands or ()}
     named = list(_file_words(call)) if kinds & {"read", "write", "move"} else []
     named += words_of(call.parsed, "-L", "--blob", "--find-object")
-    effects: list[Effect] = []
+    # For git, `-` is a file of that name.
+    effects: list[Effect] = [
+        writes(call.here.target(plain("./-")), "git writes it")
+        for word in words_of(call.parsed, "--output")
+        if word.text == "-"
+    ]
     for word in named:
         for target in files_within(word, call.here):
             if kinds <= {"write", "move"}:
