@@ -38,6 +38,7 @@ def warnings(text: str) -> list[tuple[int, str]]:
         (DENY + "path = '/'", 3, "write // for the root"),
         (DENY + "path = ['./a',\n '!./**']", 4, "cannot be negated"),
         (DENY + "path = '$HOME/.ssh/**'", 3, "variables are not expanded"),
+        (DENY + "path = './**'\nexcept = '!./docs/**'", 4, "cannot be negated"),
         (DENY + "path = '~ada/.ssh/**'", 3, "only ~/ is a home folder"),
         (DENY + "path = '../other/**'", 3, "compared without `..`"),
         (DENY + "claude = ['Read(/etc/**)']", 3, "//etc/**"),
@@ -115,6 +116,9 @@ def test_an_allow_that_a_stricter_rule_always_beats_is_told(
         ("command = 'npm'", "command = 'npm'\nflags = '-g'"),
         ("command = 'npm'", "command = 'npm'\nwithout = '-g'"),
         ("command = 'npm'", "command = 'npm'\npath = './secret/**'"),
+        ("command = 'npm'", "command = 'npm'\nexcept = 'npm test'"),
+        ("path = './src/**'", "path = './src/**'\nexcept = './src/a/**'"),
+        ("path = './src/**'", "path = './src/**'\noutside = true"),
         ("command = 'npm'", "command = 'npm'\nbranch = 'main'"),
         ("command = 'npm'", "command = 'npm'\nuntil = 2030-01-01T00:00:00Z"),
         ("command = 'npm'", "claude = ['Bash(npm test)']"),
@@ -159,6 +163,8 @@ def test_a_preset_beats_the_rules_of_a_file_that_extends_it() -> None:
         ASK + "answered_by = ['role:viewer', 'ada']",
         "[ask]\nanswered_by='role:owner'\n" + ASK + "answered_by = 'bob'",
         DENY + "tool = ['Bash', 'Edit']\npath = './a'",
+        DENY + "path = './**'\nexcept = './docs/**'",
+        DENY + "command = 'git'\nexcept = '/usr/bin/git log'",
     ],
 )
 def test_a_rule_that_may_be_of_use_is_not_told(text: str) -> None:

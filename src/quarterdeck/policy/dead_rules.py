@@ -123,7 +123,8 @@ class _Warnings:
         for place, name in enumerate(_texts(table.get("server"))):
             if (why := _server_problem(name.removeprefix("!"))) is not None:
                 yield "server", place, why
-        for key in ("path", "except"):
+        # The exceptions of a rule about commands are commands.
+        for key in ("path",) if "command" in table else ("path", "except"):
             for place, path in enumerate(_texts(table.get(key))):
                 if (why := path_problem(path)) is not None:
                     yield key, place, why

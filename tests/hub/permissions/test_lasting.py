@@ -116,13 +116,14 @@ async def test_the_card_has_the_narrowest_rule(asked: Asked) -> None:
     assert opened.lasting
 
 
+@pytest.mark.parametrize("command", ["ls *", f"echo {'x' * 5000}"], ids=["wildcard", "long"])
 async def test_a_call_that_no_rule_can_name_has_none_and_is_allowed_once_only(
-    tmp_path: Path,
+    tmp_path: Path, command: str
 ) -> None:
     hub, machines = hub_with(MemoryJournal(), policies=Policies(tmp_path))
     async with hub.running():
         run = await start(hub, machines, "mine")
-        await ask(run, command="ls *")
+        await ask(run, command=command)
         assert (await card(hub)).narrowest == ()
         with pytest.raises(UsageError, match="cannot be named by a rule"):
             await allow(hub, scope=Scope.SESSION)

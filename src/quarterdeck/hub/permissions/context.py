@@ -35,6 +35,8 @@ MOST_LEVELS = 64
 """The number of parent folders in which a repository is looked for."""
 MOST_BYTES = 4096
 """The size up to which git's pointer files are read."""
+LONGEST_RULE = 4096
+"""Characters of a rule that is offered. People cannot check a longer one."""
 THREADS = 16
 """The number of calls that are looked at in one moment. A hanging disk must not use up the threads
 that others need."""
@@ -162,7 +164,9 @@ def ruling_on(question: CallQuestion, rules: Rules, view: SessionView) -> Ruling
 def narrowest_rules(call: Call) -> tuple[str, ...]:
     """The rules that allow this call and as little else as possible; none if there are none."""
     found = narrowest(call.tool, call.input, call.context)
-    return found if found and allows(found, call) else ()
+    if not found or any(len(rule) > LONGEST_RULE for rule in found):
+        return ()
+    return found if allows(found, call) else ()
 
 
 def allows(rules: tuple[str, ...], call: Call) -> bool:
