@@ -236,6 +236,9 @@ def test_addresses_folders_and_unknown_commands_are_told(text: str, effects: set
         "git config --blob=HEAD:.env -l",
         "git show .env",
         "git log --find-object HEAD:.env",
+        "git restore -p .env",
+        "git checkout -p HEAD .env",
+        "git reset -p .env",
     ],
 )
 def test_a_file_is_found_in_whatever_way_it_is_named(text: str) -> None:

@@ -48,6 +48,7 @@ def test_sed_that_prints_only_looks(text: str, effects: list[str]) -> None:
         ("sed '1r.env' c", ["reads /w/.env", "reads /w/c"]),
         ("sed -i '' 'e' c", ["runs 'e'"]),
         ("sed --unknown p c", ["runs --unknown"]),
+        ("sed -l p .env", ["runs .env", "reads /w/.env"]),
     ],
 )
 def test_what_else_sed_does_is_told(text: str, effects: list[str]) -> None:

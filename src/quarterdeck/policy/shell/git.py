@@ -356,6 +356,11 @@ def _files(call: _Call) -> list[Effect]:
                 effects.append(reads(target, f"git {call.name} reads it"))
     if _outside_of_repository(call):
         effects.extend(_deep(call))
+    if call.name in {"checkout", "restore", "reset"} and "-p" in call.given:
+        effects.extend(
+            reads(call.here.target(word), f"git {call.name} -p shows it")
+            for word in call.parsed.operands
+        )
     return effects
 
 
