@@ -263,3 +263,14 @@ def _complaint(cli: RealCli, argv: list[str], home: Path) -> str:
     )
     assert done.returncode == 1
     return done.stderr
+
+
+@pytest.mark.parametrize("version", ["2.1.63", "2.1.92", "2.1.119"])
+def test_continue_is_refused_where_it_would_begin_a_new_conversation(version: str) -> None:
+    with pytest.raises(UnsupportedError, match="continue_"):
+        require_support(Launch(continue_=True), version)
+
+
+@pytest.mark.parametrize("version", ["2.1.37", "2.1.62", "2.1.120", "2.1.325"])
+def test_continue_is_passed_on_where_it_works(version: str) -> None:
+    require_support(Launch(continue_=True), version)

@@ -118,6 +118,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         _check_extra(self)
 
 
+FORGETFUL = ((2, 1, 62), (2, 1, 120))
+"""Between these two versions `--continue` looks past the sessions of programs: seen on 2.1.92."""
+
+
 class ArgumentFiles:
     """A private folder for values that are too long or too private for an argument.
 
@@ -181,6 +185,11 @@ def require_support(launch: Launch, version: str) -> None:
     one lacks too are refused; the CLI itself refuses the rest.
     """
     numbers = version_numbers(version)
+    if launch.continue_ and FORGETFUL[0] < numbers < FORGETFUL[1]:
+        raise UnsupportedError(
+            "continue_ (it would begin a new conversation: name the session with resume)",
+            version=version,
+        )
     for option in _chosen_options(launch):
         if (until := UNTIL.get(option)) and numbers > version_numbers(until):
             raise UnsupportedError(
