@@ -16,7 +16,7 @@ from quarterdeck.policy.needs import Context
 FACTS = Facts(mode="default", origin="main", branch="x", machine="local", project="")
 
 
-def told(default: str, tool: str, rules: str = "", **members: object) -> str:
+def told(default: str, tool: str, members: dict[str, object], rules: str = "") -> str:
     loaded = read_policy(f'default = "{default}"\n{rules}', "test")
     assert loaded.policy is not None, loaded.flaws
     context = Context(
@@ -47,7 +47,7 @@ RESULT = "/home/me/.claude/projects/-home-me-p/abc/tool-results/toolu_1.txt"
 def test_the_clis_own_business_is_left_to_it(
     default: str, tool: str, members: dict[str, object]
 ) -> None:
-    assert told(default, tool, **members) == "cli"
+    assert told(default, tool, members) == "cli"
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,15 @@ def test_the_clis_own_business_is_left_to_it(
     ],
 )
 def test_other_files_of_the_cli_need_a_rule(tool: str, members: dict[str, object]) -> None:
-    assert told("ask", tool, **members) == "ask"
+    assert told("ask", tool, members) == "ask"
 
 
 def test_a_rule_that_stops_them_does() -> None:
     deny = '[[rule]]\nname = "no"\nverdict = "deny"\n'
     plan = "/home/me/.claude/plans/a.md"
-    assert told("cli", "KillShell", f'{deny}tool = "KillShell"\n') == "deny"
-    assert told("cli", "Write", f'{deny}path = "~/.claude/plans/**"\n', file_path=plan) == "deny"
+    assert told("cli", "KillShell", {}, f'{deny}tool = "KillShell"\n') == "deny"
+    rule = f'{deny}path = "~/.claude/plans/**"\n'
+    assert told("cli", "Write", {"file_path": plan}, rule) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -89,4 +90,4 @@ def test_a_rule_that_stops_them_does() -> None:
 )
 def test_a_pattern_of_glob_is_held_against_rules_that_stop(pattern: str, expected: str) -> None:
     deny = '[[rule]]\nname = "no"\nverdict = "deny"\npath = ["./secret/**", "**/.env"]\n'
-    assert told("ask", "Glob", deny, pattern=pattern) == expected
+    assert told("ask", "Glob", {"pattern": pattern}, deny) == expected

@@ -18,13 +18,14 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.structs import ABSENT, Value
 from quarterdeck.policy.builtin import SOURCE, BuiltinHit, Touch, check_builtin
+from quarterdeck.policy.doubts import doubts_of
 from quarterdeck.policy.facts import Facts, Private
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request, needs_of
 from quarterdeck.policy.parity import ClaudeRule, Outcome, names_exactly
 from quarterdeck.policy.policy import STRICTNESS, Policy
 from quarterdeck.policy.rewrite import CannotRewrite, PartEdit, rewrite_input
 from quarterdeck.policy.rules import FAMILY, AskSettings, Hit, Rule, Verb, strictest
-from quarterdeck.policy.specifiers import Behavior
+from quarterdeck.policy.specifiers import COMMANDS, Behavior
 
 __all__ = ["FOR_PEOPLE", "Behavior", "Call", "Rules", "Verdict", "decide"]
 
@@ -66,6 +67,8 @@ class Matched(Value):
     parts: tuple[str, ...]
     sure: bool = True
     """False: it is not known whether the rule applies, so it asks."""
+    unknown: tuple[str, ...] = ()
+    """What is not known, where that is why it is not sure: a word, and the reason."""
 
     def __str__(self) -> str:
         """As people read it."""
@@ -73,7 +76,8 @@ class Matched(Value):
         if len(self.parts) > SHOWN:
             shown += f" and {len(self.parts) - SHOWN} more"
         verb = self.verdict if self.sure else f"may {self.verdict}"
-        return f"{self.rule} ({self.source}): {verb} {shown}"
+        because = f" ({'; '.join(self.unknown[:SHOWN])})" if self.unknown else ""
+        return f"{self.rule} ({self.source}): {verb} {shown}{because}"
 
 
 class Verdict(Value):
@@ -121,10 +125,13 @@ def _decide(call: Call, rules: Rules, spent: frozenset[tuple[str, int, str]]) ->
         return found.verdict(Behavior.DENY, found.denied)
     asked = sorted(found.asked, key=lambda one: not one.sure)  # what is certain is told first
     for hit in found.rewriting:
+        new = _new_input(hit, call)
         if hit.rule.key in spent:
+            # It has rewritten the call already: if there is still something to rewrite, it failed.
+            if new is not None:
+                asked = [*asked, _to_matched(hit, sure=False, why="it still applies")]
             continue
         spent |= {hit.rule.key}
-        new = _new_input(hit, call)
         if isinstance(new, str):
             asked = [*asked, _to_matched(hit, sure=False, why=new)]
         elif new is not None:
@@ -308,7 +315,10 @@ class _Found:
                 self.unread = []
             parts = tuple(need.what for need in match.needs)
             behavior = placed.behavior if match.sure else Behavior.ASK
-            where[behavior].append(replace(_claude(policy, placed, parts), sure=match.sure))
+            unknown = () if match.sure else doubts_of(match.needs)
+            where[behavior].append(
+                replace(_claude(policy, placed, parts), sure=match.sure, unknown=unknown)
+            )
         if outcome.behavior in {None, Behavior.ALLOW}:
             left = {id(need) for need in outcome.open}
             some = [need for need in request.needs if id(need) not in left and not need.free]
@@ -328,8 +338,12 @@ class _Found:
                 if placed.rule.specifier is not None and placed.rule.tool in {
                     request.tool,
                     *FAMILY.values(),
+                    *(COMMANDS if request.tool in COMMANDS or request.command else ()),
                 }:
-                    self.asked.append(replace(_claude(policy, placed, hidden), sure=False))
+                    unknown = doubts_of(self.unread)
+                    self.asked.append(
+                        replace(_claude(policy, placed, hidden), sure=False, unknown=unknown)
+                    )
                     break
 
     def ask_settings(self, deciding: Iterable[Matched]) -> AskSettings:
@@ -380,6 +394,7 @@ def _to_matched(hit: Hit, *, sure: bool = True, why: str = "") -> Matched:
         verdict=f"{hit.rule.verb.value} ({why})" if why else hit.rule.verb.value,
         parts=parts,
         sure=sure,
+        unknown=() if sure or why else doubts_of(hit.needs),
     )
 
 

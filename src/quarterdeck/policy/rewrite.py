@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, field
 
 from quarterdeck.domain.structs import DECODE_ERRORS, Value
-from quarterdeck.policy.shell import Part
+from quarterdeck.policy.shell import Part, read
 
 
 class Rewrite(Value):
@@ -64,7 +64,7 @@ def _edit_command(rewrite: Rewrite, command: str, edited: PartEdit) -> str:
     part = edited.part
     start, end = part.span
     text, changes = command[start:end], list[tuple[int, int, str]]()
-    at = 0
+    at = _after_assignments(part, text)
     for index, word in enumerate(part.words):
         found = text.find(word.source, at)
         if found < 0 or not word.source:
@@ -84,4 +84,39 @@ def _edit_command(rewrite: Rewrite, command: str, edited: PartEdit) -> str:
                 changes.append((at, at, added))
     for begin, stop, new in reversed(changes):
         text = text[:begin] + new + text[stop:]
-    return command[:start] + text + command[end:]
+    rewritten = command[:start] + text + command[end:]
+    if changes and not _is_rewritten(rewrite, rewritten, start, part):
+        raise CannotRewrite(f"the words of {part.text!r} were not found for certain")
+    return rewritten
+
+
+def _after_assignments(part: Part, text: str) -> int:
+    """Where the words begin: an assignment before them may contain the same words."""
+    at = 0
+    for each in part.assignments:
+        found = text.find(f"{each.name}=", at)
+        if found < 0:
+            raise CannotRewrite(f"the words of {part.text!r} were not found in its text")
+        at = found + len(each.name) + 1 + len(each.value.source)
+    return at
+
+
+def _is_rewritten(rewrite: Rewrite, command: str, start: int, part: Part) -> bool:
+    """Whether the command has now the words that it should have, and no other has changed."""
+    wanted: list[str] = []
+    for index, word in enumerate(part.words):
+        literal = (word.literal or "") if index else ""
+        if literal and literal in rewrite.remove_flags:
+            continue
+        wanted.append(rewrite.replace_flags.get(literal, word.source) if literal else word.source)
+    present = {word.literal for word in part.words}
+    added = [flag for flag in rewrite.add_flags if flag not in present]
+    texts = [
+        [w.source for w in each.words] for each in read(command).parts if each.span[0] == start
+    ]
+    return any(
+        [word for word in words if word not in added]
+        == [word for word in wanted if word not in added]
+        and set(added) <= set(words)
+        for words in texts
+    )
