@@ -255,6 +255,8 @@ def spellings(part: Part) -> list[str]:
         texts.append(" ".join((name, *words[1:])))
         if name == "git":
             texts.append(" ".join(("git", *git_without_options(words))))
+        if part.called:
+            texts.append(" ".join(part.called))
     return texts
 
 

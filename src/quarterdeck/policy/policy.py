@@ -75,6 +75,7 @@ class Policy:
                     return self.rules
                 names.add(name)
                 names.add(need.part.words[0].literal or name)
+                names.update(need.part.called[:1])
         found = list(self._others)
         for name in names:
             found += self._by_command.get(name, ())

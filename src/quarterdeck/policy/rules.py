@@ -109,6 +109,12 @@ class Pattern(Value):
                 return None
         return None if wanted else at
 
+    def _is_called(self, part: Part) -> bool:
+        """Whether a part begins with its words by its full names: `npm publish` for `npm publ`."""
+        return len(part.called) >= len(self.words) and all(
+            fnmatchcase(text, word) for text, word in zip(part.called, self.words, strict=False)
+        )
+
     def begins(self, part: Part) -> bool:
         """Whether a part certainly begins with its words, with nothing between them."""
         if part.name is None or len(part.words) < len(self.words):
@@ -123,7 +129,7 @@ class Pattern(Value):
         """Whether a part is such a command."""
         if not part.words:
             return False  # a redirection with no command
-        if self.place(part) is not None:
+        if self.place(part) is not None or self._is_called(part):
             return True
         name = part.name
         if name is None:

@@ -304,6 +304,7 @@ def _part(
         assignments=simple.assignments,
         effects=found,
         fetches=known.fetches,
+        called=known.called,
         looks=known.looks and all(each.kind is EffectKind.READS for each in found),
         via=layer.via,
         known=next((at for at, each in enumerate(decoded) if each is None), len(decoded)),

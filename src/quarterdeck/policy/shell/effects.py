@@ -22,6 +22,9 @@ class ProgramEffects(Value):
     looks: bool = False
     """It is known to change nothing: it only reads files and shows something."""
 
+    called: tuple[str, ...] = ()
+    """The program, its subcommand and operands, each by its full name and without options."""
+
     judged: bool = False
     """Words that are known only at run time are among the effects already."""
 

@@ -149,6 +149,10 @@ class Part(Value):
     fetches: tuple[str, ...] = ()
     """Hosts and addresses that it contacts, as written; an empty text for an unknown one."""
 
+    called: tuple[str, ...] = ()
+    """The same command by full names: `npm publish x` for `npm --tag y publ x`. Only for programs
+    whose table has subcommands. Rules that stop know it by this, too."""
+
     looks: bool = False
     """It is known to change nothing, redirections aside: it reads files and shows something."""
 

@@ -103,9 +103,18 @@ class _Effects:
         return ProgramEffects(
             effects=tuple(self._effects),
             fetches=tuple(self._fetches),
+            called=self._called(),
             looks=table.looks and not (acting or self._fetches or parsed.unknown),
             judged=True,
         )
+
+    def _called(self) -> tuple[str, ...]:
+        """The subcommand by its full name, and the operands."""
+        names = self._table.name.split()
+        if len(names) == 1:
+            return ()
+        operands = self._parsed.operands[:MOST_FILES]
+        return (*names, *(word.source if word.text is None else word.text for word in operands))
 
     def _places(self, here: WorkingDir) -> WorkingDir:
         """Where its paths start: options may change that, and not for all of them."""
