@@ -1,11 +1,11 @@
-"""Options and operands, in the ways that programs commonly take them."""
+"""The first operand of a wrapper, behind options that are known by two lists."""
 
 from __future__ import annotations
 
 import pytest
 
 from quarterdeck.domain.structs import name_set
-from quarterdeck.policy.shell.options import Options, operand_at, operands, option
+from quarterdeck.policy.shell.options import operand_at
 from support.shell_words import words
 
 VALUES, FLAGS = name_set("-n --count"), name_set("-v -x --all")
@@ -43,53 +43,3 @@ def test_a_number_is_an_option_only_of_those_that_take_one() -> None:
 
 def test_where_there_is_no_operand_its_place_is_the_end() -> None:
     assert operand_at(words("p -v"), VALUES, FLAGS) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("p a -v b", "a b"),
-        ("p -n 3 a", "a"),
-        ("p -vn 3 a", "a"),
-        ("p -n3 a", "a"),
-        ("p -- -n a", "-n a"),
-        ("p - a", "- a"),
-        ("p $x a", "$x a"),
-        ("p --other a", "a"),
-    ],
-)
-def test_operands_are_all_but_options_and_their_values(text: str, expected: str) -> None:
-    assert [each.source for each in operands(words(text), VALUES)] == expected.split()
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "values"),
-    [
-        ("p -o a", "-o", ["a"]),
-        ("p -oa", "-o", ["a"]),
-        ("p -xo a", "-o", ["a"]),
-        ("p -o", "-o", [None]),
-        ("p -o $x", "-o", [None]),
-        ("p --output=a", "--output", ["a"]),
-        ("p --output a", "--output", ["a"]),
-        ("p --outp=a", "--output", ["a"]),
-        ("p --o=a", "--output", []),
-        ("p --output-x=a", "--output", []),
-        ("p -out a", "-out", ["a"]),
-        ("p -o a -o b", "-o", ["a", "b"]),
-        ("p -- -o a", "-o", []),
-        ("p --other", "-o", []),
-        ("p run a", "run", [None]),
-        ("p EXEC:a", "EXEC:", [None]),
-    ],
-)
-def test_an_option_is_found_in_every_way_to_write_it(
-    text: str, name: str, values: list[str | None]
-) -> None:
-    assert [value for _, value in option(words(text), name)] == values
-
-
-def test_there_are_options_or_there_are_none() -> None:
-    assert Options(words("p a -v"))
-    for text in ("p a b", "p -", "p -- -v"):
-        assert not Options(words(text))

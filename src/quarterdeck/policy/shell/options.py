@@ -1,14 +1,13 @@
 """Options and operands of a command line, as a program itself would take them.
 
 `parse` follows the table of a program: what is an option, what is its value, what is an operand.
-What the table does not explain is `unknown`, and nothing is guessed. The other functions work
-without a table, for programs that have none.
+What the table does not explain is `unknown`, and nothing is guessed. `operand_at` works without a
+table, for wrappers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.script import Word
@@ -393,69 +392,3 @@ def _takes(text: str, values: frozenset[str], flags: frozenset[str]) -> int | No
         if short not in flags:
             return None
     return 1
-
-
-def operands(words: tuple[Word, ...], values: frozenset[str]) -> Iterator[Word]:
-    """The words that are neither options nor values of options. Unknown words are included."""
-    at, only = 1, False
-    while at < len(words):
-        word = words[at]
-        text = word.text
-        at += 1
-        if only or text is None or not text.startswith("-") or text == "-":
-            yield word
-        elif text == "--":
-            only = True
-        elif text in values or (
-            not text.startswith("--") and len(text) > 1 and f"-{text[-1]}" in values
-        ):
-            at += 1
-
-
-class Options:
-    """The options of a command, indexed for repeated lookups."""
-
-    def __init__(self, words: tuple[Word, ...]) -> None:
-        self._words = words
-        self._dashed: list[tuple[int, str]] = []
-        for at, word in enumerate(words[1:], 1):
-            text = word.prefix if word.text is None else word.text
-            if text == "--":
-                break
-            if text.startswith("-") and len(text) > 1:
-                self._dashed.append((at, text))
-
-    def __bool__(self) -> bool:
-        """Whether there is any."""
-        return bool(self._dashed)
-
-    def find(self, name: str) -> Iterator[tuple[Word, str | None]]:
-        """Every use of an option: its word, and its value if known.
-
-        Long options may be abbreviated (`--outp=x`), short ones combined (`-xzf`): both are found,
-        also where it is not certain. A name without a dash is found at the start of any word.
-        """
-        if name[0] != "-":
-            for word in self._words[1:]:
-                if word.prefix.startswith(name):
-                    yield word, None
-            return
-        for at, text in self._dashed:
-            if name.startswith("--"):
-                given, equals, value = text.partition("=")
-                if len(given) > 3 and name.startswith(given):
-                    yield self._words[at], (value if equals else self._after(at))
-            elif len(name) > 2:
-                if text.partition("=")[0] == name:
-                    yield self._words[at], self._after(at)
-            elif text[1] != "-" and name[1] in text[1:]:
-                place = text.index(name[1], 1)
-                yield self._words[at], (text[place + 1 :] or self._after(at))
-
-    def _after(self, at: int) -> str | None:
-        return self._words[at + 1].text if at + 1 < len(self._words) else None
-
-
-def option(words: tuple[Word, ...], name: str) -> Iterator[tuple[Word, str | None]]:
-    """Every use of one option."""
-    return Options(words).find(name)
