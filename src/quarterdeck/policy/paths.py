@@ -23,6 +23,7 @@ from quarterdeck.policy.trees import LEFT_OUT, LookBelow
 MOST_LINKS = 32
 _FILE = re.compile(r"[^/.]\.[A-Za-z0-9]{1,5}$")
 _WILDCARD = re.compile(r"[*?\[]")
+_ENDING = re.compile(r"\*+(\.\w+)")
 
 
 class Base(StrEnum):
@@ -224,6 +225,8 @@ def _catches(
         reach = [name for name in relative.split("/") if name]
         if target.hidden and _always(pattern, reach):
             return True
+        if _is_unexpected(pattern, target, path, folders):
+            return False
         if not overlap(
             list(pattern.names),
             reach,
@@ -242,7 +245,29 @@ def _catches(
     if folders.below is None and ((edit and relative) or _FILE.search(relative)):
         # A file that goes with its folder is not given away, and `a.txt` is hardly a folder.
         return False
+    if not edit and _is_unexpected(pattern, target, path, folders):
+        return False
     return _meets_below(pattern, path, folders, hidden=True)
+
+
+def _is_unexpected(pattern: PathPattern, target: Target, path: str, folders: Folders) -> bool:
+    """If nobody can look: is it unlikely that a rule such as `**/.env` means something there?
+
+    Only in the project, and for what only lists names, finds no hidden files, or looks for files of
+    another name or ending: to ask about each `rg x src` would be one question too many.
+    """
+    here = _relative(path, Base.CWD, folders)
+    if folders.below is not None or not pattern.anywhere or not pattern.names or here is None:
+        return False
+    if target.names:
+        return True
+    last = here.rpartition("/")[2]
+    if not target.glob or not last.strip("*"):
+        return not target.glob and not target.hidden
+    ending = _ENDING.fullmatch(last)
+    if ending is not None and not pattern.names[-1].endswith(ending[1]):
+        return True
+    return not names_overlap(pattern.names[-1], last, target.hidden)
 
 
 def _last(target: Target, reach: list[str]) -> bool:
