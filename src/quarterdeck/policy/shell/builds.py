@@ -139,6 +139,23 @@ def _packages(use: Invocation) -> ProgramEffects:
     return use.effects(more, fetches)
 
 
+_NEGATED = re.compile(r"-+(?:no-)+([^=]+)", re.IGNORECASE)
+
+
+def _npm(use: Invocation) -> ProgramEffects:
+    """npm, pnpm: `--no-x=value` gives `x` a value like `--x=value`, with any number of `no-`."""
+    found = _packages(use)
+    table = use.parsed().table
+    more = [
+        runs(f"{use.name} {word.source} may set {name[1]}", word.prefix.partition("=")[0])
+        for word in use.words[1:]
+        if (name := _NEGATED.match(word.prefix)) is not None and table.may_act(name[1])
+    ]
+    return msgspec.structs.replace(
+        found, effects=(*found.effects, *more), looks=found.looks and not more
+    )
+
+
 # --- containers --------------------------------------------------------------------------------
 
 _IN_CONTAINER = re.compile(r"[^/.:][^/:]*:.*", re.DOTALL)
@@ -258,11 +275,13 @@ READERS: dict[str, Reader] = {
     "gcc": _gcc,
     "cmake": _cmake,
     "go": _go,
+    "npm": _npm,
+    "pnpm": _npm,
     "cargo": _cargo,
     "pytest": _pytest,
     "patch": _patch,
     **dict.fromkeys(
-        ("pip", "uv", "npm", "yarn", "pnpm", "gem", "composer", "brew", "poetry"),
+        ("pip", "uv", "yarn", "gem", "composer", "brew", "poetry"),
         _packages,
     ),
     "docker": _docker,
