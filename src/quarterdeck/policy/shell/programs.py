@@ -1,9 +1,9 @@
 """The effects of programs by their options and operands: files they read and write, code they run.
 
 Most programs have a table (`tables`). For some of them a reader knows more than a table can say
-(`archives`, `builds`, `databases`, `git`, `languages`, `transfers`), and the shell's own commands
-are in `builtins`. A program that is not listed is taken to do what its name says: a rule that
-allows it allows that. Listed programs can do more, and a rule must name that too.
+(`archives`, `builds`, `databases`, `git`, `languages`, `processes`, `transfers`), and the shell's
+own commands are in `builtins`. A program that is not listed is taken to do what its name says: a
+rule that allows it allows that. Listed programs can do more, and a rule must name that too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from collections.abc import Callable
 import msgspec
 
 from quarterdeck.domain.structs import name_set
-from quarterdeck.policy.shell import archives, builds, databases, languages, transfers
+from quarterdeck.policy.shell import (
+    archives,
+    builds,
+    databases,
+    languages,
+    processes,
+    transfers,
+)
 from quarterdeck.policy.shell.builtins import BUILTINS
 from quarterdeck.policy.shell.effects import ProgramEffects, runs
 from quarterdeck.policy.shell.git import git, git_program
@@ -31,6 +38,7 @@ _READERS: dict[str, Reader] = {
     **archives.READERS,
     **builds.READERS,
     **databases.READERS,
+    **processes.READERS,
     **transfers.READERS,
     **languages.READERS,
     "git": git,

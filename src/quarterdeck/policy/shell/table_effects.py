@@ -154,6 +154,9 @@ class _Effects:
                 self._file(word, kind, why, own=typed[-1] == "=")
             case "prefix":
                 self._prefix(word)
+            case "suffix":
+                self._runs(typed)
+                self._add(Target(source=typed), "write", why)
             case "folder":
                 self._into(word, self._parsed.operands)
             case "run" | "shell":

@@ -59,6 +59,7 @@ Words of an option. Each of these takes one value, and several take several, in 
                                               other versions of the program take no value there
     read     a file that is read              list    a folder or file of which only names are seen
     write    a file that is written           prefix  the beginning of files that are written
+    suffix   the end of the names of further files that are written (cp -S)
     run      a program or code that is run    code    program text that our reader judges
     shell    a text that a shell runs; `wrappers` reads it
     chdir    a folder: other paths are relative to it (or still to the old one: both are assumed)
@@ -107,7 +108,7 @@ import msgspec
 from quarterdeck.domain.structs import Value, name_set
 
 TAKING = name_set(
-    "value number read list write prefix run code shell chdir folder host send command"
+    "value number read list write prefix suffix run code shell chdir folder host send command"
 )
 """Words of an option that take a value each."""
 
@@ -115,10 +116,12 @@ MARKS = name_set(
     "flag value? joined deep hidden in-place instead texts runs names alter last onto stops"
 )
 OPERANDS = name_set("skip read list write edit prefix move run code command host none")
-ACTING = name_set("write prefix run code shell chdir folder host send runs names alter in-place")
+ACTING = name_set(
+    "write prefix suffix run code shell chdir folder host send runs names alter in-place"
+)
 """Words for effects beyond reading."""
 
-_WRITING = name_set("write edit prefix folder in-place move")
+_WRITING = name_set("write edit prefix suffix folder in-place move")
 _OF_OPERANDS = name_set("run code command host")
 _NAME = re.compile(r"-{0,2}[^\s=-][^\s=]*=?|-[^\s=]|--")
 _VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_]*)-?\d+(?:\.\d+)*")

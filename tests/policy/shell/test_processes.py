@@ -1,0 +1,20 @@
+"""Programs that show processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from quarterdeck.policy.shell.programs import look_up
+from support.shell_words import HERE, words
+
+
+@pytest.mark.parametrize("text", ["ps", "ps aux", "ps -ef", "ps -p 1 -o pid,args", "ps --forest"])
+def test_a_list_of_processes_only_looks(text: str) -> None:
+    assert look_up(words(text), HERE, None).looks
+
+
+@pytest.mark.parametrize(
+    "text", ["ps e", "ps auxe", "ps eww -p 1", "ps -E", "ps $x", "ps -o environ"]
+)
+def test_the_environment_of_processes_must_be_named(text: str) -> None:
+    assert not look_up(words(text), HERE, None).looks
