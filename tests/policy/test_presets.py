@@ -53,6 +53,7 @@ SECRETS = (
     ".env",
     ".env.local",
     "packages/api/.env.production",
+    ".ENV",
     "/srv/other/.env",
     "~/.ssh/id_ed25519",
     "~/.aws/credentials",

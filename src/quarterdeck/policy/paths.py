@@ -136,7 +136,9 @@ def _compile(text: str, rooted: bool, *, self_too: bool) -> re.Pattern[str]:
         gap = r"(?:[^/]*/)*?" if number or not rooted else ""
         out.append(f"(?>{gap}{'/'.join(run)}{end})")
     try:
-        return re.compile("".join(out) + below, re.DOTALL)
+        # Some file systems ignore case: `.ENV` may be `.env`. That is enough to stop by.
+        case = re.IGNORECASE if self_too else re.NOFLAG
+        return re.compile("".join(out) + below, re.DOTALL | case)
     except (re.error, OverflowError) as error:
         raise BadPattern(f"{text!r} cannot be parsed: {error}") from error
 
