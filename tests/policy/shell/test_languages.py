@@ -194,3 +194,25 @@ def test_a_package_from_elsewhere_must_be_named() -> None:
 )
 def test_yq_is_judged_as_jq_is(text: str, looks: bool) -> None:
     assert known(text.partition(" ")[0], *(f"'{each}'" for each in text.split()[1:])).looks is looks
+
+
+@pytest.mark.parametrize(
+    ("given", "effects", "looks"),
+    [
+        (None, {"runs -"}, False),
+        ("select 1;", {"reads /w/a"}, True),
+        (".shell id", {"runs -"}, False),
+        (".output /x", {"writes /x"}, False),
+    ],
+)
+def test_the_input_of_sqlite_is_read_where_it_is_known(
+    given: str | None, effects: set[str], looks: bool
+) -> None:
+    found = look_up(words("sqlite3 -readonly a"), HERE, None, given)
+    assert effects <= set(said(found.effects))
+    assert found.looks is looks
+
+
+def test_gawk_that_changes_files_in_place_writes_them() -> None:
+    assert "writes /w/a" in said(known("gawk -i inplace 1 a").effects)
+    assert "writes /w/a" in said(known("gawk -i inplace -e 1 a").effects)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quarterdeck.policy.shell.code import CodeEffects
-from quarterdeck.policy.shell.sql import read_sqlite
+from quarterdeck.policy.shell.sql import read_sqlite, read_sqlite_input
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,23 @@ def test_what_reaches_beyond_the_database_must_be_named(
 def test_output_to_a_plain_file_is_a_write() -> None:
     assert read_sqlite(".output out.csv") == CodeEffects(writes=("out.csv",))
     assert read_sqlite(".once /outside/x") == CodeEffects(writes=("/outside/x",))
+
+
+@pytest.mark.parametrize("text", ["select 1;", ".mode csv\nselect 1;\n", ""])
+def test_an_input_that_stays_in_the_database_has_no_effect(text: str) -> None:
+    assert read_sqlite_input(text).none
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "select 1;\n.shell id",
+        "  .shell id",
+        "/* a\n*/\n.shell id",
+        "select readfile('x');",
+        "select 1;\nvacuum into 'x';",
+        ".read x",
+    ],
+)
+def test_every_line_of_an_input_counts(text: str) -> None:
+    assert read_sqlite_input(text).runs

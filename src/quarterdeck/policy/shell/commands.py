@@ -166,7 +166,7 @@ def analyze(simple: Simple) -> Analysis:
         if found.transparent:
             effects.extend(found.effects)
             continue
-        known = _look_up(layer)
+        known = _look_up(layer, simple.text)
         if found.scripts and not found.doubts and _is_plain_shell(layer.words):
             # It does what its text does, and that is looked at for itself.
             known = msgspec.structs.replace(known, looks=True)
@@ -201,13 +201,12 @@ def analyze(simple: Simple) -> Analysis:
     )
 
 
-def _look_up(layer: _Layer) -> ProgramEffects:
-    """The effects of a command, with the words that are added to it."""
+def _look_up(layer: _Layer, text: str | None) -> ProgramEffects:
+    """The effects of a command, with the words that are added to it and the text it reads."""
     if layer.added is not None:
         return look_up((*layer.words, layer.added), layer.here, None)
-    known = look_up(
-        layer.words, layer.here, layer.via[-1] if layer.open_ended and layer.via else None
-    )
+    via = layer.via[-1] if layer.open_ended and layer.via else None
+    known = look_up(layer.words, layer.here, via, text)
     effects = narrowed(layer.words, layer.here, known.effects)
     return msgspec.structs.replace(known, effects=tuple(effects))
 

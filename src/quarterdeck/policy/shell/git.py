@@ -51,6 +51,7 @@ _WITH_COMMIT = name_set(
 )
 """Options that take a commit, or mean HEAD at the end of the command."""
 
+_GLOBAL_CONFIG = Word(source="~/.gitconfig", text="~/.gitconfig", prefix="~/.gitconfig", tilde=True)
 _RUNNING = {
     "difftool": "it starts a tool",
     "mergetool": "it starts a tool",
@@ -125,6 +126,8 @@ def git(use: Invocation) -> ProgramEffects:
     table = table_of(f"git-{name}")
     if table is None:
         effects.append(runs(f"git {name} is not known: it may run any program", name))
+        if name == "lfs" and any(word.text in {"install", "uninstall"} for word in rest):
+            effects.extend(_installs(where))
         return ProgramEffects(
             effects=(*effects, *_every_word(rest[1:], where)), scripts=scripts, judged=True
         )
@@ -282,6 +285,8 @@ def _extra(call: _Call) -> list[Effect]:
         return [alters(f"git remote {first} changes the effect of later commands", first or "")]
     if name == "submodule" and first in {"foreach", "update", "add", "set-url", "sync"}:
         return [runs(f"git submodule {first} may run other code", first or "")]
+    if name == "maintenance" and first != "run":
+        return _installs(call.here)
     if name == "bisect" and first == "run":
         return [runs("git bisect run runs a command", "run")]
     if name in {"symbolic-ref", "update-ref"} and operands and not _only_lists(call):
@@ -290,6 +295,11 @@ def _extra(call: _Call) -> list[Effect]:
         inside = call.here.target(plain(f".git/{named}") if named else operands[0])
         plainly = named == "HEAD" or named.startswith("refs/")
         return [] if plainly else [writes(inside, f"git {name} writes it")]
+    if name == "init" and "--template" in call.given:
+        folder = (operands[0].text or "") if operands else "."
+        target = call.here.target(plain(f"{folder or '.'}/.git"))
+        target = msgspec.structs.replace(target, deep=True)
+        return [writes(target, "git init --template copies files into it")]
     if name == "format-patch" and not call.given & {"--stdout", "-o", "--output"}:
         return [writes(call.here.target(plain(".")), "git format-patch writes files", own=True)]
     if name == "clone" and len(operands) == 1:
@@ -308,8 +318,7 @@ def _config(call: _Call) -> list[Effect]:
         return effects
     files = words_of(call.parsed, "-f")
     if "--global" in {each.typed for each in call.parsed.options}:
-        home = Word(source="~/.gitconfig", text="~/.gitconfig", prefix="~/.gitconfig", tilde=True)
-        files.append(home)
+        files.append(_GLOBAL_CONFIG)
     elif not files:
         files.append(plain(".git/config"))
         if call.moved:
@@ -390,6 +399,15 @@ def _deep(call: _Call) -> list[Effect]:
         reads(msgspec.structs.replace(each, deep=True, hidden=True), "git diff reads all below it")
         for each in targets
         if not each.glob
+    ]
+
+
+def _installs(here: WorkingDir) -> list[Effect]:
+    """What `git lfs install` and `git maintenance register` change."""
+    hooks = msgspec.structs.replace(here.target(plain(".git/hooks")), deep=True)
+    return [
+        writes(here.target(_GLOBAL_CONFIG), "it sets filters or tasks for all repositories"),
+        writes(hooks, "it may make hooks"),
     ]
 
 

@@ -14,14 +14,15 @@ import msgspec
 
 from quarterdeck.policy.shell.awk import read_awk
 from quarterdeck.policy.shell.code import CodeEffects, code_effects, file_target
+from quarterdeck.policy.shell.ed import read_ed
 from quarterdeck.policy.shell.effects import ProgramEffects, reads, runs, writes
 from quarterdeck.policy.shell.interpreters import INTERPRETERS, interpreter
 from quarterdeck.policy.shell.jq import read_jq, read_yq
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
 from quarterdeck.policy.shell.sed import read_sed
-from quarterdeck.policy.shell.sql import read_sqlite
+from quarterdeck.policy.shell.sql import read_sqlite, read_sqlite_input
 from quarterdeck.policy.shell.table_effects import CodeReader, effects_by_table
-from quarterdeck.policy.shell.uses import Invocation, Reader
+from quarterdeck.policy.shell.uses import Invocation, Reader, uses_of, words_of
 from quarterdeck.policy.shell.working_dir import WorkingDir
 
 _ELSEWHERE = re.compile(r"[./~]|[a-z+]+:")
@@ -97,6 +98,10 @@ def _awk(use: Invocation) -> ProgramEffects:
     """Operands of the form `x=1` set variables, and are files where that is no name."""
     found = _by_table(use)
     parsed = use.parsed()
+    if any(word.text in {"inplace", "inplace.awk"} for word in words_of(parsed, "-i")):
+        files = parsed.operands if uses_of(parsed, "-f", "-e") else parsed.operands[1:]
+        changed = [writes(use.here.target(word), "awk changes it") for word in files]
+        found = _with(found, *changed)
     sets = [word for word in parsed.operands if _ASSIGNS.match(word.prefix)]
     unsure = [
         runs(f"{word.source} may set a variable of awk", word.source)
@@ -124,7 +129,11 @@ def _sqlite(use: Invocation) -> ProgramEffects:
     if given & {"-help", "-version"} and not parsed.operands:
         return msgspec.structs.replace(found, looks=not parsed.unknown)
     more: list[Effect] = []
-    if len(parsed.operands) < 2:
+    if len(parsed.operands) < 2 and use.input is not None:
+        code = read_sqlite_input(use.input)
+        more.extend(code_effects("sqlite3", "-", code, use.here))
+        found = msgspec.structs.replace(found, scripts=(*found.scripts, *code.scripts))
+    elif len(parsed.operands) < 2:
         more.append(runs("sqlite3 runs its input", "-"))
     for word in parsed.operands[:1]:
         if word.text in {":memory:", ""}:
@@ -139,7 +148,8 @@ def _sqlite(use: Invocation) -> ProgramEffects:
             more.append(writes(target, "sqlite3 may change it", own=True))
     result = _with(found, *more)
     acting = any(each.kind is not EffectKind.READS for each in result.effects)
-    return msgspec.structs.replace(result, looks=not acting and len(parsed.operands) > 1)
+    runs_input = len(parsed.operands) < 2 and use.input is None
+    return msgspec.structs.replace(result, looks=not acting and not runs_input)
 
 
 def _editor(use: Invocation) -> ProgramEffects:
@@ -155,6 +165,10 @@ def _editor(use: Invocation) -> ProgramEffects:
         for word in parsed.operands
         if word.prefix.startswith("!")
     )
+    if use.input is not None and use.table.name == "ed":
+        code = read_ed(use.input)
+        more.extend(code_effects(use.name, "-", code, use.here))
+        found = msgspec.structs.replace(found, scripts=(*found.scripts, *code.scripts))
     return _with(found, *more, *files)
 
 

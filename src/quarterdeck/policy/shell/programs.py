@@ -51,15 +51,21 @@ _SPECIAL: dict[str, Callable[[tuple[Word, ...], WorkingDir], ProgramEffects]] = 
 }
 
 
-def look_up(words: tuple[Word, ...], here: WorkingDir, via: str | None) -> ProgramEffects:
-    """The effects of a command beyond its name. `via` is a wrapper that adds unknown words."""
+def look_up(
+    words: tuple[Word, ...], here: WorkingDir, via: str | None, text: str | None = None
+) -> ProgramEffects:
+    """The effects of a command beyond its name.
+
+    `via` is a wrapper that adds unknown words, `text` the input, if it is known.
+    """
     literal = words[0].literal
     if literal is None:
         return ProgramEffects()
     folder, _, name = literal.rpartition("/")
     table = table_of(name)
     if table is not None:
-        found = _by_table(Invocation(name=name, table=table, words=words, here=here, via=via))
+        use = Invocation(name=name, table=table, words=words, here=here, via=via, input=text)
+        found = _by_table(use)
         # `./cat` may be any program.
         return found if folder in _SYSTEM else msgspec.structs.replace(found, looks=False)
     special = _SPECIAL.get(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from quarterdeck.domain.structs import name_set
-from quarterdeck.policy.shell.code import CodeEffects, unknown
+from quarterdeck.policy.shell.code import CodeEffects, merged, unknown
 
 LONGEST = 20_000
 """Longer texts are not read: a person is asked."""
@@ -56,6 +56,16 @@ def read_sqlite(text: str) -> CodeEffects:
     if text.lstrip().startswith("."):
         return _dot_command(text.strip())
     return _sql(text)
+
+
+def read_sqlite_input(text: str) -> CodeEffects:
+    """The effects of an input of sqlite3: each line may be a dot command, the rest is SQL."""
+    if len(text) > LONGEST:
+        return unknown("the input of sqlite3 is too long to be read")
+    lines = text.splitlines()
+    dots = [line for line in lines if line.lstrip().startswith(".")]
+    other = "\n".join(line for line in lines if not line.lstrip().startswith("."))
+    return merged(_sql(other), *(_dot_command(line.strip()) for line in dots))
 
 
 def _dot_command(text: str) -> CodeEffects:

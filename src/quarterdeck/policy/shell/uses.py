@@ -30,6 +30,9 @@ class Invocation(Value):
     via: str | None = None
     """A wrapper that adds words at run time."""
 
+    input: str | None = None
+    """The text that it gets as its input, if that is known."""
+
     def parsed(self) -> Parsed:
         """Its words, by the table."""
         return parse(self.words, self.table)
