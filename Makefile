@@ -63,7 +63,12 @@ $(DECK)/index.html: $(WEB)/node_modules/.installed $(WEB)/index.html $(WEB)/vite
 
 # A browser for the browser tests, from the system's packages.
 $(CACHE)/.browser: $(VENV)/.installed
-	@$(BIN)/python tools/install_browser.py
+	@$(BIN)/python tools/install_debian.py browser
+	@mkdir -p $(CACHE) && touch $@
+
+# What the sandbox of the CLIs is made with, from there, too. Without it some tests are skipped.
+$(CACHE)/.bubblewrap: $(VENV)/.installed
+	@$(BIN)/python tools/install_debian.py bubblewrap
 	@mkdir -p $(CACHE) && touch $@
 
 setup: $(VENV)/.installed ## make the virtual environment
@@ -86,7 +91,7 @@ mkdir -p $(CACHE); $(NPM) run --silent test >$(CACHE)/web-tests.log 2>&1 & web=$
 	$(1); code=$$?; wait $$web || code=1; tail -n 200 $(CACHE)/web-tests.log; exit $$code
 endef
 
-test: setup clis deck $(CACHE)/.browser ## run the whole suite; T=path or T=word runs a part
+test: setup clis deck $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
 	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=)
 else
@@ -114,7 +119,7 @@ docs: setup clis ## write the pages that are generated
 	@$(BIN)/python tools/draw_states.py
 	@QUARTERDECK_WRITE_DOCS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/real_cli
 
-bench: setup deck $(CACHE)/.browser ## measure, side by side with the peers; ROW=4 is one row of the table
+bench: setup deck $(CACHE)/.browser $(CACHE)/.bubblewrap ## measure, side by side with the peers; ROW=4 is one row of the table
 	@$(BIN)/python -m bench $(ROW)
 
 # --- now and then ------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench import deck, docs, growth, journals, piped, policy, search, through, weight
+from bench import deck, docs, growth, journals, piped, policy, sandbox, search, through, weight
 from bench.rounds import ROUNDS
 from bench.table import Machine, Measure, Results, exit_code, plain
 
@@ -49,6 +49,7 @@ ROWS: dict[int, Row] = {
 CASES: dict[str, Callable[[Path, int], None]] = {
     "search": search.run_search,
     "policy": policy.run_policy,
+    "sandbox": sandbox.run_sandbox,
     "deck": deck.run_deck,
 }
 """What has no row: it prints for itself."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from quarterdeck.sandbox.resolve import Access, Resolved
 
 PROGRAM = "bwrap"
-TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - they are replaced by a folder of the session
+TEMPORARY = ("/tmp",)  # noqa: S108 - it is replaced by a folder of the session
 CAPABILITIES = (
     "CHOWN",
     "DAC_OVERRIDE",

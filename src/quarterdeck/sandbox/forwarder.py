@@ -1,32 +1,22 @@
 """The forwarder: inside a sandbox without network, it leads ports of loopback to the proxy.
 
-    python -I -S forwarder.py ORDER PROGRAM [ARGUMENT ...]
+    python -I -S forwarder.py SOCKET DESCRIPTOR [DESCRIPTOR ...]
 
-It listens, starts a process that forwards, and becomes the program. It is a script with nothing but
-the standard library, like the launcher. `ORDER` is JSON: the proxy's `socket`, the `port` of the
-proxy in the sandbox, the `local` ports of the machine that are forwarded as they are, and the
-signals to be reset.
+The launcher listens on the ports and starts it. What arrives at the first descriptor goes to the
+proxy's socket as it is; what arrives at another goes to the same port of the machine, through the
+proxy. It is a script with nothing but the standard library, because it runs in the sandbox.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import selectors
-import signal
 import socket
 import sys
 from contextlib import suppress
-
-TYPE_CHECKING = False  # the import would take longer than all others
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
+from typing import NoReturn
 
 BUFFER = 256 * 1024
 CHUNK = 64 * 1024
-FAILED = 78
-"""The exit code if nothing could be started, as of the launcher."""
-PARENT_DEATH_SIGNAL = 1
 
 
 class Pipe:
@@ -154,46 +144,16 @@ def _skip_head(proxy: socket.socket) -> None:
         raise OSError("the proxy has refused the connection")
 
 
-def _end_with_parent() -> None:
-    """Be killed when the program ends: else it would hold the sandbox and its output open."""
-    import ctypes  # here, because the program does not wait for this process
-
-    parent = os.getppid()
-    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)
-
-
 def main(arguments: list[str]) -> NoReturn:
-    """Listen, start the process that forwards, and become the program."""
-    order: dict[str, Any] = json.loads(arguments[0])
-    servers = []
-    for port, first in [
-        (order["port"], b""),
-        *((port, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode()) for port in order["local"]),
-    ]:
-        try:
-            server = socket.create_server(("127.0.0.1", port), backlog=128)
-        except OSError as error:
-            sys.stderr.write(f"quarterdeck: the sandbox has no port {port}: {error}\n")
-            sys.exit(FAILED)
-        servers.append((server, first))
-    if os.fork() == 0:
-        # It belongs to no terminal and to no group that gets the signals of the program.
-        os.setsid()
-        _end_with_parent()
-        null = os.open(os.devnull, os.O_RDWR)
-        for number in (0, 1, 2):
-            os.dup2(null, number)
-        forwarder = Forwarder(order["socket"])
-        for server, first in servers:
-            forwarder.listen(server, first)
-        forwarder.run()
-    for server, _ in servers:
-        server.close()
-    for name in (signal.SIGPIPE, signal.SIGXFSZ, *order["default"]):
-        signal.signal(name, signal.SIG_DFL)
-    os.execvp(arguments[1], arguments[1:])  # noqa: S606 - this is what it is for
+    """Forward what arrives at the descriptors."""
+    path, *descriptors = arguments
+    forwarder = Forwarder(path)
+    for number, descriptor in enumerate(descriptors):
+        server = socket.socket(fileno=int(descriptor))
+        port = server.getsockname()[1]
+        wanted = f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode()
+        forwarder.listen(server, wanted if number else b"")
+    forwarder.run()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ SECRETS = (
     # Passwords and sessions of browsers, mail and wallets.
     ".mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware",
     ".config/microsoft-edge .config/Bitwarden .config/1Password .password-store",
-    ".local/share/keyrings .config/Signal .config/Slack .electrum .bitcoin .ethereum",
+    ".Xauthority .local/share/keyrings .config/Signal .config/Slack .electrum .bitcoin .ethereum",
     "Library/Keychains Library/Cookies Library/Application\\ Support/Google/Chrome",
     # What a person has typed.
     ".bash_history .zsh_history .python_history .psql_history .mysql_history .node_repl_history",
@@ -59,11 +59,12 @@ TOOLCHAINS = (
 )
 """Below the home folder: all of it that can be seen in the mode `strict`, beside the CLI's own."""
 
-CLI_WRITES = (
-    "projects todos tasks plans session-env sessions statsig debug file-history backups cache",
-    "paste-cache image-cache telemetry usage-data jobs teams",
-)
-"""Folders of the CLI's own folder that it writes, and that no program runs anything from."""
+CLI_WRITES = ("projects todos tasks plans session-env sessions file-history debug",)
+"""Folders of the CLI's own folder that it writes, and that no program runs anything from. Each is a
+mount, and takes time at the start: caches and statistics are left out, the CLI does without."""
+
+CLI_WRITES_IF_THERE = ("teams jobs",)
+"""The same for parts of the CLI that few people use."""
 
 CLI_FILES = ("history.jsonl .credentials.json stats-cache.json mcp-needs-auth-cache.json",)
 """Files there that it writes in place. A login that was renewed must not be lost."""
@@ -94,8 +95,9 @@ starts there later would run what is in them."""
 GIT_READ_ONLY = ("config config.worktree hooks modules worktrees commondir",)
 """In a git folder: all that names programs, or leads git to another folder."""
 
-GIT_RESERVED = ("hooks config.worktree commondir",)
-"""Of these, what must not come into being: git would obey it."""
+GIT_RESERVED = ("hooks commondir",)
+"""Of these, what must not come into being: git would obey it. `config.worktree` is one if the
+settings say that git reads it."""
 
 WORKTREE_READ_ONLY = ("commondir gitdir config.worktree",)
 """In the git folder of a work tree."""

@@ -7,15 +7,17 @@ process: it returns the command line and the environment, and removes afterwards
 from __future__ import annotations
 
 import asyncio
-import json
+import importlib.util
 import os
 import posixpath
 import shutil
 import signal
+import struct
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 from msgspec.structs import asdict, replace
@@ -192,10 +194,10 @@ class _Making:
         placeholders = Placeholders(box.missing)
         self._undo.callback(placeholders.close)
         left_out = set(box.missing) - set(placeholders.paths)
-        copies = {path: self._copy(path, n) for n, path in enumerate(box.copied)}
+        copies = {path: self._copy(path) for path in box.copied}
         limited = self._ports is not None
         outer = bubblewrap.arguments(
-            without(box, copies),
+            without(box, {*copies, *box.private}),
             program=program,
             cwd=self._cwd,
             temporary=self._spec.temporary,
@@ -209,22 +211,21 @@ class _Making:
             "locks": placeholders.locks,
             "landlock": {} if landlock.version() >= landlock.SCOPES_SINCE else None,
             "filter": {},
-            "ignore": list(OUTER_SIGNALS),
+            "ignore": list(map(int, OUTER_SIGNALS)),
         }
         gaps = [*box.not_enforced, *(f"{path}: it could not be made" for path in left_out)]
         return self._sandbox(box, [*self._launcher(order), *outer, *self._inside()], gaps)
 
     def _inside(self) -> list[str]:
         """What runs in bubblewrap: the command, with what must be done before it."""
-        if self._ports is not None:
-            order = {
-                "socket": f"{PROXY_FOLDER}/{PROXY_SOCKET}",
-                "port": PROXY_PORT,
-                "local": self._ports,
-                "default": list(OUTER_SIGNALS),
-            }
-            return [*_script(forwarder.__file__), json.dumps(order), *self._command]
-        return [*reset_signals(), *self._command]
+        if self._ports is None:
+            return [*reset_signals(), *self._command]
+        forward = {
+            "ports": [PROXY_PORT, *self._ports],
+            "command": [*_script(forwarder.__file__), f"{PROXY_FOLDER}/{PROXY_SOCKET}"],
+        }
+        order = {"default": list(map(int, OUTER_SIGNALS)), "forward": forward}
+        return [*_script(launcher.__file__), launcher.encoded(order), *self._command]
 
     def _landlock(self) -> Sandbox:
         spec = landlock.without_yielding(self._spec)
@@ -262,26 +263,30 @@ class _Making:
     def _launcher(self, order: Mapping[str, object]) -> list[str]:
         limits = {k: v for k, v in asdict(self._spec.limits).items() if v is not None}
         full = {name: value for name, value in order.items() if value is not None}
-        return [*_script(launcher.__file__), json.dumps({**full, "limits": limits})]
+        return [*_script(launcher.__file__), launcher.encoded({**full, "limits": limits})]
 
     def _needed(self) -> list[str]:
         """What must be readable: the program, files for it, and what we start ourselves."""
         found = [self._cwd, *_parts_of(self._command, self._env.get("HOME", ""))]
-        temporary = posixpath.realpath(tempfile.gettempdir())
+        # The folder for temporary files of this process may be another than of most.
+        folders = (tempfile.gettempdir(), *bubblewrap.TEMPORARY)
+        temporary = tuple(f"{posixpath.realpath(path)}/" for path in folders)
         for word in self._command[1:]:
             path = word.partition("=")[2] if word.startswith("-") else word
-            if path.startswith(f"{temporary}/") and posixpath.exists(path):
+            if path.startswith(temporary) and posixpath.exists(path):
                 found.append(path)
         home = self._env.get("HOME", "")
-        if home.startswith(f"{temporary}/") and posixpath.isdir(home):
+        if home.startswith(temporary) and posixpath.isdir(home):
             found.append(home)
         return [*found, sys.base_prefix, posixpath.dirname(posixpath.realpath(__file__))]
 
-    def _copy(self, path: str, number: int) -> str:
-        """A copy of a file for this CLI alone."""
-        copy = f"{self._private_folder()}/{number}-{posixpath.basename(path)}"
-        shutil.copyfile(path, copy)
-        Path(copy).chmod(0o600)
+    def _copy(self, path: str) -> str:
+        """A copy of a file for this CLI alone, beside its temporary files."""
+        descriptor, copy = tempfile.mkstemp(
+            prefix=posixpath.basename(path), dir=self._spec.temporary or self._private_folder()
+        )
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(Path(path).read_bytes())
         return copy
 
     def _private_folder(self) -> str:
@@ -292,7 +297,7 @@ class _Making:
         return self._folder
 
 
-def without(box: Resolved, paths: Mapping[str, str]) -> Resolved:
+def without(box: Resolved, paths: Set[str]) -> Resolved:
     """The same without some entries: other mounts take their places."""
     left = {path: access for path, access in box.entries.items() if path not in paths}
     return replace(box, entries=left)
@@ -303,9 +308,11 @@ def reset_signals() -> list[str]:
     if (program := shutil.which("env")) is not None and _env_resets(program):
         names = ",".join(signal.Signals(n).name.removeprefix("SIG") for n in OUTER_SIGNALS)
         return [program, f"--default-signal={names}"]
-    return [*_script(launcher.__file__), json.dumps({"default": list(OUTER_SIGNALS)})]
+    order = {"default": list(map(int, OUTER_SIGNALS))}
+    return [*_script(launcher.__file__), launcher.encoded(order)]
 
 
+@cache
 def _env_resets(program: str) -> bool:
     """Whether this `env` is that of the GNU project: it can reset signals."""
     try:
@@ -314,8 +321,23 @@ def _env_resets(program: str) -> bool:
         return False
 
 
-def _script(file: str) -> list[str]:
-    return [posixpath.realpath(sys.executable), "-I", "-S", posixpath.realpath(file)]
+@cache
+def _script(file: str) -> tuple[str, ...]:
+    """The command that runs a script of ours: compiled already, if that is as new as the script."""
+    compiled = importlib.util.cache_from_source(file)
+    program = posixpath.realpath(sys.executable)
+    return (program, "-I", "-S", compiled if _is_current(compiled, file) else file)
+
+
+def _is_current(compiled: str, source: str) -> bool:
+    try:
+        with Path(compiled).open("rb") as file:
+            magic, flags, *stamp = struct.unpack("<4s3I", file.read(16))
+        found = Path(source).stat()
+    except (OSError, struct.error):
+        return False
+    expected = [int(found.st_mtime) & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF]
+    return magic == importlib.util.MAGIC_NUMBER and flags == 0 and stamp == expected
 
 
 def _program(name: str, env: Mapping[str, str]) -> str:

@@ -151,7 +151,8 @@ class _CliFolder:
             *(inside(folder, name) for name in lists.names(lists.CLI_WRITES)),
             *self.private,
         ]
-        files = [inside(folder, name) for name in lists.names(lists.CLI_FILES)]
+        more = (*lists.CLI_FILES, *lists.CLI_WRITES_IF_THERE)
+        files = [inside(folder, name) for name in lists.names(more)]
         self.writable = [*self.created, *files, state]
         self.visible = [folder]
 
@@ -177,8 +178,9 @@ def _git_paths(repository: Repository | None, at: _Places) -> _GitPaths:
     if repository.is_worktree:
         ours = [posixpath.join(own, name) for name in lists.names(lists.WORKTREE_READ_ONLY)]
         made.read_only += [*ours, posixpath.join(repository.top, ".git")]
-        made.reserved.append(posixpath.join(own, "config.worktree"))
         made.yielding = tuple(ours)
+    if repository.own_settings:
+        made.reserved += [posixpath.join(each, "config.worktree") for each in made.writable]
     made.read_only += repository.hooks
     made.reserved += [path for path in repository.hooks if _is_in(path, at.project)]
     return made

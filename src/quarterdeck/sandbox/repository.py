@@ -25,6 +25,8 @@ class Repository(Value):
     """The folder of this work tree: index, HEAD."""
     common_dir: str
     """The folder of the repository: objects, refs, config, hooks. Often the same."""
+    own_settings: bool = False
+    """Whether each work tree has settings of its own, in `config.worktree`."""
     hooks: tuple[str, ...] = ()
     """More folders that the settings name as folders of hooks."""
 
@@ -58,6 +60,7 @@ def find_repository(folder: str | os.PathLike[str]) -> Repository | None:
             top=str(top),
             git_dir=str(git_dir),
             common_dir=str(common),
+            own_settings="worktreeconfig" in _text(common / "config").lower(),
             hooks=tuple(_hooks(top, git_dir, common)),
         )
     return None

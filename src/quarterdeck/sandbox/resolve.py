@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import stat
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -56,19 +57,23 @@ def resolve(
     is not listed.
     """
     for folder in spec.created:
-        Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not posixpath.isdir(folder):
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in spec.copied:
         _make_state(file)
     gaps: list[str] = []
     found: dict[str, Access] = {}
+    true_path = _TruePaths()
 
     def take(paths: Iterable[str], access: Access) -> None:
         for path in paths:
             for each in _expanded(path, gaps):
-                if not posixpath.lexists(each):
-                    continue
-                true = posixpath.realpath(each)
-                if true != "/" and _RANK[access] >= _RANK[found.get(true, Access.WRITABLE)]:
+                true = true_path(each)
+                if (
+                    true is not None
+                    and true != "/"
+                    and _RANK[access] >= _RANK[found.get(true, Access.WRITABLE)]
+                ):
                     found[true] = access
 
     take(spec.writable, Access.WRITABLE)
@@ -121,6 +126,26 @@ def _make_state(file: str) -> None:
             return
         with os.fdopen(descriptor, "wb") as out:
             out.write(EMPTY_STATE)
+
+
+class _TruePaths:
+    """Paths without links. Most are in a few folders, and each folder is looked up once."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, str] = {}
+
+    def __call__(self, path: str) -> str | None:
+        """The true path; None if there is nothing."""
+        try:
+            found = os.lstat(path)
+        except (OSError, ValueError):
+            return None
+        if stat.S_ISLNK(found.st_mode):
+            return posixpath.realpath(path)
+        folder, name = posixpath.split(path)
+        if folder not in self._folders:
+            self._folders[folder] = posixpath.realpath(folder)
+        return posixpath.join(self._folders[folder], name)
 
 
 def _true_name(path: str) -> str:
