@@ -8,11 +8,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from quarterdeck.protocol.sandbox import SandboxOptions, SandboxReport, SandboxRequest, SandboxState
+from quarterdeck.protocol.sandbox import (
+    SandboxOptions,
+    SandboxPaths,
+    SandboxReport,
+    SandboxRequest,
+    SandboxState,
+)
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.runner.home import Home
+from quarterdeck.runner.home import Home, RunRecord
+from quarterdeck.runner.sandbox import clean_up
 from quarterdeck.sandbox import Kind, Probe
+from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.testing import fake
 from support.boxes import KINDS, require
 from support.runners import running, spec_of
@@ -196,6 +205,29 @@ async def test_the_next_runner_reports_the_sandbox_of_a_run_that_it_did_not_star
             await hub.until(lambda: hub.runs["one"].connections > 1)
             await hub.until(lambda: len(hub.runs["one"].started) > 1)
         assert hub.runs["one"].started[-1].sandbox == first.sandbox
+
+
+def test_what_a_killed_runner_left_in_the_project_and_in_tmp_is_removed(tmp_path: Path) -> None:
+    project, temporary = tmp_path / "work", tmp_path / "quarterdeck-run-1"
+    project.mkdir()
+    temporary.mkdir()
+    (temporary / "file").touch()
+    (project / "mine").mkdir()
+    killed = Placeholders([str(project / ".husky")])
+    while killed._held:  # as the end of a process does
+        os.close(killed._held.pop())
+    paths = SandboxPaths(read_only=(str(project / ".husky"), str(project / "mine"), "/nowhere"))
+    report = SandboxReport(state=SandboxState(mode="protect", kind="bubblewrap"), paths=paths)
+    record = RunRecord(run="r", session="s", mark="m", directory=str(project))
+    clean_up([record, replace(record, sandbox=report, temporary=str(temporary))])
+    assert [path.name for path in project.iterdir()] == ["mine"]
+    assert not temporary.exists()
+
+
+def test_only_a_folder_of_ours_is_removed(tmp_path: Path) -> None:
+    record = RunRecord(run="r", session="s", mark="m", directory="/", temporary=str(tmp_path))
+    clean_up([record])
+    assert tmp_path.exists()
 
 
 # --- where there is none --------------------------------------------------------------------------

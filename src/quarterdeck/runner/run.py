@@ -24,7 +24,7 @@ import anyio.to_thread
 import msgspec
 
 from quarterdeck.domain.errors import LinkClosed, LinkError, LinkRefused
-from quarterdeck.domain.exits import Exit
+from quarterdeck.domain.exits import RUNNER_KILLED, Exit
 from quarterdeck.links.subprocess import SubprocessLink
 from quarterdeck.protocol.runner_frames import (
     Ack,
@@ -159,7 +159,9 @@ class Run:
 
     async def _run_process(self, link: SubprocessLink) -> None:
         """Read and write the process until it ends, whatever fails here."""
-        exit_ = Exit(reason="The runner failed and had to end the CLI; see its log.")
+        exit_ = Exit(
+            reason="The runner failed and had to end the CLI; see its log.", fault=RUNNER_KILLED
+        )
         read_to_end = False
         try:
             async with anyio.create_task_group() as group:
@@ -360,7 +362,8 @@ class Run:
             # The end of this run was never seen. Its number is past all that the hub acknowledged.
             self.spool.last = max(self.spool.last, upto)
             was = self.ended_at
-            self._end(Exit(reason="The runner was killed, and the CLI with it."), unheard=True)
+            reason = "The runner was killed, and the CLI with it."
+            self._end(Exit(reason=reason, fault=RUNNER_KILLED), unheard=True)
             self.ended_at = was
         if upto < 0 or upto > self.spool.last:
             raise LinkError(

@@ -49,7 +49,7 @@ from quarterdeck.runner.home import Home, RunnerState, RunRecord
 from quarterdeck.runner.hublink import Hub, HubSocket, UnreadableStart, run_together
 from quarterdeck.runner.limits import Limits, Times
 from quarterdeck.runner.run import Run
-from quarterdeck.runner.sandbox import OwnPaths
+from quarterdeck.runner.sandbox import OwnPaths, clean_up
 from quarterdeck.runner.start import Process, recover_process, start_process
 from quarterdeck.worktrees.requests import MachineRequests
 from quarterdeck.worktrees.worktrees import Worktrees
@@ -122,6 +122,7 @@ class Runner:
             with self.home.occupy():
                 left = self.home.leftover_runs()
                 await anyio.to_thread.run_sync(end_leftovers, left)
+                await anyio.to_thread.run_sync(clean_up, left)
                 self._write_state()
                 async with anyio.create_task_group() as group:
                     self._group = group

@@ -27,7 +27,9 @@ from quarterdeck.protocol.sandbox import (
     SandboxRequest,
     SandboxState,
 )
+from quarterdeck.runner.home import RunRecord
 from quarterdeck.runner.launch import Prepared
+from quarterdeck.sandbox.placeholders import Placeholders, is_placeholder
 
 MIB = 1024 * 1024
 MOST_SHOWN = 200
@@ -65,6 +67,16 @@ def remove_temporary(folder: str) -> None:
     """Remove it, with all that the agent left there. Blocks."""
     if Path(folder).name.startswith("quarterdeck-run-"):
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def clean_up(left: Iterable[RunRecord]) -> None:
+    """Remove what a killed runner left of its runs' sandboxes. Blocks."""
+    for record in left:
+        if record.temporary is not None:
+            remove_temporary(record.temporary)
+        if record.sandbox is not None:
+            protected = record.sandbox.paths.read_only
+            Placeholders([path for path in protected if is_placeholder(path)]).close()
 
 
 async def enclose(

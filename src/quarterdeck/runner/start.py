@@ -25,7 +25,13 @@ from quarterdeck.runner.exit import child
 from quarterdeck.runner.home import Home, RunRecord
 from quarterdeck.runner.launch import prepare
 from quarterdeck.runner.limits import MIB, Limits, Times
-from quarterdeck.runner.sandbox import Enclosed, OwnPaths, enclose, make_temporary, remove_temporary
+from quarterdeck.runner.sandbox import (
+    Enclosed,
+    OwnPaths,
+    enclose,
+    make_temporary,
+    remove_temporary,
+)
 from quarterdeck.runner.spool import Spool
 from quarterdeck.runner.transcripts import MissedMessages, config_dir
 from quarterdeck.worktrees.worktrees import Worktrees
@@ -124,8 +130,6 @@ def recover_process(record: RunRecord, home: Home, limits: Limits) -> Process:
     Raises `OSError`, `ValueError` or `msgspec.DecodeError` when it cannot be read.
     """
     folder = home.folder_of(record.run)
-    if record.temporary is not None:
-        remove_temporary(record.temporary)
     return Process(
         started=Started(
             pid=record.pid,

@@ -55,7 +55,11 @@ async def test_an_agent_that_skips_permissions_reaches_neither_the_files_nor_the
             (FILES_RULE, "deny"),
             (COMMAND_RULE, "deny"),
         ]
-        assert sorted(path.name for path in work.iterdir()) == ["free", "link"]
+        # The sandbox has empty folders there while the CLI runs.
+        assert sorted(path.name for path in work.iterdir() if path.name[0] != ".") == [
+            "free",
+            "link",
+        ]
         told = " ".join(turn.body.decode() for turn in model.turns)
         assert "no policy can change that" in told
         assert "the-secret-of-the-owner" not in told
