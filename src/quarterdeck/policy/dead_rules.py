@@ -135,6 +135,9 @@ class _Warnings:
             if (why := _command_problem(pattern, rule.verb)) is not None:
                 yield "command", place, why
         yield from _misfits(table, rule)
+        over, under = rule.where.cost_over, rule.where.cost_under
+        if over is not None and under is not None and over >= under:
+            yield "cost_under", 0, "no cost is over cost_over and under this: it never applies"
         for beaten in self._stops.rule(rule):
             yield beaten.subject.key, beaten.subject.place, _beaten_text(beaten)
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
+from quarterdeck.agent.asks import AnyAsk, Decision, ToolAsk
 from quarterdeck.cli.hub.asks import AnswerArguments, offers_of, to_answer
+from quarterdeck.cli.hub.keyboard_answers import answer_at
+from quarterdeck.cli.terminal.keyboard import Keyboard
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.protocol.commands import (
     AllowAnswer,
@@ -148,3 +152,35 @@ def test_the_list_says_what_an_answer_may_grant_and_change() -> None:
     ]
     assert offers_of(replace(TOOL, narrowest=())) == []
     assert offers_of(FORM) == []
+
+
+class AlwaysKeyboard:
+    """A person who answers «always», if that is offered."""
+
+    def __init__(self) -> None:
+        self.offered: list[str] = []
+
+    async def decide(self, ask: AnyAsk, *, always: list[str] | None = None) -> Decision:
+        assert isinstance(ask, ToolAsk)
+        self.offered = always or []
+        return ask.always() if always else ask.allow()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("narrowest", "answer"),
+    [
+        (("Bash(ls)",), AllowAnswer(scope=Scope.ALWAYS, rules=("Bash(ls)",))),
+        ((), AllowAnswer()),
+    ],
+)
+async def test_always_at_the_keyboard_grants_what_was_shown_and_takes_no_suggestion(
+    narrowest: tuple[str, ...], answer: Answer
+) -> None:
+    mode = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
+    suggested = json.dumps({**request, "tool_use_id": "t", "permission_suggestions": [mode]})
+    person = AlwaysKeyboard()
+    card = replace(TOOL, request=Raw(suggested.encode()), narrowest=narrowest)
+    assert await answer_at(cast("Keyboard", person), card) == answer
+    assert person.offered == [f"allow {rule} in this project" for rule in narrowest]

@@ -152,9 +152,11 @@ async def test_a_policy_that_the_session_names_is_on_top(
     assert not (Path(named.directory) / "made").exists()
 
 
+@pytest.mark.parametrize("scope", [Scope.ALWAYS, Scope.SESSION])
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_an_answer_for_always_is_a_grant_that_can_be_revoked(
+async def test_an_answer_for_longer_than_one_call_is_a_grant_that_can_be_revoked(
     version: str,
+    scope: Scope,
     spec: Callable[[str], SessionSpec],
     home: House,
 ) -> None:
@@ -165,12 +167,13 @@ async def test_an_answer_for_always_is_a_grant_that_can_be_revoked(
     script = play(bash(command), bash(command), Text("done"))
     session = await home.new(session_spec, json.dumps(script).encode())
     card = await home.ask(session)
-    always = AllowAnswer(scope=Scope.ALWAYS, seconds=3600)
-    await home.answer(card, always, by="ada")
+    await home.answer(card, AllowAnswer(scope=scope, seconds=3600), by="ada")
     await home.until(session, lambda view: view.turns == 1)
 
     (grant,) = Policies(home.folder).grants  # it is on the disk
-    assert (grant.by, grant.directory, grant.ask) == ("ada", str(work), card.opened.ask)
+    assert (grant.by, grant.ask, grant.rules) == ("ada", card.opened.ask, (f"Bash({command})",))
+    where = (None, session) if scope is Scope.SESSION else (str(work), None)
+    assert (grant.directory, grant.session) == where
     assert grant.until == grant.at + 3_600_000
     assert not (work / ".claude" / "settings.local.json").exists()
     first, second = await decisions(home, session)
