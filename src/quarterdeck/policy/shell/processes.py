@@ -1,4 +1,4 @@
-"""Programs that show processes: the environment of a process may hold secrets."""
+"""Programs about processes: `ps` may show the secrets of one, `parallel` runs its input."""
 
 from __future__ import annotations
 
@@ -20,4 +20,11 @@ def _ps(use: Invocation) -> ProgramEffects:
     return use.effects(shown)
 
 
-READERS: dict[str, Reader] = {"ps": _ps}
+def _parallel(use: Invocation) -> ProgramEffects:
+    """Without a command, each line of the input is one."""
+    if use.parsed().operands:
+        return use.effects()
+    return use.effects([runs("parallel runs its input", "-")])
+
+
+READERS: dict[str, Reader] = {"ps": _ps, "parallel": _parallel}
