@@ -5,6 +5,9 @@ from __future__ import annotations
 from quarterdeck.domain.errors import LinkClosed
 from quarterdeck.domain.structs import Value
 
+RUNNER_KILLED = "runner_killed"
+"""The fault of a run whose runner died, and its machine perhaps."""
+
 
 class Exit(Value):
     """How a CLI process ended. Frames and events that report it have these members too."""
@@ -18,8 +21,8 @@ class Exit(Value):
     stderr: tuple[str, ...] = ()
     """The last lines that it wrote to stderr."""
     fault: str = ""
-    """What its machine had to do about it: `output_closed` (it closed its output and kept running)
-    or `no_exit` (it did not exit when its input ended)."""
+    """What its machine had to do about it: `output_closed` (it closed its output and kept running),
+    `no_exit` (it did not exit when its input ended) or `runner_killed` (the runner died)."""
 
     @classmethod
     def of(cls, closed: LinkClosed) -> Exit:
