@@ -179,7 +179,10 @@ class _Reader(Arithmetic):
             self._doubt(node, "backslashes have another meaning between backquotes")
         self._shells += 1
         self._output = None
+        piped = self._piped
+        self._piped = piped or node.children[0].type == ">("
         self._sequence(node)
+        self._piped = piped
         self._shells -= 1
         self._here, self._loose = here, loose
         if sum(child.is_named and child.type != "comment" for child in node.children) != 1:
@@ -191,6 +194,8 @@ class _Reader(Arithmetic):
         self._gaps(node.children)
         for child in node.children:
             self._joint(child)
+            if child.type in {"|", "|&"}:
+                self._piped = True  # also the first, if a here-document stands before it
             if child.is_named:
                 self._here, self._loose = here, loose
                 self._output = None
@@ -198,7 +203,6 @@ class _Reader(Arithmetic):
                 # Names come only from a simple command: a group may write other things, too.
                 plain = child.type in {"command", "redirected_statement"}
                 self._input = self._output if plain else None
-                self._piped = True
         self._output = self._input
         self._input, self._piped = given
         # The last of a pipeline runs in the shell itself in zsh, and with lastpipe.
