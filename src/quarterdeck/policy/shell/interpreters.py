@@ -7,6 +7,7 @@ known here, and a rule has to name them.
 
 from __future__ import annotations
 
+import re
 import sys
 
 import msgspec
@@ -25,6 +26,9 @@ _MODULES = "python_modules"
 
 _SPECIAL_SCRIPTS = name_set("- /dev/stdin /dev/fd/0 /proc/self/fd/0 inspect debug")
 """Operands in a script's place that mean the input, or (node) another script behind them."""
+
+_ADDRESS = re.compile(r"[a-z]{2,}:")
+"""A script that is not a file: `https:`, `npm:`, `jsr:`, `data:`."""
 
 INTERPRETERS = name_set(
     "python pypy perl ruby node nodejs php lua luajit bun deno Rscript julia tclsh expect osascript"
@@ -50,6 +54,10 @@ def interpreter(use: Invocation) -> ProgramEffects:
         fetches = (*fetches, *inner.fetches)
     elif "stops" not in marks and not parsed.table.name.count(" "):
         effects.extend(_script(name, parsed, marks, here))
+    for word in parsed.operands[:1]:
+        if _ADDRESS.match(word.prefix) and module is None:
+            effects.append(runs(f"{name} runs code from another place", word.source))
+            fetches = (*fetches, word.text or "")
     acting = any(each.kind is not EffectKind.READS for each in effects)
     return ProgramEffects(
         effects=tuple(effects),
