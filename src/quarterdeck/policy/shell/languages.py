@@ -62,7 +62,7 @@ def _by_table(use: Invocation) -> ProgramEffects:
         scripts = [each for text in texts for each in read(text).scripts]
     if use.table.language and any(each.kind is EffectKind.RUNS for each in found.effects):
         # Other versions may take the words otherwise: the program text may be a file.
-        others = [word for word in use.words[1:500] if not word.prefix.startswith("-")]
+        others = [word for word in use.words[1:500] if (word.text or "-")[:1] != "-"]
         found = _with(found, *(reads(use.here.target(word), "it may be a file") for word in others))
     return msgspec.structs.replace(found, scripts=(*found.scripts, *scripts))
 
