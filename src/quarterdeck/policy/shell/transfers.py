@@ -117,7 +117,12 @@ def _curl(use: Invocation) -> ProgramEffects:
                 more.append(reads(use.here.target(plain(text[1:])), "curl reads it"))
                 more.append(runs("curl takes addresses from a file", "--url"))
     more += _curl_files(use, parsed, given, texts)
-    return use.effects(more, fetches)
+    return use.effects(more, _with_unknown(fetches, use, given & {"-K"}))
+
+
+def _with_unknown(fetches: list[str], use: Invocation, files: frozenset[str]) -> list[str]:
+    """The same, and an unknown host where a file, or a wrapper, gives more addresses."""
+    return [*fetches, ""] if files or use.via is not None else fetches
 
 
 def _file(use: Invocation, path: str, *, globbed: bool) -> Target:
@@ -191,6 +196,7 @@ def _wget(use: Invocation) -> ProgramEffects:
         for each in uses_of(parsed, *_MANY)
     ]
     fetches = [address(word.text) for word in (*parsed.operands, *words_of(parsed, "-B"))]
+    fetches = _with_unknown(fetches, use, given & {"-i", "--config"})
     if given & {"-O", "--spider"}:
         return use.effects(more, fetches)
     folder = use.here
