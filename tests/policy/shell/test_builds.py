@@ -131,6 +131,9 @@ def test_what_makes_a_tool_do_something_else_must_be_named(text: str, effect: st
         ("docker run --mount type=bind,source=/o,target=/x i", "/o"),
         ("docker compose --env-file a up", "/w/a"),
         ("kubectl apply -f a", "/w/a"),
+        ("kubectl apply -f=a", "/w/a"),
+        ("kubectl get pods -o go-template-file=a", "/w/a"),
+        ("docker run -v=/o:/x i", "/o"),
         ("kubectl create secret generic x --from-file=a", "/w/a"),
         ("kubectl create secret generic x --from-file=k=a", "/w/a"),
         ("kubectl create secret generic x --from-env-file=a", "/w/a"),
@@ -145,6 +148,11 @@ def test_what_makes_a_tool_do_something_else_must_be_named(text: str, effect: st
         ("gh pr create --no-such-option=a", "/w/a"),
         ("aws s3 cp a s3://b", "/w/a"),
         ("aws x y --z file://a", "/w/a"),
+        ("aws x y file://a", "/w/a"),
+        ("aws s3 sync a s3://b", "/w/a"),
+        ("gh release upload v1 a#b", "/w/a"),
+        ("gh ssh-key add a", "/w/a"),
+        ("gcloud auth x --key-file=a", "/w/a"),
         ("aws x y --z=file://a", "/w/a"),
         ("gcloud x y --z=a", "/w/a"),
         ("terraform plan -var-file=a", "/w/a"),
@@ -178,6 +186,9 @@ def test_files_that_a_tool_reads_are_told(text: str, read: str) -> None:
         ("docker save -o /o x", "/o"),
         ("docker run -v /o:/x i", "/o"),
         ("terraform plan -out=/o", "/o"),
+        ("terraform providers mirror /o", "/o"),
+        ("aws s3 cp s3://b /o", "/o"),
+        ("aws s3api get-object --key b /o", "/o"),
         ("patch a", "/w/a"),
         ("patch -p1", "/w"),
         ("patch -d /o -p0", "/o"),
@@ -262,6 +273,8 @@ def test_an_ordinary_use_needs_nothing_but_its_name(text: str) -> None:
         ("npm explore b -- rm a", "rm a"),
         ("yarn exec rm a", "rm a"),
         ("pnpm -r exec rm a", "rm a"),
+        ("gem exec rm a", "rm a"),
+        ("composer exec rm a", "rm a"),
         ("uv run rm a", "rm a"),
         ("uv -q run --with b rm a", "rm a"),
         ("uv tool run rm a", "rm a"),
@@ -292,6 +305,14 @@ def test_texts_for_a_shell_are_found() -> None:
         assert [each.text for each in unwrap(words(text, "'rm a'"), HERE).scripts] == ["rm a"]
     action = words("tar cf a b --checkpoint-action=exec='rm' --checkpoint=1")
     assert [each.text for each in unwrap(action, HERE).scripts] == ["rm"]
+
+
+def test_commands_that_yarn_and_pnpm_run_for_a_word_are_found() -> None:
+    assert known("yarn workspace b exec rm a").scripts == ("rm a",)
+    assert known("yarn workspaces foreach -A exec rm a").scripts == ("rm a",)
+    assert known("pnpm touch a").scripts == ("touch a",)
+    for text in ("pnpm build", "pnpm -r lint", "pnpm tsc --noEmit", "yarn build", "pnpm install"):
+        assert known(text).scripts == (), text
 
 
 def test_a_command_behind_an_unknown_option_is_not_certain() -> None:

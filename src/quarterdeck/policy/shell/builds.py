@@ -10,9 +10,11 @@ import re
 
 import msgspec
 
+from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
 from quarterdeck.policy.shell.options import Parsed
 from quarterdeck.policy.shell.script import Effect, Word
+from quarterdeck.policy.shell.tables import table_of
 from quarterdeck.policy.shell.transfers import address, local_file
 from quarterdeck.policy.shell.uses import (
     Invocation,
@@ -139,11 +141,11 @@ def _packages(use: Invocation) -> ProgramEffects:
     return use.effects(more, fetches)
 
 
-_NEGATED = re.compile(r"-+(?:no-)+([^=]+)", re.IGNORECASE)
+_NEGATED = re.compile(r"-+(?:(?:no-)+|config\.)([^=]+)", re.IGNORECASE)
 
 
 def _npm(use: Invocation) -> ProgramEffects:
-    """npm, pnpm: `--no-x=value` gives `x` a value like `--x=value`, with any number of `no-`."""
+    """npm, pnpm: `--no-x=value` gives `x` a value, with any number of `no-`; `--config.x`, too."""
     found = _packages(use)
     table = use.parsed().table
     more = [
@@ -152,8 +154,44 @@ def _npm(use: Invocation) -> ProgramEffects:
         if (name := _NEGATED.match(word.prefix)) is not None and table.may_act(name[1])
     ]
     return msgspec.structs.replace(
-        found, effects=(*found.effects, *more), looks=found.looks and not more
+        found,
+        effects=(*found.effects, *more),
+        looks=found.looks and not more,
+        scripts=_fallback(use) if use.table.name == "pnpm" else (),
     )
+
+
+_OF_NODE = frozenset({"eslint", "jest", "prettier", "tsc", "vitest"})
+"""Programs that a project has among its packages: `pnpm tsc`."""
+
+
+def _fallback(use: Invocation) -> tuple[str, ...]:
+    """Pnpm runs a word that is no script and no subcommand as a command."""
+    parsed = use.parsed()
+    if parsed.table is not use.table or not parsed.operands:
+        return ()
+    name = parsed.operands[0].literal or ""
+    if name in _PNPM or name in _OF_NODE or table_of(name) is None:
+        return ()
+    return (" ".join(word.source for word in parsed.operands),)
+
+
+_PNPM = name_set(
+    "add ci deploy fetch i import in inst install link ln pack patch prune publish rb rebuild"
+    " remove rm run run-script t test tst start stop restart un uninstall unlink up update upgrade"
+)
+"""Subcommands of pnpm that are called like programs, and others that do not only look."""
+
+
+def _yarn(use: Invocation) -> ProgramEffects:
+    """`yarn workspace a exec command`, `yarn workspaces foreach exec command`."""
+    operands = use.parsed().operands
+    texts = [word.literal for word in operands]
+    found = _packages(use)
+    if not texts or texts[0] not in {"workspace", "workspaces"} or "exec" not in texts:
+        return found
+    command = operands[texts.index("exec") + 1 :]
+    return msgspec.structs.replace(found, scripts=(" ".join(word.source for word in command),))
 
 
 # --- containers --------------------------------------------------------------------------------
@@ -198,7 +236,27 @@ def _kubectl(use: Invocation) -> ProgramEffects:
         for given in uses_of(parsed, "--from-file", "--set-file")
         for word in given.values
     ]
+    shown = [word.prefix for word in words_of(parsed, "-o")]
+    files = [each.partition("=")[2] for each in shown if "file" in each.partition("=")[0]]
+    files += [word.prefix for word in words_of(parsed, "--template") if files]
+    more += [reads(use.here.target(plain(each)), f"{use.name} reads it") for each in files if each]
     return _copies(use.effects(more), parsed)
+
+
+_ADDRESSED = re.compile(r"\w+://")
+
+
+def _storage(use: Invocation) -> ProgramEffects:
+    """aws, gh: operands with a scheme are not files here; `file#name` is a file with a name."""
+    found = use.effects()
+    here = [
+        each
+        for each in found.effects
+        if each.target is None or not _ADDRESSED.match(each.target.source)
+    ]
+    named = [word.prefix.partition("#")[0] for word in use.parsed().operands if "#" in word.prefix]
+    here += [reads(use.here.target(plain(each)), f"{use.name} reads it") for each in named if each]
+    return msgspec.structs.replace(found, effects=tuple(here))
 
 
 def _opened(use: Invocation, word: Word, path: str | None) -> list[Effect]:
@@ -277,11 +335,12 @@ READERS: dict[str, Reader] = {
     "go": _go,
     "npm": _npm,
     "pnpm": _npm,
+    "yarn": _yarn,
     "cargo": _cargo,
     "pytest": _pytest,
     "patch": _patch,
     **dict.fromkeys(
-        ("pip", "uv", "yarn", "gem", "composer", "brew", "poetry"),
+        ("pip", "uv", "gem", "composer", "brew", "poetry"),
         _packages,
     ),
     "docker": _docker,
@@ -289,6 +348,8 @@ READERS: dict[str, Reader] = {
     "docker-compose": _docker,
     "kubectl": _kubectl,
     "helm": _kubectl,
+    "aws": _storage,
+    "gh": _storage,
     "ruff": _formatter,
     "black": _formatter,
     "prettier": _formatter,

@@ -121,18 +121,18 @@ class _Parser:
         if text[:1] == "@" and table.at_files:
             self._not_known(text, "stands for the words in a file")
         if table.plus is not None and text[:1] == "+" and len(text) > 1:
-            self._options.append(Given(option=table.plus, typed=text, values=(_cut(word, 1),)))
+            self._options.append(Given(option=table.plus, typed=text, values=(cut(word, 1),)))
             return
         if "=" in text:
             if table.keyed:
                 key = text.partition("=")[0] + "="
                 option = table.options.get(key)
                 if option is not None:
-                    self._give(option, key, _cut(word, len(key)))
+                    self._give(option, key, cut(word, len(key)))
                     return
             if table.assignments is not None and _ASSIGNS.match(text):
                 key = text.partition("=")[0] + "="
-                value = (_cut(word, len(key)),)
+                value = (cut(word, len(key)),)
                 self._options.append(Given(option=table.assignments, typed=key, values=value))
                 return
         if word.glob and text[:1] in {"*", "?", "["}:
@@ -199,7 +199,7 @@ class _Parser:
         elif not equals:
             self._give(option, name, None)
         elif option.values:
-            self._give(option, name, _cut(word, len(name) + 1))
+            self._give(option, name, cut(word, len(name) + 1))
         else:
             self._not_known(name, "takes no value")
         return True
@@ -211,7 +211,7 @@ class _Parser:
         for end in range(min(len(text), 40), 1, -1):
             option = self._table.options.get(text[:end])
             if option is not None and "joined" in option.marks and end < len(text):
-                self._give(option, text[:end], _cut(word, end))
+                self._give(option, text[:end], cut(word, end))
                 return True
         return False
 
@@ -243,7 +243,7 @@ class _Parser:
                 self._give(option, typed, None)
                 continue
             attached = place + 1 < len(text) or word.text is None
-            self._give(option, typed, _cut(word, place + 1) if attached else None)
+            self._give(option, typed, cut(word, place + 1) if attached else None)
             return True
         return word.text is not None
 
@@ -317,7 +317,7 @@ def _texts_first(table: Table, options: list[Given]) -> int:
     return 0 if any("instead" in each.option.marks for each in options) else 1
 
 
-def _cut(word: Word, start: int) -> Word:
+def cut(word: Word, start: int) -> Word:
     """The rest of a word, as a value that is attached to an option."""
     if word.text is None:
         return Word(source=word.source, prefix=word.prefix[start:], quoted=word.quoted)

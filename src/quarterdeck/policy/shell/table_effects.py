@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from quarterdeck.policy.shell.effects import ProgramEffects, alters, reads, runs, writes
-from quarterdeck.policy.shell.options import Given, Parsed, parse, splits
+from quarterdeck.policy.shell.options import Given, Parsed, cut, parse, splits
 from quarterdeck.policy.shell.script import Effect, EffectKind, Target, Word
 from quarterdeck.policy.shell.tables import Operand, Table
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
@@ -134,6 +134,9 @@ class _Effects:
         marks = option.marks
         for word, kind in zip(given.values, option.values, strict=False):
             self._value(word, kind, typed)
+            if word.prefix[:1] == "=" and not typed.startswith("--"):
+                # `-f=x` is `-f x` for some programs.
+                self._value(cut(word, 1), kind, typed)
         if not marks:
             return
         for kind in ("read", "write"):
@@ -189,7 +192,7 @@ class _Effects:
             self._effects.append(runs(f"{self._name} {typed} may send a file", typed))
             self._file(word, "read", f"{self._name} {typed}")
             return
-        for mark in "@<":
+        for mark in ("@", "<", "file://", "fileb://"):
             before, found, file = text.partition(mark)
             del before
             if found:
@@ -357,7 +360,7 @@ class _Effects:
             self._effects.append(runs(f"{self._name} {each.typed} {each.why}", each.typed))
         if len(parsed.unknown) + len(parsed.open) > _MOST_UNKNOWN:
             self._effects.append(runs(f"too many words of {self._name} are not known", ""))
-        if parsed.unknown:
+        if parsed.unknown or (table.loose and any(each.kind == "read" for each in self._spec())):
             self._every_word()
         known = {id(word) for word in parsed.operands if word.text is not None}
         if not any(each.many and each.kind in _FILES for each in self._spec()):

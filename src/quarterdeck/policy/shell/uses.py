@@ -13,7 +13,7 @@ import msgspec
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.shell.effects import ProgramEffects
-from quarterdeck.policy.shell.options import Given, Parsed, parse
+from quarterdeck.policy.shell.options import Given, Parsed, cut, parse
 from quarterdeck.policy.shell.script import Effect, EffectKind, Word
 from quarterdeck.policy.shell.table_effects import effects_by_table
 from quarterdeck.policy.shell.tables import Operand, Table
@@ -100,8 +100,12 @@ def uses_of(parsed: Parsed, *names: str) -> list[Given]:
 
 
 def words_of(parsed: Parsed, *names: str) -> list[Word]:
-    """The values that some options were given."""
-    return [word for each in uses_of(parsed, *names) for word in each.values]
+    """The values that some options were given; of `-f=x` only `x`."""
+    return [
+        cut(word, 1) if word.prefix[:1] == "=" and not each.typed.startswith("--") else word
+        for each in uses_of(parsed, *names)
+        for word in each.values
+    ]
 
 
 def plain(text: str) -> Word:
