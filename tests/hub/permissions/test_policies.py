@@ -297,9 +297,11 @@ async def test_of_a_session_on_another_machine_the_disk_is_not_looked_at(tmp_pat
     )
     unknown = await here.facts(7, "plan", agent=None, subagent=None)
     assert unknown.origin is None
-    assert here.context(None).cwd == str(tmp_path)
+    place, looks = here.place(None)
+    assert (place.cwd, looks) == (str(tmp_path), True)
     away = SessionView(session="s", spec=spec, machine="far")
     there = PolicyContext(Policies(), lambda: away)
     far = await there.facts(7, "plan", agent=None, subagent=False)
     assert far.branch is None
-    assert there.context("/elsewhere").resolve is None
+    place, looks = there.place("/elsewhere")
+    assert (place.cwd, place.resolve, looks) == ("/elsewhere", None, False)

@@ -6,7 +6,6 @@ machine: where links lead, and which branch is checked out.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +22,7 @@ from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.hub.permissions.context import branch_of
+from quarterdeck.hub.permissions.disk import looking_here
 from quarterdeck.hub.permissions.policies import GLOBAL
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.policy.calls import input_of
@@ -33,7 +33,6 @@ from quarterdeck.policy.needs import Context
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.presets import PRESETS, preset
 from quarterdeck.policy.toml import LIMIT
-from quarterdeck.policy.trees import LEFT_OUT, look_once
 from quarterdeck.policy.tries import (
     Case,
     CaseError,
@@ -44,7 +43,6 @@ from quarterdeck.policy.tries import (
     try_case,
 )
 from quarterdeck.runtime.data_dir import data_home
-from quarterdeck.runtime.looking import look_below
 from quarterdeck.service.local_hub import private_in
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -83,14 +81,7 @@ def run_try(options: TryOptions, *, json_output: bool) -> int:
             directory=cwd,
             branch=branch_of(cwd),
         ),
-        context=Context(
-            cwd=cwd,
-            home=home,
-            settings=cwd,
-            resolve=os.path.realpath,
-            exists=os.path.lexists,
-            below=look_once(lambda folder: look_below(folder, LEFT_OUT)),
-        ),
+        context=looking_here(Context(cwd=cwd, home=home, settings=cwd)),
     )
     tried = try_call(call, _rules(options.policy))
     if json_output:
@@ -204,6 +195,7 @@ def _call(case: Case) -> Call:
     if branch is None and case.local and case.cwd is not None:
         branch = branch_of(case.cwd)
     origin, _, agent = case.origin.partition(":")
+    context = Context(cwd=case.cwd, home=case.home, settings=case.cwd)
     return Call(
         tool=case.tool,
         input=case.input,
@@ -218,12 +210,5 @@ def _call(case: Case) -> Call:
             directory=case.cwd,
             branch=branch,
         ),
-        context=Context(
-            cwd=case.cwd,
-            home=case.home,
-            settings=case.cwd,
-            resolve=os.path.realpath if case.local else None,
-            exists=os.path.lexists if case.local else None,
-            below=look_once(lambda folder: look_below(folder, LEFT_OUT)) if case.local else None,
-        ),
+        context=looking_here(context) if case.local else context,
     )

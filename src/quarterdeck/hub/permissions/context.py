@@ -9,7 +9,6 @@ session on another machine all of that is unknown.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +19,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.hub.permissions.disk import looking_here
 from quarterdeck.hub.permissions.policies import Policies
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.journal.views import SessionView
@@ -27,9 +27,7 @@ from quarterdeck.policy.decide import Behavior, Call, Rules, Verdict, decide
 from quarterdeck.policy.facts import MAIN, SUBAGENT, Facts
 from quarterdeck.policy.grants import Grant, narrowest, policy_of
 from quarterdeck.policy.needs import Context
-from quarterdeck.policy.trees import LEFT_OUT, look_once
 from quarterdeck.protocol.sessions import SessionSpec
-from quarterdeck.runtime.looking import look_below
 
 MOST_LEVELS = 64
 """The number of parent folders in which a repository is looked for."""
@@ -106,9 +104,10 @@ class PolicyContext:
             view, lambda: facts_of(view, now, mode, agent=agent, subagent=subagent)
         )
 
-    def context(self, cwd: str | None) -> Context:
-        """The place where a call would run. Its `resolve` reads the disk."""
-        return context_of(self._view(), cwd)
+    def place(self, cwd: str | None) -> tuple[Context, bool]:
+        """The place where a call would run, and whether that is on this machine."""
+        view = self._view()
+        return place_of(view, cwd), _is_here(view)
 
     async def narrowest(self, question: CallQuestion) -> tuple[str, ...]:
         """The rules that allow this call and as little else as possible."""
@@ -121,7 +120,7 @@ class PolicyContext:
         return await self._look(self._view(), lambda: allows(rules, call))
 
     def _call(self, question: CallQuestion) -> Call:
-        context = context_of(self._view(), question.cwd)
+        context = replace(context_of(self._view(), question.cwd), written=question.written)
         return Call(tool=question.tool, input=question.input, context=context)
 
     @staticmethod
@@ -210,17 +209,19 @@ def facts_of(
 
 
 def context_of(view: SessionView, cwd: str | None) -> Context:
-    """The place where a call of a session would run."""
+    """The place where a call of a session would run, with its disk if that is here."""
+    place = place_of(view, cwd)
+    return looking_here(place) if _is_here(view) else place
+
+
+def place_of(view: SessionView, cwd: str | None) -> Context:
+    """The place where a call of a session would run. It looks at no disk."""
     here = _is_here(view)
-    home = view.spec.env.get("HOME") or (str(Path.home()) if here else None)
     return Context(
         cwd=cwd or _folder(view),
-        home=home,
+        home=view.spec.env.get("HOME") or (str(Path.home()) if here else None),
         directories=view.spec.add_dirs,
         settings=_folder(view),
-        resolve=os.path.realpath if here else None,
-        exists=os.path.lexists if here else None,
-        below=look_once(lambda folder: look_below(folder, LEFT_OUT)) if here else None,
     )
 
 

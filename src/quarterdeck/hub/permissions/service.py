@@ -115,7 +115,7 @@ class PolicyService:
         Raises `UsageError`, and `WorkLimit` where it takes too long.
         """
         facts = question_facts(question, int(self._clock() * 1000))
-        context = Context(cwd=question.cwd)
+        context, here = Context(cwd=question.cwd), False
         rules = Rules()
         if question.session is not None:
             view = await self._journal.summary(question.session)
@@ -129,14 +129,14 @@ class PolicyService:
                 subagent=False,
             )
             facts = overlaid(known, facts)
-            context = policy_context.context(question.cwd)
+            context, here = policy_context.place(question.cwd)
             rules = self._policies.rules_for(view.spec, question.session)
         elif question.text is None:
             rules = self._policies.rules_named(question.policy)
         if question.text is not None:
             # The text is instead of what is in force, but for the built-in rules.
             rules = Rules(private=self._policies.rules_named(None).private)
-        asked = (question.tool, question.argument, facts, context, rules, question.text)
+        asked = (question.tool, question.argument, facts, context, here, rules, question.text)
         async with self._workers.turn(by) as turn:
             return await turn.call(TRY_SECONDS, trials.explained, *asked)
 

@@ -1,7 +1,7 @@
 """Checks, explanations and replays of policies: the functions that a worker process runs.
 
-Pure except for a clock: a call or a policy in, an answer out. Above is `service`, which has the
-journal and the policies in force; `workers` carries the calls over.
+Pure except for a clock and the disk of a place: a call or a policy in, an answer out. Above is
+`service`, which has the journal and the policies in force; `workers` carries the calls over.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
+from quarterdeck.hub.permissions.disk import looking_here
 from quarterdeck.policy.calls import input_of
 from quarterdeck.policy.decide import Call, Rules
 from quarterdeck.policy.explain import Explanation, explain
@@ -54,13 +55,21 @@ def check(text: str) -> PolicyChecked:
 
 
 def explained(
-    tool: str, argument: str, facts: Facts, context: Context, rules: Rules, text: str | None
+    tool: str,
+    argument: str,
+    facts: Facts,
+    context: Context,
+    here: bool,
+    rules: Rules,
+    text: str | None,
 ) -> Explanation:
     """Explain a call, by a policy's text if there is one, in place of the rules' own policies.
 
-    Raises `UsageError`.
+    `here`: the place is on this machine, and its disk is looked at. Raises `UsageError`.
     """
     given = input_of(tool, argument)
+    if here:
+        context = looking_here(context)
     if text is not None:
         rules = replace(rules, policies=(_policy(text),))
     return explain(Call(tool=tool, input=given, facts=facts, context=context), rules)
