@@ -19,6 +19,7 @@ from quarterdeck.hub.lines import uuid_of
 from quarterdeck.hub.ports import RunEnd
 from quarterdeck.hub.run import Run
 from quarterdeck.hub.session import Session, UnheardEnd
+from quarterdeck.hub.supervision.crashes import nothing_to_resume, restart_note
 from quarterdeck.protocol.events import (
     CliSession,
     Event,
@@ -58,7 +59,8 @@ class ProcessEvents:
             if run is None or port is None:
                 if session.supervisor.restart_due(session.view):
                     with suppress(Conflict):  # not now; the clock ticks on
-                        await session.start(Origin(cli_session=session.view.cli_session))
+                        origin = Origin(cli_session=session.view.cli_session)
+                        await session.start(origin, restart_note(session.view))
                 return
             run.tick(session.supervisor.now)
             if run.has_recorded:
@@ -204,6 +206,7 @@ class ProcessEvents:
     async def _end(self, run: Run, ending: RunEnd) -> None:
         session = self.session
         now = session.supervisor.now
+        cut_off = run.busy
         endings = run.ended(ending.reason, now)
         ended = RunEnded(
             run=run.run,
@@ -213,10 +216,13 @@ class ProcessEvents:
             signal=ending.signal,
             stderr=ending.stderr,
             fault=ending.fault,
+            cut_off=cut_off,
         )
-        run.record(session.supervisor.ended(session.view, run, ended), now)
+        empty = nothing_to_resume(session.view, ended, answered=run.watch.answered_for)
+        if not empty:
+            run.record(session.supervisor.ended(session.view, run, ended), now)
         events = run.take_recorded()
-        port, afresh = session.port, session.view.afresh
+        port, afresh = session.port, session.view.afresh or empty
         session.run = session.unheard = None
         try:
             if afresh:

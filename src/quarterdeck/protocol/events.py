@@ -150,7 +150,9 @@ class RunEnded(Event, tag="run.ended"):
     stderr: tuple[str, ...] = ()
     """The last lines of its stderr."""
     fault: str = ""
-    """What went wrong with the end itself: `output_closed` or `no_exit`."""
+    """What went wrong with the end itself: `output_closed`, `no_exit` or `runner_killed`."""
+    cut_off: bool = False
+    """Whether a turn was open."""
 
 
 class StartAfresh(Event, tag="run.afresh"):

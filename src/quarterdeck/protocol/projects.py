@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from quarterdeck.domain.errors import NotFound, UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.protocol.sandbox import SandboxSettings, merged_options
-from quarterdeck.protocol.sessions import Budget, SessionSpec
+from quarterdeck.protocol.sessions import Budget, RestartRule, SessionSpec
 
 HERE = "local"
 """What the hub's own machine is called when nobody gave it another name."""
@@ -77,7 +77,7 @@ class Project(Value, forbid_unknown_fields=True):
     max_turns: Count | None = None
     ask_timeout: Amount | None = None
     api_billing: bool = False
-    restart: bool = False
+    restart: RestartRule | bool = "faults"
 
     def __post_init__(self) -> None:
         """Refuse what no session could be started with."""
@@ -121,7 +121,7 @@ def resolved(spec: SessionSpec, projects: Mapping[str, Project]) -> SessionSpec:
         env={**project.env, **spec.env},
         budget=merged(spec.budget, project.budget.of_sessions if project.budget else None),
         api_billing=spec.api_billing or project.api_billing,
-        restart=spec.restart or project.restart,
+        restart=project.restart if spec.restart_rule == "faults" else spec.restart,
     )
 
 

@@ -7,6 +7,7 @@ at a time. A *run* is one such process. A session outlives its runs: it is resum
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Raw, field
 
@@ -62,6 +63,16 @@ class Budget(Value, forbid_unknown_fields=True):
                 raise UsageError(f"budget: {name}: a number above 0 is wanted")
 
 
+RestartRule = Literal["faults", "crashes", "never"]
+
+
+def restart_rule(given: RestartRule | bool) -> RestartRule:
+    """A rule for restarts, from its word or from a boolean."""
+    if isinstance(given, bool):
+        return "crashes" if given else "never"
+    return given
+
+
 class SessionSpec(Value, forbid_unknown_fields=True):
     """How a session's CLI is started. Missing members use the CLI's settings."""
 
@@ -99,8 +110,10 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     sandbox_options: SandboxOptions | None = None
     env: dict[str, str] = field(default_factory=dict)
     api_billing: bool = False
-    restart: bool = False
-    """Resume automatically after a crash of the CLI, a limited number of times in a row."""
+    restart: RestartRule | bool = "faults"
+    """When to resume automatically, a limited number of times in a row. `faults`: when the runner
+    or its machine died and there is work left; `crashes`: after a crash of the CLI, too. `true`
+    means `crashes`, `false` means `never`."""
     skip_permissions: bool = False
     """Ask nothing, except where a rule asks or denies. Never a default: a person must set it.
     Without a `mode` the CLI starts with its permissions bypassed."""
@@ -112,6 +125,11 @@ class SessionSpec(Value, forbid_unknown_fields=True):
     plan_cooldown: float | None = None
     """Seconds after a revision in which a new plan is sent back without a question. The time grows
     with each revision, up to four times."""
+
+    @property
+    def restart_rule(self) -> RestartRule:
+        """When to resume automatically."""
+        return restart_rule(self.restart)
 
     @property
     def thinking(self) -> str | None:

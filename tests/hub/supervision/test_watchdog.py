@@ -7,16 +7,24 @@ from contextlib import asynccontextmanager
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
+from quarterdeck.domain.exits import RUNNER_KILLED
 from quarterdeck.hub.hub import Hub
-from quarterdeck.hub.supervision.crashes import PAUSES_MS, alarms_at_end, restart_at
+from quarterdeck.hub.supervision.crashes import (
+    PAUSES_MS,
+    TRIES,
+    alarms_at_end,
+    loop_alarm,
+    restart_at,
+)
 from quarterdeck.hub.supervision.watchdog import Action, Timeouts, Watch
 from quarterdeck.journal.accounts import HEALTHY_MS, Account, AlarmView
 from quarterdeck.journal.memory import MemoryJournal
 from quarterdeck.journal.views import SessionView
 from quarterdeck.protocol.commands import CreateSession
-from quarterdeck.protocol.events import Alarmed, RunEnded, RunStopping
-from quarterdeck.protocol.sessions import SessionSpec
+from quarterdeck.protocol.events import Alarmed, Noted, RunEnded, RunStopping
+from quarterdeck.protocol.sessions import RestartRule, SessionSpec
 from quarterdeck.wire.codec import from_cli
 from quarterdeck.wire.commands import Interrupt
 from support import lines
@@ -37,7 +45,7 @@ async def deck(
         yield hub, machines
 
 
-async def create(hub: Hub, *, restart: bool = False) -> str:
+async def create(hub: Hub, *, restart: RestartRule | bool = False) -> str:
     made = SessionSpec(directory="/work", restart=restart)
     command = CreateSession(spec=made, prompt=Raw(b'"hello"'), prompt_id=PROMPT, by="ada")
     return (await hub.submit(command)).session
@@ -152,6 +160,82 @@ async def test_a_crash_is_resumed_with_its_conversation_if_that_is_wished() -> N
         assert (await hub.session(session)).account.crashes == 1
 
 
+@pytest.mark.parametrize("taken", [True, False], ids=["cut off", "queued"])
+async def test_work_that_a_killed_runner_left_is_resumed_and_that_is_said(*, taken: bool) -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub, restart="faults")
+        run = machines.runs[-1]
+        await run.greet()
+        if taken:
+            await run.take_prompt()
+            await run.say(lines.assistant("hi", "a"))
+        else:
+            await run.say(lines.init())
+        clock.move(3600)
+        await run.end("The runner was killed.", fault=RUNNER_KILLED)
+        clock.move(PAUSES_MS[0] / 1000)
+        await tick(hub)
+        assert len(machines.runs) == 2
+        assert machines.started[-1][1].cli_session == lines.SESSION
+        noted = [one.event for one in await journal.read(session, limit=5000)]
+        assert [each.text for each in noted if isinstance(each, Noted)] == [
+            "It is resumed automatically. The runner was killed."
+        ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fault", "cut_off"),
+    [
+        ("never", RUNNER_KILLED, True),
+        (False, RUNNER_KILLED, True),
+        ("faults", "", True),
+        ("faults", RUNNER_KILLED, False),
+    ],
+)
+async def test_a_session_is_left_alone_where_nobody_wants_it_back(
+    rule: RestartRule | bool, fault: str, *, cut_off: bool
+) -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        await create(hub, restart=rule)
+        run = machines.runs[-1]
+        await run.greet()
+        await run.take_prompt()
+        await run.say(lines.assistant("hi", "a"))
+        if not cut_off:
+            await run.say(lines.result("r"))
+        clock.move(3600)
+        await run.end("It died.", exit_code=None if fault else 139, fault=fault)
+        clock.move(3600)
+        await tick(hub)
+        assert len(machines.runs) == 1
+
+
+async def test_a_conversation_that_was_never_written_begins_anew_with_what_is_queued() -> None:
+    clock = Clock()
+    journal = MemoryJournal(clock=clock)
+    async with deck(journal, clock) as (hub, machines):
+        session = await create(hub, restart="faults")
+        first = machines.runs[-1]
+        await first.greet()
+        await first.say(lines.init())
+        await first.end("The runner was killed.", fault=RUNNER_KILLED)
+        clock.move(30)
+        await tick(hub)
+        resumed = machines.runs[-1]
+        assert machines.started[-1][1].cli_session == lines.SESSION
+        unknown = f"No conversation found with session ID: {lines.SESSION}"
+        await resumed.end("It exited.", exit_code=1, stderr=(unknown,))
+        assert len(machines.runs) == 3
+        assert machines.started[-1][1].cli_session is None
+        await machines.runs[-1].greet()
+        assert await machines.runs[-1].take_prompt()
+        assert "empty_resume" not in (await hub.session(session)).account.alarms
+
+
 def heard(watch: Watch, *said: bytes, at: int) -> None:
     for line in said:
         watch.receive(from_cli(line.rstrip()), at)
@@ -232,6 +316,15 @@ def test_each_try_waits_longer_and_the_fourth_is_not_made() -> None:
     ]
     empty = AlarmView(text="", action="", at=0)
     assert restart_at(after(1, empty_resume=empty)) is None
+
+
+def test_a_runner_that_dies_again_and_again_is_not_followed_for_ever() -> None:
+    ended = RunEnded(run="r", reason="It died.", fault=RUNNER_KILLED, cut_off=True)
+    spec = SessionSpec(directory="/work")
+    views = [replace(after(number), spec=spec, ended=ended) for number in range(5)]
+    assert [restart_at(view) is not None for view in views] == [False, True, True, True, False]
+    assert loop_alarm(views[TRIES]) is None
+    assert loop_alarm(views[TRIES + 1]) is not None
 
 
 def test_a_resume_that_somebody_stopped_or_that_had_nothing_to_do_is_no_alarm() -> None:

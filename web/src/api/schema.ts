@@ -1856,6 +1856,7 @@ export interface components {
             parts: string[];
             /** @default true */
             sure?: boolean;
+            unknown?: string[];
         };
         /**
          * McpChanged
@@ -2262,8 +2263,8 @@ export interface components {
             ask_timeout?: number | null;
             /** @default false */
             api_billing?: boolean;
-            /** @default false */
-            restart?: boolean;
+            /** @default faults */
+            restart?: ("crashes" | "faults" | "never") | boolean;
         };
         /**
          * ProjectBudget
@@ -2491,6 +2492,8 @@ export interface components {
             stderr?: string[];
             /** @default  */
             fault?: string;
+            /** @default false */
+            cut_off?: boolean;
         };
         /**
          * RunStarted
@@ -2878,8 +2881,8 @@ export interface components {
             };
             /** @default false */
             api_billing?: boolean;
-            /** @default false */
-            restart?: boolean;
+            /** @default faults */
+            restart?: ("crashes" | "faults" | "never") | boolean;
             /** @default false */
             skip_permissions?: boolean;
             auto_approve?: string[];

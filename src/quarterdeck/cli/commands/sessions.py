@@ -82,8 +82,12 @@ def _new(
         typer.Option("--budget-tokens", help="Tokens for the session, over all its runs."),
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Resume automatically after a crash.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--restart/--no-restart",
+            help="Resume automatically after a crash, or never; by default when a machine fails.",
+        ),
+    ] = None,
     api_billing: Annotated[
         bool, typer.Option("--api-billing", help="Pass the runner's API key to the CLI.")
     ] = False,
@@ -114,7 +118,7 @@ def _new(
         mcp_servers=values.mcp_servers(launch.mcp_config or []),
         settings=values.settings(launch.settings, here=here),
         budget=values.budget(budget_usd, budget_tokens),
-        restart=restart,
+        restart="faults" if restart is None else restart,
         env=values.variables(launch.env or []),
         api_billing=api_billing,
     )

@@ -1,22 +1,29 @@
 """How runs end: what was wrong with an end, and whether the session is resumed by itself. Pure.
 
-Owns the alarms about ends and the rule of restarts. A session whose spec says `restart` is resumed
-after a crash, each time a little later, and left alone after a few crashes in a row in which its
-CLI did not stay up. The journal counts them (`accounts`), so that a loop ends over restarts of the
-hub too. A resume that found no conversation is not tried again: it would find none again.
+Owns the alarms about ends and the rule of restarts. A session whose runner or machine died is
+resumed if it has work left: a queued prompt, or a turn that was cut off. One whose spec says
+`crashes` is resumed after a crash of its CLI, too. Each try comes a little later, and after a few
+in a row in which the CLI did not stay up the session is left alone. The journal counts them
+(`accounts`), so that a loop ends over restarts of the hub too. A resume that found no conversation
+is not tried again: it would find none again. Where nothing was written yet, a new conversation
+begins instead.
 """
 
 from __future__ import annotations
 
+from quarterdeck.domain.exits import RUNNER_KILLED
 from quarterdeck.journal.accounts import HEALTHY_MS
 from quarterdeck.journal.views import SessionView
-from quarterdeck.protocol.events import Alarmed, RunEnded
+from quarterdeck.protocol.events import Alarmed, Noted, RunEnded
 from quarterdeck.protocol.sessions import SessionState
 
 OUTPUT_CLOSED = "output_closed"
 NO_EXIT = "no_exit"
 EMPTY_RESUME = "empty_resume"
 CRASH_LOOP = "crash_loop"
+
+NO_CONVERSATION = "No conversation found"
+"""What the CLI says to `--resume` with an id that it does not know."""
 
 TRIES = 3
 """How often a CLI that does not stay up is started again."""
@@ -54,7 +61,8 @@ def alarms_at_turn(view: SessionView, why: str, *, answered: bool) -> list[Alarm
 def loop_alarm(view: SessionView) -> Alarmed | None:
     """A session that is not started again, since its CLI does not stay up. After its end."""
     crashes = view.account.crashes
-    if not view.spec.restart or crashes <= TRIES or CRASH_LOOP in view.account.alarms:
+    ruled = view.spec.restart_rule == "crashes" or _died_with_work(view)
+    if not ruled or crashes <= TRIES or CRASH_LOOP in view.account.alarms:
         return None
     text = (
         f"The CLI has crashed {crashes} times in a row, each time within "
@@ -66,11 +74,38 @@ def loop_alarm(view: SessionView) -> Alarmed | None:
 def restart_at(view: SessionView) -> int | None:
     """When a session is to be resumed by itself, in ms since 1970; None: not at all."""
     account = view.account
-    if view.run is not None or view.deleted or view.archived or not view.spec.restart:
+    rule = view.spec.restart_rule
+    if view.run is not None or view.deleted or view.archived or rule == "never":
+        return None
+    if rule == "faults" and not _died_with_work(view):
         return None
     if not 0 < account.crashes <= TRIES or EMPTY_RESUME in account.alarms:
         return None
     return account.ended_at + PAUSES_MS[min(account.crashes, len(PAUSES_MS)) - 1]
+
+
+def restart_note(view: SessionView) -> Noted:
+    """What is written down when a session is resumed by itself."""
+    why = view.ended.reason if view.ended is not None else ""
+    return Noted(level="info", text=f"It is resumed automatically. {why}".strip())
+
+
+def nothing_to_resume(view: SessionView, ended: RunEnded, *, answered: bool) -> bool:
+    """Whether a resume failed because its conversation was never written. The view is before it.
+
+    A CLI that is killed in its first turn leaves no transcript. Nothing is lost by a new start: the
+    prompts of that turn are queued still.
+    """
+    tried = view.account.resumed and not answered and not view.account.stopping
+    unknown = any(NO_CONVERSATION in line for line in ended.stderr)
+    return tried and unknown and not view.turns and bool(view.unsent)
+
+
+def _died_with_work(view: SessionView) -> bool:
+    ended = view.ended
+    if ended is None or ended.fault != RUNNER_KILLED:
+        return False
+    return bool(view.unsent) or ended.cut_off
 
 
 _LEFT = "it is not tried again by itself"
