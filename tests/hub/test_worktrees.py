@@ -30,18 +30,17 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
 ) -> None:
     repository = make_repository(tmp_path / "project")
     claude = program(tmp_path / "cli", [fake.Serve()])
+    env = {"A": "b", "HOME": str(tmp_path / "home")}
     async with house(tmp_path, processes) as home:
         service = home.hub.worktree_service
-        service.change(
-            {"web": Project(directory=str(repository), model="opus", env={"A": "b"})}, ()
-        )
+        service.change({"web": Project(directory=str(repository), model="opus", env=env)}, ())
         with pytest.raises(NotFound, match="there is no project"):
             await home.new(SessionSpec(project="wbe", claude=claude))
         session = await home.new(SessionSpec(project="web", claude=claude, worktree="task"))
         view = await home.until(session, lambda view: view.directory is not None)
         # What is stored is what it was started with: a project that changes does not change it.
         service.change({}, ())
-        assert (view.spec.model, view.spec.env, view.spec.project) == ("opus", {"A": "b"}, "web")
+        assert (view.spec.model, view.spec.env, view.spec.project) == ("opus", env, "web")
         assert view.directory is not None
         (Path(view.directory) / "made").write_text("work\n")
 
@@ -65,7 +64,7 @@ async def test_a_session_of_a_project_works_in_a_worktree_and_its_work_is_merged
             await service.settle(session, TreeAction.DISCARD, by="ada")
 
         # And in the repository itself, without a worktree.
-        plain = await home.new(SessionSpec(directory=str(repository), claude=claude))
+        plain = await home.new(SessionSpec(directory=str(repository), claude=claude, env=env))
         await home.until(plain, lambda view: view.directory is not None)
         (repository / "made").write_text("more\n")
         assert [file.status for file in (await service.changes(plain)).files] == ["modified"]

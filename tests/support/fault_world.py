@@ -183,7 +183,8 @@ class World:
         manifest = {"name": "@anthropic-ai/claude-code", "version": "2.1.325"}
         (place / "package.json").write_text(json.dumps(manifest))
         env = {"CLAUDE_CONFIG_DIR": str(place / "config")}
-        return SessionSpec(directory=str(place), claude=str(program), env=env)
+        # Its records have its process number, which is another one inside a sandbox.
+        return SessionSpec(directory=str(place), claude=str(program), env=env, sandbox="off")
 
     def records(self, name: str) -> Path:
         """Where the CLIs of a session write down what they write and read."""

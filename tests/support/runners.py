@@ -37,8 +37,9 @@ def program(folder: Path, script: Sequence[Step], record: Path | None = None) ->
 
 
 def spec_of(folder: Path, script: Sequence[Step], record: Path | None = None) -> SessionSpec:
-    """A session in this folder whose CLI plays this script."""
-    return SessionSpec(directory=str(folder), claude=program(folder, script, record))
+    """A session in this folder whose CLI plays this script. Its home folder is not a person's."""
+    env = {"HOME": str(folder / ".home")}
+    return SessionSpec(directory=str(folder), claude=program(folder, script, record), env=env)
 
 
 @asynccontextmanager
