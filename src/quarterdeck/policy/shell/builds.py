@@ -285,6 +285,7 @@ _FIXES = {
     "ruff check": frozenset({"--fix", "--fix-only", "--add-noqa", "--add-ignore"}),
     "eslint": frozenset({"--fix"}),
     "prettier": frozenset({"-w"}),
+    "gofmt": frozenset({"-w"}),
 }
 
 
@@ -353,6 +354,7 @@ READERS: dict[str, Reader] = {
     "ruff": _formatter,
     "black": _formatter,
     "prettier": _formatter,
+    "gofmt": _formatter,
     "eslint": _formatter,
     "crontab": _crontab,
     "at": _at,

@@ -122,6 +122,7 @@ ACTING = name_set(
 """Words for effects beyond reading."""
 
 _WRITING = name_set("write edit prefix suffix folder in-place move")
+_FILES = name_set("read list write prefix chdir folder send in-place names run runs code shell")
 _OF_OPERANDS = name_set("run code command host")
 _NAME = re.compile(r"-{0,2}[^\s=-][^\s=]*=?|-[^\s=]|--")
 _VERSIONED = re.compile(r"([A-Za-z][A-Za-z+_]*)-?\d+(?:\.\d+)*")
@@ -203,6 +204,9 @@ class Table(Value):
     abbreviated_subcommands: bool = False
     loose: bool = False
     effect: str | None = None
+    uses_files: bool = False
+    """Whether an operand, or an option that is not inherited, names a file."""
+
     commands: bool = False
     """Whether it, or a subcommand, runs a command that is among its words."""
 
@@ -374,6 +378,8 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         abbreviated_subcommands=file.abbreviated_subcommands,
         loose=file.loose,
         effect=file.effect,
+        uses_files=not kinds <= {"skip", "host"}
+        or any(not _FILES.isdisjoint(words.split()) for words in file.options.values()),
         commands="command" in kinds
         or any("shell" in each.values for each in options.values())
         or any(each.commands for each in subcommands.values()),
