@@ -16,8 +16,9 @@ from typing import BinaryIO
 import msgspec
 
 from quarterdeck.cli.exits import Exit
+from quarterdeck.cli.local.sandbox_says import answers
 from quarterdeck.cli.terminal import console as consoles
-from quarterdeck.cli.terminal.explanation import show_tried
+from quarterdeck.cli.terminal.explanation import show_sandbox, show_tried
 from quarterdeck.cli.terminal.output import print_json
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
@@ -83,11 +84,13 @@ def run_try(options: TryOptions, *, json_output: bool) -> int:
         ),
         context=looking_here(Context(cwd=cwd, home=home, settings=cwd)),
     )
-    tried = try_call(call, _rules(options.policy))
+    rules = _rules(options.policy)
+    tried, boxed = try_call(call, rules), answers(call, rules)
     if json_output:
-        print_json([tried])
+        print_json([{**msgspec.structs.asdict(tried), "sandbox": boxed}])
     else:
         show_tried(tried, consoles.stdout())
+        show_sandbox(boxed, consoles.stdout())
     return Exit.SUCCESS
 
 

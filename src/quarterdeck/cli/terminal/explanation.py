@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -15,6 +17,9 @@ from quarterdeck.policy.tries import Tried
 COLOURS = {"allow": "green", "deny": "red", "ask": "yellow"}
 """The colour of each verdict."""
 
+
+BOXED = {"read_only": "refused: it is read-only", "hidden": "refused: it is hidden"}
+"""What a sandbox does, where its code is not a word for people."""
 
 WORDS = {
     "rewritten": "allow, but only as changed",
@@ -66,6 +71,33 @@ def show_tried(tried: Tried, console: Console) -> None:
     for part in tried.explanation.parts:
         _show_part(part, console, indent="  ")
     _show_unknowns(tried.explanation, console)
+
+
+class _Boxed(Protocol):
+    """What a sandbox does with one need of a call."""
+
+    @property
+    def access(self) -> str:
+        """`write`, `read` or `connect`."""
+
+    @property
+    def target(self) -> str:
+        """The path, or the host."""
+
+    @property
+    def verdict(self) -> str:
+        """`allowed`, or why not."""
+
+
+def show_sandbox(answers: Sequence[_Boxed], console: Console) -> None:
+    """Show what the sandbox would do with the files and hosts that a call names."""
+    if not answers:
+        return
+    _show_heading("sandbox: what the kernel would do in the mode protect", console)
+    for each in answers:
+        colour = "green" if each.verdict == "allowed" else "yellow"
+        line = Text(f"  {each.access:<8}{_one_line(each.target)}  ")
+        console.print(line.append(BOXED.get(each.verdict, each.verdict), colour), soft_wrap=True)
 
 
 def _show_unknowns(explanation: Explanation, console: Console) -> None:
