@@ -158,7 +158,7 @@ async def test_what_people_switched_holds_after_a_stop_and_in_a_fork(table: Tabl
     await table.control(session, "set_permission_mode", mode="default")
     await table.control(session, "set_model", model="haiku")
     # What a hostile repository says of modes does not matter to what a person chose.
-    (table.work / ".claude").mkdir()
+    (table.work / ".claude").mkdir(exist_ok=True)
     settings = table.work / ".claude" / "settings.json"
     settings.write_text(json.dumps({"permissions": {"defaultMode": "acceptEdits"}}))
     fork = (await table.home.hub.submit(ForkSession(session=session))).session
