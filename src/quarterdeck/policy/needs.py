@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.cli_files import OWN_TOOLS, is_own_file
+from quarterdeck.policy.dashes import judge_dashes
 from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.moves import moved_by, other_names
 from quarterdeck.policy.paths import Folders, before_wildcard, is_inside, is_protected, linked
@@ -348,6 +349,7 @@ def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
 
 def _shell(tool: str, command: str, context: Context) -> Request:
     script = mark_written(read(command, cwd=context.cwd), context.written, context.resolve)
+    script = judge_dashes(script, context.cwd, context.below)
     needs: list[Need] = []
     for part in script.parts:
         needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))

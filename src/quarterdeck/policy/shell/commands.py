@@ -120,7 +120,12 @@ def analyze(simple: Simple) -> Analysis:
     """Analyse a simple command."""
     if not simple.words:
         return _redirections_only(simple)
-    effects = [each for each in map(assignment_effect, simple.assignments) if each is not None]
+    effects = [
+        effect
+        for each in simple.assignments
+        if (effect := assignment_effect(each)) is not None
+        and not (each.name == "IFS" and simple.words[0].literal == "read")
+    ]
     prefix = "".join(f"{each.name}={each.value.source} " for each in simple.assignments)
     parts: list[Part] = []
     problems: list[Problem] = []
@@ -304,7 +309,8 @@ def _part(
         effects=found,
         fetches=known.fetches,
         called=known.called,
-        looks=known.looks and all(each.kind is EffectKind.READS for each in found),
+        looks=(known.looks or layer.words[0].literal in UNTOUCHED)
+        and all(each.kind is EffectKind.READS or each.by_name for each in found),
         via=layer.via,
         known=next((at for at, each in enumerate(decoded) if each is None), len(decoded)),
         open_ended=layer.open_ended,

@@ -108,6 +108,9 @@ class Effect(Value):
     own: bool = False
     """The command's name says it: `touch` writes its operands, `curl` does not."""
 
+    by_name: bool = False
+    """Only if a pattern finds a file whose name begins with a dash."""
+
     maybe: bool = False
     """It is only possible: enough to stop the command, and it needs no rule to be allowed."""
 

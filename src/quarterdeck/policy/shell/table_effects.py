@@ -99,7 +99,9 @@ class _Effects:
             else:
                 self._effects.append(runs(f"{table.name} can run other code", token))
         self._unknown()
-        acting = any(effect.kind is not EffectKind.READS for effect in self._effects)
+        acting = any(
+            effect.kind is not EffectKind.READS and not effect.by_name for effect in self._effects
+        )
         return ProgramEffects(
             effects=tuple(self._effects),
             fetches=tuple(self._fetches),
@@ -373,7 +375,8 @@ class _Effects:
             token = word.source if word is not _LATER or self._via is None else self._via
             if table.acts:
                 why = f"{word.source} may be an option of {self._name} at run time"
-                self._effects.append(runs(why, token))
+                by_name = word.glob and word.text is not None
+                self._effects.append(msgspec.structs.replace(runs(why, token), by_name=by_name))
             if id(word) not in known:
                 self._add(self._here.target(word), "read", self._name)
                 if table.writes:
