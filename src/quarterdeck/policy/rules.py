@@ -129,12 +129,16 @@ class Pattern(Value):
         """Whether a part is such a command."""
         if not part.words:
             return False  # a redirection with no command
+        name, first = part.name, self.words[0]
+        # Most rules are about other programs: this is asked for each of them.
+        other = name is not None and name != first and first.isalnum()
+        if other and not (part.called and part.called[0] == first):
+            return False
         if self.place(part) is not None or self._is_called(part):
             return True
-        name = part.name
         if name is None:
             return None
-        if not fnmatchcase(name, self.words[0]):
+        if not fnmatchcase(name, first):
             return False
         return None if self._may_follow(part) else False
 

@@ -7,6 +7,7 @@ grammar, rules, or the machine.
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 
 from quarterdeck.domain.structs import Value
 
@@ -124,7 +125,7 @@ class Form(Value):
     They reach to the end of the name of the command that really runs."""
 
 
-class Part(Value):
+class Part(Value, dict=True):
     """One simple command as it would run, anywhere in the script.
 
     A wrapper that only changes how its command runs (`timeout`, `nice`) gives one part, with the
@@ -168,7 +169,7 @@ class Part(Value):
     dirs: tuple[str, ...] | None = None
     """The folders that it may run in, if the script changed to another one; empty: unknown."""
 
-    @property
+    @cached_property
     def name(self) -> str | None:
         """The command's name, without the folder it is in; None if it is not known."""
         if not self.words or (literal := self.words[0].literal) is None:
