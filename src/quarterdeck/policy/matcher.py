@@ -160,6 +160,8 @@ def _command(pattern: CommandPattern, request: Request, sense: Sense) -> list[Ne
         for need in request.needs
         if need.kind is NeedKind.COMMAND and need.part is not None
     }
+    if all(each is None for each in named.values()):
+        return []
     redirected = _redirection_files(request)
     return [
         need
