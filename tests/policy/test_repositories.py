@@ -57,7 +57,7 @@ def local(root: Path, cwd: Path | None = None) -> Context:
         "git -C src/deep log",
         "cd src && git diff",
         "cd src/deep && git status && cd .. && git log",
-        "git -C ./src/.. status",
+        "git -C ./src/deep/ status",
         "mkdir -p src/x && git -C src status",
     ],
 )
@@ -80,6 +80,8 @@ def test_git_in_the_project_and_its_folders_is_known(command: str, project: Path
         "git -C $x status",
         "cd $x && git status",
         "git -C src -C ../bare status",
+        "git -C to-bare/.. status",
+        "git -C src/.. status",
         "echo x > src/HEAD; cd src && git status",
         "cp -r evil src/deep && git -C src/deep status",
         "mv evil src/.git; git -C src/deep status",

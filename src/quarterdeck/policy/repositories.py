@@ -45,16 +45,17 @@ def other_repositories(script: Script, look: Looking) -> Iterator[Target]:
         if each.kind is EffectKind.WRITES and each.target is not None
     ]
     for target in used:
-        if not target.paths or not all(
-            path == (look.root or "") or _is_plain(path, target, written, look)
-            for path in target.paths
+        # A `..` behind a link leads elsewhere: then the text of a path says nothing.
+        known = target.sure and target.paths
+        if not known or not all(
+            path == (look.root or "") or _is_plain(path, written, look) for path in target.paths
         ):
             yield target
 
 
-def _is_plain(path: str, target: Target, written: list[Target], look: Looking) -> bool:
+def _is_plain(path: str, written: list[Target], look: Looking) -> bool:
     """Whether a folder is below the project's, and no repository in between."""
-    if look.root is None or look.resolve is None or look.exists is None or not target.sure:
+    if look.root is None or look.resolve is None or look.exists is None:
         return False
     true, top = look.resolve(path), look.resolve(look.root)
     if not path.startswith("/") or not f"{true}/".startswith(f"{top}/"):

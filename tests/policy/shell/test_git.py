@@ -157,6 +157,8 @@ def test_commands_that_do_more_than_looking(text: str) -> None:
         ("git grep --open a", ["runs --open"]),
         ("git config a b", ["alters config", "writes /w/.git/config"]),
         ("git config --global a b", ["alters config", "writes ~/.gitconfig"]),
+        ("git config --glob a b", ["alters config", "writes ~/.gitconfig"]),
+        ("git config --system a b", ["alters config", "writes /etc/gitconfig"]),
         ("git config user.name b", ["alters config"]),
         ("git config a --get", ["alters config", "writes /w/.git/config"]),
         ("git diff --output=-", ["writes /w/-"]),

@@ -317,7 +317,10 @@ def _config(call: _Call) -> list[Effect]:
     if key is not None and _SAFE_KEYS.fullmatch(key) and not call.given & {"-f", "-e"}:
         return effects
     files = words_of(call.parsed, "-f")
-    if "--global" in {each.typed for each in call.parsed.options}:
+    places = {each.typed[:4] for each in call.parsed.options if each.option.name == "--global"}
+    if "--sy" in places:
+        files.append(plain("/etc/gitconfig"))
+    elif "--gl" in places:
         files.append(_GLOBAL_CONFIG)
     elif not files:
         files.append(plain(".git/config"))
