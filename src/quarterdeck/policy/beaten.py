@@ -22,8 +22,8 @@ from quarterdeck.policy.wildcards import Glob, fits
 _WILD = frozenset("*?[")
 _COMPARED = name_set("claude commands flags without paths keys domains")
 
-MOST_COMPARED = 50_000
-"""Pairs of rules that are compared in one file. What is beyond that is not reported."""
+MOST_COMPARED = 300_000
+"""Pairs of names that are compared in one file. What is beyond that is not reported."""
 
 
 class Subject(Value):
@@ -41,6 +41,11 @@ class Subject(Value):
     key: str = ""
     """Where it is written: the key of the rule, and its place in the list."""
     place: int = 0
+
+    @property
+    def size(self) -> int:
+        """How many names it has, for the work of a comparison."""
+        return 1 + len(self.words or ()) + len(self.path.names if self.path is not None else ())
 
     @property
     def whole(self) -> bool:
@@ -69,6 +74,7 @@ class _Stop(Value):
     where: FactConditions = FactConditions()
     everything: bool = False
     """It has no condition on the call: every call of `tools` and `servers`."""
+    size: int = 1
 
 
 class Stops:
@@ -110,7 +116,7 @@ class Stops:
     def _beaten(self, subject: Subject, rule: Rule) -> Beaten | None:
         named = self._by_command.get(subject.words[0], []) if subject.words else []
         for stop in (*named, *self._others):
-            self._compared += 1
+            self._compared += stop.size * subject.size
             if self._compared > MOST_COMPARED:
                 return None
             if _beats(stop, subject, rule) and _wider_facts(stop.where, rule.where):
@@ -124,10 +130,12 @@ def _stops(policy: Policy, own: str) -> Iterator[_Stop]:
         for rule in policy.rules:
             if rule.verb.value == verdict:
                 place = f"line {rule.line}" if rule.source == own else rule.place
+                subjects = tuple(_subjects(rule))
                 yield _Stop(
                     name=f"the rule {rule.name!r} ({place})",
                     verdict=verdict,
-                    subjects=tuple(_subjects(rule)),
+                    subjects=subjects,
+                    size=1 + sum(each.size for each in subjects),
                     tools=rule.tools,
                     servers=rule.servers,
                     what=rule.what,
