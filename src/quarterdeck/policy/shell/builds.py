@@ -53,6 +53,12 @@ def _cmake(use: Invocation) -> ProgramEffects:
         if not _PLAIN_VALUE.fullmatch(given.values[0].text or "")
     ]
     literals = [word.literal for word in use.words]
+    if "-E" in literals:
+        # `cmake -E` has commands of its own: copy, rm, touch, env.
+        rest = use.words[literals.index("-E") + 1 :]
+        more += [writes(use.here.target(word), "cmake -E may write it") for word in rest]
+        script = " ".join(word.source for word in rest)
+        return msgspec.structs.replace(use.effects(more), scripts=(script,) if script else ())
     if "--" in literals:
         # Words for the build tool: a number of jobs and targets only.
         more += [
@@ -75,7 +81,7 @@ def _go(use: Invocation) -> ProgramEffects:
         for word in use.words[1:]
         if word.prefix.lstrip("-").startswith("test.") and uses_of(use.parsed(), "-args")
     ]
-    return msgspec.structs.replace(_packages(use), effects=use.effects(more).effects)
+    return _with_addresses(use, use.effects(more))
 
 
 _LINT = re.compile(r"-[DWAF](?:\S+)?|--(?:deny|warn|allow|forbid)(?:=\S+)?|\w[\w:-]*|--check|-l")
@@ -96,8 +102,11 @@ def _cargo(use: Invocation) -> ProgramEffects:
             for word in parsed.operands
             if not _LINT.fullmatch(word.literal or "")
         ]
-    found = _packages(use)
-    return msgspec.structs.replace(found, effects=(*found.effects, *more))
+    more += [
+        reads(use.here.target(word), "cargo --config reads it")
+        for word in words_of(parsed, "--config")
+    ]
+    return _with_addresses(use, use.effects(more))
 
 
 def _pytest(use: Invocation) -> ProgramEffects:
@@ -123,22 +132,51 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def _packages(use: Invocation) -> ProgramEffects:
-    """Package managers: an operand may be the address of a package."""
+    """Package managers and clients: an operand or a value may be an address."""
+    return _with_addresses(use, use.effects())
+
+
+def _with_addresses(use: Invocation, found: ProgramEffects) -> ProgramEffects:
+    """The same, and hosts and local files that are among the words as addresses."""
     parsed = use.parsed()
     words = [*parsed.operands, *(word for given in parsed.options for word in given.values)]
-    found = [word.text.rpartition(" @ ")[2] for word in words if word.text is not None]
-    paths = [local_file(text) for text in found]
+    texts = [word.prefix.rpartition(" @ ")[2].removeprefix("=") for word in words]
+    texts += [word.prefix.partition("=")[2] for word in use.words[1:] if word.prefix[:1] == "-"]
+    paths = [local_file(text) for text in texts]
     more = [
         reads(use.here.target(plain(path)), f"{use.name} reads it")
         for path in paths
         if path is not None
     ]
-    fetches = [
+    hosts = [address(each) for each in found.fetches]
+    hosts += [
         address(text)
-        for text, path in zip(found, paths, strict=True)
+        for text, path in zip(texts, paths, strict=True)
         if path is None and _ADDRESS.match(text)
     ]
-    return use.effects(more, fetches)
+    hosts += [address(word.prefix) for word in parsed.operands if _by_name(parsed, word)]
+    return msgspec.structs.replace(
+        found,
+        effects=(*found.effects, *more),
+        fetches=tuple(dict.fromkeys(hosts)),
+        looks=found.looks and not hosts,
+    )
+
+
+_REGISTRY = re.compile(r"(?:[\w-]+(?:\.[\w-]+)+|localhost|[\w.-]+:\d+)(?:/.*)?", re.DOTALL)
+_BY_NAME = re.compile(
+    r"go (?:get|install|run|build|test|list|mod download)|(?:docker|podman)(?: image| container)?"
+    r" (?:pull|push|run|create|login|search)"
+)
+"""Subcommands whose operands begin with a host: `go get host/x`, `docker pull host/x`."""
+
+
+def _by_name(parsed: Parsed, word: Word) -> bool:
+    if _BY_NAME.fullmatch(parsed.table.name) is None:
+        return False
+    first = word.prefix.partition("@")[0]
+    login = parsed.table.name.endswith("login")
+    return _REGISTRY.fullmatch(first) is not None and ("/" in first or login)
 
 
 _NEGATED = re.compile(r"-+(?:(?:no-)+|config\.)([^=]+)", re.IGNORECASE)
@@ -152,6 +190,10 @@ def _npm(use: Invocation) -> ProgramEffects:
         runs(f"{use.name} {word.source} may set {name[1]}", word.prefix.partition("=")[0])
         for word in use.words[1:]
         if (name := _NEGATED.match(word.prefix)) is not None and table.may_act(name[1])
+    ]
+    more += [
+        writes(use.here.target(word), f"{use.name} may write there")
+        for word in words_of(use.parsed(), "--prefix")
     ]
     return msgspec.structs.replace(
         found,
@@ -210,7 +252,11 @@ def _docker(use: Invocation) -> ProgramEffects:
         source = _SOURCE.search(word.text or "")
         if word.text is None or source is not None:
             more += _opened(use, word, None if source is None else source[1])
-    return _copies(use.effects(more), parsed)
+    for word in words_of(parsed, "--secret"):
+        source = _SOURCE.search(word.text or "")
+        if source is not None:
+            more.append(reads(use.here.target(plain(source[1])), f"{use.name} reads it"))
+    return _with_addresses(use, _copies(use.effects(more), parsed))
 
 
 def _copies(found: ProgramEffects, parsed: Parsed) -> ProgramEffects:
@@ -240,7 +286,7 @@ def _kubectl(use: Invocation) -> ProgramEffects:
     files = [each.partition("=")[2] for each in shown if "file" in each.partition("=")[0]]
     files += [word.prefix for word in words_of(parsed, "--template") if files]
     more += [reads(use.here.target(plain(each)), f"{use.name} reads it") for each in files if each]
-    return _copies(use.effects(more), parsed)
+    return _with_addresses(use, _copies(use.effects(more), parsed))
 
 
 _ADDRESSED = re.compile(r"\w+://")
@@ -256,7 +302,7 @@ def _storage(use: Invocation) -> ProgramEffects:
     ]
     named = [word.prefix.partition("#")[0] for word in use.parsed().operands if "#" in word.prefix]
     here += [reads(use.here.target(plain(each)), f"{use.name} reads it") for each in named if each]
-    return msgspec.structs.replace(found, effects=tuple(here))
+    return _with_addresses(use, msgspec.structs.replace(found, effects=tuple(here)))
 
 
 def _opened(use: Invocation, word: Word, path: str | None) -> list[Effect]:
@@ -326,12 +372,31 @@ def _at(use: Invocation) -> ProgramEffects:
 
 def _gcc(use: Invocation) -> ProgramEffects:
     """The preprocessor writes to its second operand."""
-    return (use.with_table(operands="read write") if use.name == "cpp" else use).effects()
+    use = use.with_table(operands="read write") if use.name == "cpp" else use
+    passed = words_of(
+        use.parsed(), "-Wl,", "-Xlinker", "-C", "--emit", "-XX:", "-Xlog:", "--config"
+    )
+    return use.effects(_pieces(use, passed))
+
+
+def _pieces(use: Invocation, words: list[Word]) -> list[Effect]:
+    """Files in a value that another program takes apart: `-Wl,-Map=x`, `--emit=link=x`."""
+    found: list[Effect] = []
+    for word in words:
+        for each in re.split(r"[,=:]", word.prefix):
+            if each and not each.startswith("-"):
+                target = use.here.target(plain(each))
+                found.append(reads(target, f"{use.name} may read it"))
+                if "/" in each:
+                    found.append(writes(target, f"{use.name} may write it"))
+    return found
 
 
 READERS: dict[str, Reader] = {
     "make": _make,
     "gcc": _gcc,
+    "rustc": _gcc,
+    "java": _gcc,
     "cmake": _cmake,
     "go": _go,
     "npm": _npm,
@@ -341,7 +406,24 @@ READERS: dict[str, Reader] = {
     "pytest": _pytest,
     "patch": _patch,
     **dict.fromkeys(
-        ("pip", "uv", "gem", "composer", "brew", "poetry"),
+        (
+            "pip",
+            "uv",
+            "gem",
+            "composer",
+            "brew",
+            "poetry",
+            "terraform",
+            "apt",
+            "apt-get",
+            "dnf",
+            "conda",
+            "gcloud",
+            "az",
+            "glab",
+            "dotnet",
+            "mvn",
+        ),
         _packages,
     ),
     "docker": _docker,

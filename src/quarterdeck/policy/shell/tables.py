@@ -367,7 +367,9 @@ def _compile(name: str, file: _File, inherited: dict[str, Option]) -> Table:
         loose_values=file.loose_values,
         long_with_one_dash=one_dash,
         two_dashes=file.two_dashes,
-        permutes=file.loose or not file.subcommands if file.permutes is None else file.permutes,
+        permutes=file.loose or operands is not None or not file.subcommands
+        if file.permutes is None
+        else file.permutes,
         numeric=file.numeric,
         plus=None if file.plus is None else _option(name, "+", file.plus),
         assignments=None if file.assignments is None else _assignment(name, file.assignments),

@@ -277,6 +277,9 @@ _RUNS = re.compile(r"\s*\w*command\s*[=\s]\s*(.+)", re.IGNORECASE | re.DOTALL)
 """A setting of ssh that is a command: ProxyCommand, LocalCommand."""
 
 
+_LEADS = re.compile(r"\s*(?:proxyjump|hostname)\s*[=\s]\s*(\S+)", re.IGNORECASE)
+
+
 def _destination(use: Invocation) -> ProgramEffects:
     """ssh, sftp, ftp, telnet, nc, dig, ping: hosts are named without a scheme."""
     parsed = use.parsed()
@@ -307,7 +310,11 @@ def _destination(use: Invocation) -> ProgramEffects:
                 fetches.append(address(host))
     if use.table.name == "ftp":
         more += [writes(use.here.target(plain(".")), "ftp writes files here", own=True)]
-    commands = [_RUNS.match(word.text or "") for word in words_of(parsed, "-o")]
+    settings = [word.prefix for word in words_of(parsed, "-o")]
+    fetches += [address(_bare(each[1])) for each in map(_LEADS.match, settings) if each is not None]
+    for word in words_of(parsed, "-L", "-R") if use.table.name == "ssh" else ():
+        fetches += [address(each) for each in word.prefix.split(":") if "." in each]
+    commands = [_RUNS.match(each) for each in settings]
     scripts = tuple(each[1] for each in commands if each is not None)
     return msgspec.structs.replace(use.effects(more, fetches), scripts=scripts)
 
@@ -319,11 +326,12 @@ _FILE_ITEM = re.compile(r"[^=@]*?(?::=@|=@|@)(.*)", re.DOTALL)
 
 
 def _httpie(use: Invocation) -> ProgramEffects:
-    named = list(use.parsed().operands)
+    parsed = use.parsed()
+    named = list(parsed.operands)
     if len(named) > 1 and _METHOD.fullmatch(named[0].text or "") and not _is_item(named[1]):
         named.pop(0)
     more: list[Effect] = []
-    fetches: list[str] = []
+    fetches = [address(word.prefix.partition(":")[2]) for word in words_of(parsed, "--proxy")]
     if named:
         text = named.pop(0).text
         local = text is not None and text.startswith(":")
@@ -371,6 +379,8 @@ def _socat(use: Invocation) -> ProgramEffects:
                     more.append(writes(use.here.target(path), "socat writes it"))
             elif _CONTACTS.fullmatch(kind):
                 fetches.append(address(value))
+            elif kind.startswith(("proxy", "socks")):
+                fetches += [address(each) for each in value.split(":")[:2]]
             elif kind not in _SILENT:
                 more.append(runs(f"socat {kind} can run code or listen", head.partition(":")[0]))
                 if kind in {"exec", "system", "shell"}:
