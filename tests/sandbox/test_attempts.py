@@ -191,6 +191,12 @@ WRITES = (
         made("home/other/x"),
     ),
     Attempt("leave by a link", f"ln -s $OTHER src/o; echo {EVIL} > src/o/x", made("home/other/x")),
+    Attempt(
+        "show a key to other users",
+        "chmod 777 ~/.ssh/id_rsa",
+        lambda world, _: (world.home / ".ssh" / "id_rsa").stat().st_mode & 0o777 == 0o777,
+        open_on=(Kind.LANDLOCK,),
+    ),
     Attempt("change the hub's token", f"echo {EVIL} > $DATA/cli.token", made(
         "home/.local/share/quarterdeck/cli.token")),
 )  # fmt: skip
@@ -293,6 +299,25 @@ async def test_where_a_work_tree_leads_git_is_a_documented_gap_of_landlock(
     assert any(str(file) in gap for gap in box.not_enforced) is led
     await world.run(kind, f"echo {EVIL} > {file}", cwd=tree)
     assert (EVIL in file.read_text()) is led
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can write settings of the kernel")
+@pytest.mark.parametrize("kind", [None, *KINDS])
+async def test_settings_of_the_kernel_cannot_be_changed(kind: Kind | None, world: World) -> None:
+    """They are written with the value that they have: one of them names a program to be run."""
+    script = "".join(
+        f'v=$(cat {name}) && echo "$v" > {name} && echo changed {name}; '
+        for name in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/domainname")
+    )
+    done = await world.run(kind, script)
+    assert ("changed" in done.out) is (kind is None), done
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_device_can_be_made(kind: Kind, world: World) -> None:
+    await world.run(kind, "mknod src/disk b 254 0; mknod src/null c 1 3")
+    assert not (world.project / "src" / "disk").exists()
+    assert not (world.project / "src" / "null").exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)

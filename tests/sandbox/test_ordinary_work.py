@@ -148,6 +148,18 @@ async def test_the_home_folder_is_not_seen_in_strict_mode(kind: Kind, world: Wor
     assert not (world.home / ".cache" / "x").exists()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_long_list_of_paths_is_no_hindrance(kind: Kind, world: World) -> None:
+    """The order of the launcher is then longer than an argument of a process may be."""
+    long = world.project / "src" / ("long" * 30)
+    for number in range(150):
+        (long / f"{number}-{'x' * 200}").mkdir(parents=True)
+    spec = world.spec()
+    spec = msgspec.structs.replace(spec, hidden=(*spec.hidden, f"{long}/*"))
+    done = await world.run(kind, "cat src/main.py", spec)
+    assert done.out == "print('hello')\n", done.err
+
+
 # --- nothing is left behind ----------------------------------------------------------------------
 
 

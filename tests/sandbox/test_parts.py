@@ -23,7 +23,7 @@ from quarterdeck.sandbox import (
     signal_of,
 )
 from quarterdeck.sandbox import launcher as launching
-from quarterdeck.sandbox.bubblewrap import arguments
+from quarterdeck.sandbox.bubblewrap import User, arguments
 from quarterdeck.sandbox.hosts import is_allowed, is_local_address, local_ports, split_host
 from quarterdeck.sandbox.launcher import (
     READ,
@@ -284,7 +284,7 @@ def test_folders_on_the_way_to_a_protected_path_are_mount_points_under_the_writa
         program="bwrap",
         cwd="/p",
         temporary="",
-        root=False,
+        user=User.PERSON,
     )
     at = made.index("--bind")
     assert made[at : at + 15] == [
@@ -298,7 +298,7 @@ def test_folders_on_the_way_to_a_protected_path_are_mount_points_under_the_writa
 
 
 def test_root_keeps_few_capabilities() -> None:
-    made = arguments(Resolved(entries={}), program="b", cwd="/", temporary="", root=True)
+    made = arguments(Resolved(entries={}), program="b", cwd="/", temporary="", user=User.ROOT)
     kept = [made[at + 1] for at, word in enumerate(made) if word == "--cap-add"]
     assert made[made.index("--cap-drop") + 1] == "ALL"
     assert made.index("--cap-drop") < made.index("--cap-add")

@@ -88,6 +88,19 @@ def test_a_work_tree_protects_what_leads_to_its_repository() -> None:
     assert "/data" in made.hidden
 
 
+def test_the_file_that_leads_a_submodule_to_its_repository_is_read_only() -> None:
+    git = "/home/ada/super/.git/modules/sub"
+    sub = Repository(top="/home/ada/super/sub", git_dir=git, common_dir=git)
+    made = spec(project="/home/ada/super/sub", repository=sub)
+    assert {"/home/ada/super/sub/.git", f"{git}/config", f"{git}/hooks"} <= set(made.read_only)
+    assert f"{PROJECT}/.git" not in spec(repository=MAIN).read_only
+
+
+def test_settings_that_the_settings_of_git_include_are_read_only() -> None:
+    included = msgspec.structs.replace(MAIN, included=(f"{PROJECT}/.gitconfig",))
+    assert f"{PROJECT}/.gitconfig" in spec(repository=included).read_only
+
+
 def test_rules_hide_protect_and_open() -> None:
     made = spec(
         deny_read=["./.env", "~/notes/**", "./**/*.pem"],

@@ -103,7 +103,14 @@ def test_a_pattern_over_too_many_files_is_told(
 ) -> None:
     monkeypatch.setattr(resolving, "MOST_SEEN", 3)
     made = resolve(spec(writable=(str(folder),), hidden=(f"{folder}/**/.env",)))
-    assert made.not_enforced == (f"{folder}/**/.env: too many files to look at",)
+    assert made.not_enforced == (f"{folder}/**/.env: too many files",)
+
+
+def test_too_many_patterns_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolving, "MOST_PATTERNS", 1)
+    made = resolve(spec(hidden=(f"{folder}/a/*.env", f"{folder}/a/b/*.pem")))
+    assert list(made.entries) == [f"{folder}/a/.env"]
+    assert made.not_enforced == (f"{folder}/a/b/*.pem: too many patterns",)
 
 
 @pytest.mark.process
@@ -124,6 +131,17 @@ def test_a_repository_is_found_without_git(tmp_path: Path) -> None:
     assert tree.git_dir == f"{top}/.git/worktrees/w"
     assert tree.common_dir == f"{top}/.git"
     assert tree.hooks == (f"{(tmp_path / 'w').resolve()}/tools/hooks",)
+
+
+@pytest.mark.process
+def test_files_that_the_settings_include_are_found(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r").resolve()
+    git(top, "config", "include.path", "../.gitconfig")
+    git(top, "config", "includeIf.gitdir:/x/.path", "/srv/other")
+    git(top, "config", "other.path", "not/this")
+    found = find_repository(top)
+    assert found is not None
+    assert found.included == (f"{top}/.gitconfig", "/srv/other")
 
 
 def test_no_repository_is_found_where_there_is_none(tmp_path: Path) -> None:

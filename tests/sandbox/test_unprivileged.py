@@ -135,3 +135,34 @@ def test_the_number_of_processes_is_limited(kind: Kind, folder: Path) -> None:
     found = as_nobody(folder, kind, script, processes=30)
     assert "Resource temporarily unavailable" in found["err"] or "Cannot fork" in found["err"]
     assert not any("processes" in gap for gap in found["gaps"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_root_without_the_right_to_mount_is_protected_too(kind: Kind, tmp_path: Path) -> None:
+    """As in a container: bubblewrap needs a user namespace there."""
+    script = (
+        f"echo {EVIL} > .git/hooks/pre-commit; cat ~/.ssh/id_rsa; mv .git src/old;"
+        " v=$(cat /proc/sys/kernel/domainname) && echo $v > /proc/sys/kernel/domainname"
+        " && echo changed; cat src/main.py; echo more >> src/main.py && echo written"
+    )
+    parts = [*PARTS, *(path for path in sys.path if path.endswith("site-packages"))]
+    given = json.dumps([str(tmp_path), kind, parts, None, script])
+    done = subprocess.run(
+        ["setpriv", "--bounding-set", "-sys_admin", sys.executable, "-c", CODE, given],
+        check=False,
+        env={"PATH": PATH, "HOME": str(tmp_path), "LANG": "C.UTF-8"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    if "skip" in found:
+        pytest.skip(found["skip"])
+    assert found["uid"] == 0
+    assert SECRET not in found["out"]
+    assert not found["hook"]
+    assert "changed" not in found["out"]
+    assert "hello" in found["out"]
+    assert "written" in found["out"]

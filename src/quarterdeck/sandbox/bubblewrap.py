@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 
 from quarterdeck.sandbox.resolve import Access, Resolved
 
@@ -30,13 +31,34 @@ CAPABILITIES = (
 """What root keeps: else it could not write files of other users, as in a container."""
 
 
+KERNEL = (
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+    "/proc/irq",
+    "/proc/bus",
+    "/proc/acpi",
+    "/proc/scsi",
+)
+"""Settings of the kernel that root could write, also without capabilities. One of them names a
+program that the kernel starts outside."""
+
+
+class User(StrEnum):
+    """What the one who starts bubblewrap is to the kernel."""
+
+    PERSON = "person"
+    ROOT = "root"
+    WEAK_ROOT = "weak_root"
+    """Root without the right to mount, as in a container: it needs a user namespace."""
+
+
 def arguments(
     box: Resolved,
     *,
     program: str,
     cwd: str,
     temporary: str,
-    root: bool,
+    user: User,
     placeholders: Iterable[str] = (),
     copies: Mapping[str, str] | None = None,
     mounts: Mapping[str, str] | None = None,
@@ -82,11 +104,17 @@ def arguments(
         made += ["--ro-bind", source, path]
     for path in empty:
         made += ["--remount-ro", path]
-    if root:
+    if user is not User.PERSON:
         # Without this root would keep all of them, and could take off every mount.
         made += ["--cap-drop", "ALL"]
+        for path in KERNEL:
+            if posixpath.exists(path):
+                made += ["--ro-bind", path, path]
+    if user is User.ROOT:
         for name in CAPABILITIES:
             made += ["--cap-add", f"CAP_{name}"]
+    if user is User.WEAK_ROOT:
+        made.append("--unshare-user")
     return [*made, "--chdir", cwd, "--"]
 
 

@@ -402,14 +402,20 @@ def start_forwarder(order: dict[str, Any]) -> None:
 
 
 def encoded(order: dict[str, Any]) -> str:
-    """An order as an argument of a process."""
+    """An order as an argument of a process. If it is too long for one, it is put into a file, and
+    the argument is `@` and the file's path.
+    """
     return marshal.dumps(order).hex()
 
 
 def main(arguments: list[str]) -> NoReturn:
     """Do what the order says, and become the program."""
+    text = arguments[0]
+    if text.startswith("@"):
+        with open(text[1:], encoding="ascii") as file:  # noqa: PTH123 - `pathlib` takes time
+            text = file.read()
     # It comes from ourselves, on the command line.
-    order: dict[str, Any] = marshal.loads(bytes.fromhex(arguments[0]))  # noqa: S302
+    order: dict[str, Any] = marshal.loads(bytes.fromhex(text))  # noqa: S302
     command = arguments[1:]
     try:
         for lock in order.get("locks", ()):

@@ -25,7 +25,10 @@ SECRETS = (
 )
 """Below the home folder: hidden in every mode."""
 
-SYSTEM_SECRETS = ("/etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/ssh/ssh_host_*_key",)
+SYSTEM_SECRETS = (
+    "/etc/shadow /etc/gshadow /etc/sudoers /etc/sudoers.d /etc/ssh/ssh_host_*_key",
+    "/root/.ssh /root/.aws /root/.gnupg /home/*/.ssh /home/*/.aws /home/*/.gnupg",
+)
 """Hidden: root could read them."""
 
 SERVICES = (

@@ -41,6 +41,9 @@ PROXY_SOCKET = "proxy.sock"
 
 DROPPED = ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 """Variables that lead to sockets which are not there."""
+CAP_SYS_ADMIN = 21
+LONGEST_ARGUMENT = 100 * 1024
+"""The kernel takes 128 KiB for one argument."""
 NOT_PROXIED = "localhost,127.0.0.1,::1"
 
 _OWN_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT})
@@ -201,7 +204,7 @@ class _Making:
             program=program,
             cwd=self._cwd,
             temporary=self._spec.temporary,
-            root=os.geteuid() == 0,
+            user=_user(),
             placeholders=placeholders.paths,
             copies=copies,
             mounts={PROXY_FOLDER: self._private_folder()} if limited else {},
@@ -263,7 +266,12 @@ class _Making:
     def _launcher(self, order: Mapping[str, object]) -> list[str]:
         limits = {k: v for k, v in asdict(self._spec.limits).items() if v is not None}
         full = {name: value for name, value in order.items() if value is not None}
-        return [*_script(launcher.__file__), launcher.encoded({**full, "limits": limits})]
+        text = launcher.encoded({**full, "limits": limits})
+        if len(text) > LONGEST_ARGUMENT:
+            file = Path(self._private_folder()) / "order"
+            file.write_text(text, encoding="ascii")
+            text = f"@{file}"
+        return [*_script(launcher.__file__), text]
 
     def _needed(self) -> list[str]:
         """What must be readable: the program, files for it, and what we start ourselves."""
@@ -357,6 +365,16 @@ def _parts_of(command: Sequence[str], home: str) -> list[str]:
             wide = f"{home.rstrip('/')}/".startswith(folder.rstrip("/") + "/")
             found += [path, true if wide else folder]
     return found
+
+
+def _user() -> bubblewrap.User:
+    """What we are to the kernel. Root in a container often may not mount anything."""
+    if os.geteuid() != 0:
+        return bubblewrap.User.PERSON
+    status = Path("/proc/self/status").read_text()
+    effective = int(status.partition("CapEff:")[2].split()[0], 16)
+    may_mount = bool(effective >> CAP_SYS_ADMIN & 1)
+    return bubblewrap.User.ROOT if may_mount else bubblewrap.User.WEAK_ROOT
 
 
 def _upstream(env: Mapping[str, str]) -> str | None:

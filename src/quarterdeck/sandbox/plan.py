@@ -177,11 +177,14 @@ def _git_paths(repository: Repository | None, at: _Places) -> _GitPaths:
     made.reserved = [posixpath.join(common, name) for name in lists.names(lists.GIT_RESERVED)]
     if repository.is_worktree:
         ours = [posixpath.join(own, name) for name in lists.names(lists.WORKTREE_READ_ONLY)]
-        made.read_only += [*ours, posixpath.join(repository.top, ".git")]
+        made.read_only += ours
         made.yielding = tuple(ours)
+    entry = posixpath.join(repository.top, ".git")
+    if entry != own:
+        made.read_only.append(entry)  # a file that leads to the repository
     if repository.own_settings:
         made.reserved += [posixpath.join(each, "config.worktree") for each in made.writable]
-    made.read_only += repository.hooks
+    made.read_only += [*repository.hooks, *repository.included]
     made.reserved += [path for path in repository.hooks if _is_in(path, at.project)]
     return made
 

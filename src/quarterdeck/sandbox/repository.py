@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from quarterdeck.domain.structs import Value
 
 _LARGEST = 1024 * 1024
+_INCLUDE = re.compile(r"^\s*\[include(?:if\b[^\]]*)?\]([^\[]*)", re.IGNORECASE | re.MULTILINE)
+_INCLUDED_PATH = re.compile(r"^\s*path\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 _HOOKS_PATH = re.compile(r"^\s*hookspath\s*=\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -29,6 +32,8 @@ class Repository(Value):
     """Whether each work tree has settings of its own, in `config.worktree`."""
     hooks: tuple[str, ...] = ()
     """More folders that the settings name as folders of hooks."""
+    included: tuple[str, ...] = ()
+    """More files of settings that the settings name."""
 
     @property
     def is_worktree(self) -> bool:
@@ -61,7 +66,8 @@ def find_repository(folder: str | os.PathLike[str]) -> Repository | None:
             git_dir=str(git_dir),
             common_dir=str(common),
             own_settings="worktreeconfig" in _text(common / "config").lower(),
-            hooks=tuple(_hooks(top, git_dir, common)),
+            hooks=_hooks(top, git_dir, common),
+            included=_included(git_dir, common),
         )
     return None
 
@@ -71,15 +77,31 @@ def _text(path: Path) -> str:
         return file.read(_LARGEST).decode(errors="surrogateescape")
 
 
-def _hooks(top: Path, git_dir: Path, common: Path) -> list[str]:
+def _hooks(top: Path, git_dir: Path, common: Path) -> tuple[str, ...]:
     """The folders that `core.hooksPath` names in the repository's own settings."""
+    texts = [text for _, text in _settings(git_dir, common)]
+    return _paths(top, (name for text in texts for name in _HOOKS_PATH.findall(text)))
+
+
+def _included(git_dir: Path, common: Path) -> tuple[str, ...]:
+    """The files that the repository's own settings include. Each may name programs, too."""
     found: list[str] = []
-    for file in (common / "config", git_dir / "config.worktree"):
+    for file, text in _settings(git_dir, common):
+        for section in _INCLUDE.findall(text):
+            found += _paths(file.parent, _INCLUDED_PATH.findall(section))
+    return tuple(dict.fromkeys(found))
+
+
+def _settings(git_dir: Path, common: Path) -> list[tuple[Path, str]]:
+    found: list[tuple[Path, str]] = []
+    for file in dict.fromkeys((common / "config", git_dir / "config.worktree")):
         try:
-            text = _text(file)
+            found.append((file, _text(file)))
         except OSError:
             continue
-        for name in _HOOKS_PATH.findall(text):
-            path = Path(name.strip('"')).expanduser()
-            found.append(os.path.normpath(top / path))
-    return list(dict.fromkeys(found))
+    return found
+
+
+def _paths(start: Path, names: Iterable[str]) -> tuple[str, ...]:
+    paths = (Path(name.strip('"')).expanduser() for name in names)
+    return tuple(dict.fromkeys(os.path.normpath(start / path) for path in paths))

@@ -20,8 +20,10 @@ from quarterdeck.sandbox.spec import SandboxSpec
 
 MOST_SEEN = 50_000
 """Names that are looked at for one pattern: some 100 ms."""
-MOST_FOUND = 1000
-"""Paths of one pattern. Each is a mount, or a rule of the kernel."""
+MOST_FOUND = 200
+"""Paths of one pattern. Each is a mount, and more would take seconds."""
+MOST_PATTERNS = 50
+"""Patterns that are looked up: they take time at the start."""
 EMPTY_STATE = b"{}\n"
 
 
@@ -64,10 +66,13 @@ def resolve(
     gaps: list[str] = []
     found: dict[str, Access] = {}
     true_path = _TruePaths()
+    patterns = [path for path in (*spec.read_only, *spec.hidden) if is_pattern(path)]
+    late = set(patterns[MOST_PATTERNS:])
+    gaps += [f"{path}: too many patterns" for path in patterns[MOST_PATTERNS:]]
 
     def take(paths: Iterable[str], access: Access) -> None:
         for path in paths:
-            for each in _expanded(path, gaps):
+            for each in () if path in late else _expanded(path, gaps):
                 true = true_path(each)
                 if (
                     true is not None
@@ -169,7 +174,7 @@ def _expanded(path: str, gaps: list[str]) -> list[str]:
         return [path]
     found, whole = expand(path)
     if not whole:
-        gaps.append(f"{path}: too many files to look at")
+        gaps.append(f"{path}: too many files")
     return found
 
 
