@@ -166,6 +166,8 @@ def test_commands_that_do_more_than_looking(text: str) -> None:
         ("git symbolic-ref config refs/heads/a", ["writes /w/.git/config"]),
         ("git update-ref hooks/a HEAD", ["writes /w/.git/hooks/a"]),
         ("git remote add a b", ["alters add"]),
+        ("git remote -v add a b", ["alters add"]),
+        ("git submodule --quiet update", ["runs update"]),
         ("git lfs pull", ["runs lfs", "reads /w/pull", "writes /w/pull"]),
         ("git diff --output=a", ["writes /w/a"]),
         ("git log --output a", ["writes /w/a"]),

@@ -152,10 +152,10 @@ def _walk(tokens: list[_Token]) -> CodeEffects:
     writes: list[str | None] = []
     runs: list[str] = []
     depth = 0
+    asked = False
     printing: int | None = None
     """The depth of parentheses of the `print` that is being read."""
     for at, token in enumerate(tokens):
-        before = tokens[at - 1] if at else _Token(kind="newline", text="\n")
         match token.text if token.kind in {"sign", "name", "newline"} else "":
             case "(":
                 depth += 1
@@ -164,14 +164,17 @@ def _walk(tokens: list[_Token]) -> CodeEffects:
             case "print" | "printf":
                 printing = depth
             case ";" | "\n" | "{" | "}":
-                printing = None
+                printing, asked = None, False
+            case "getline":
+                # Any `<` after it in the statement counts: its variable may be `$(i+1)`.
+                asked = True
             case "|" | "|&":
                 runs.append(f"awk's `{token.text}` runs a command")
             case ">>":
                 writes.append(_file(tokens, at))
             case ">" if printing is not None and depth <= printing:
                 writes.append(_file(tokens, at))
-            case "<" if before.text == "getline" or _is_getline(tokens, at):
+            case "<" if asked:
                 reads.append(_file(tokens, at))
             case name if name in _UNSAFE:
                 runs.append(f"awk's {name} may run commands or reach other files")
@@ -203,18 +206,6 @@ def _commands(tokens: list[_Token]) -> list[str]:
     return found
 
 
-def _is_getline(tokens: list[_Token], at: int) -> bool:
-    """Does `<` come after `getline` and something that is assigned to?
-
-    Any `getline` in the same statement counts: its variable may be `a[i]` or `$(i+1)`.
-    """
-    while at > 0 and tokens[at - 1].text not in {";", "\n", "{", "}"}:
-        at -= 1
-        if tokens[at].kind == "name" and tokens[at].text == "getline":
-            return True
-    return False
-
-
 def _file(tokens: list[_Token], at: int) -> str | None:
     """The file after a redirection, if it is a constant; None if it is known only at run time."""
     if at + 1 >= len(tokens):
@@ -243,9 +234,9 @@ def _sorts_plainly(tokens: list[_Token], at: int) -> bool:
         plain = texts[1:5] == ["[", '"sorted_in"', "]", "="] and len(texts) > 5
         return plain and texts[5].startswith('"@')
     depth = commas = 0
-    for token in tokens[at + 1 :]:
+    for token in tokens[at + 1 : at + 200]:
         depth += (token.text == "(") - (token.text.strip() == ")")
         commas += token.text == "," and depth == 1
         if not depth:
-            break
-    return commas < 2
+            return commas < 2
+    return False

@@ -276,15 +276,16 @@ def _sets(call: _Call) -> bool:
 def _extra(call: _Call) -> list[Effect]:
     """Effects of single subcommands that their tables cannot say."""
     name, operands = call.name, call.parsed.operands
-    first = call.words[1].text if len(call.words) > 1 else None
+    # The subcommand of the subcommand, such as `add` of remote.
+    first = call.parsed.table.name.partition(" ")[2]
     if name == "config" and _sets(call):
         return _config(call)
     if name in _RUNNING:
         return [runs(f"git {name} may run other code: {_RUNNING[name]}", name)]
     if name == "remote" and first in _SETTING:
-        return [alters(f"git remote {first} changes the effect of later commands", first or "")]
+        return [alters(f"git remote {first} changes the effect of later commands", first)]
     if name == "submodule" and first in {"foreach", "update", "add", "set-url", "sync"}:
-        return [runs(f"git submodule {first} may run other code", first or "")]
+        return [runs(f"git submodule {first} may run other code", first)]
     if name == "maintenance" and first != "run":
         return _installs(call.here)
     if name == "bisect" and first == "run":
