@@ -71,6 +71,7 @@ def _handlers(row: CommandRow) -> Mapping[tuple[str, ...], Callable[..., Awaitab
 async def _submit(
     row: CommandRow, request: Asking, hub: HubApi, path: Mapping[str, str]
 ) -> Outcome:
+    request.user.need(row.right)  # before anything of the body is read
     body: Struct | None = None
     if row.body is not None:
         empty = row.body() if row.body_optional else None

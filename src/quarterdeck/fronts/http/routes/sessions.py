@@ -20,6 +20,7 @@ from quarterdeck.protocol.commands import (
     ChangeSession,
     RenameSession,
 )
+from quarterdeck.protocol.roles import Right
 from quarterdeck.protocol.shapes import (
     EventPage,
     PromptList,
@@ -61,6 +62,7 @@ async def change_session(session_id: SessionId, request: Asking, hub: Hub) -> Se
 
     Several changes are made one after the other, up to the first that fails.
     """
+    request.user.need(Right.STEER)  # the least of them needs it, and the body may be large
     wanted = await body_of(request, SessionChanges)
     commands = [*_changes(session_id, wanted)]
     if not commands:
