@@ -82,6 +82,8 @@ def told(tool: str, cwd: str, *, look: bool = True, **members: object) -> str:
         ("rm -rf src", "allow", "allow", "allow"),
         ("rm -rf .", "deny", "allow", "ask"),
         ("cat .e*", "ask", "allow", "ask"),
+        ("ls -d .e*", "allow", "allow", "allow"),
+        ("rg -uu x", "ask", "allow", "ask"),
         ("cat src/*.ts", "allow", "allow", "allow"),
     ],
 )
@@ -156,3 +158,15 @@ def test_a_pattern_in_a_folder_that_is_a_link_is_not_in_the_project() -> None:
         "cat */a.ts": "allow",
         "cat s*/../lnk/x": "deny",
     }
+
+
+def test_a_search_that_leaves_out_hidden_files_does_not_meet_one() -> None:
+    only_env = look_once(lambda _: ([".env", "a.ts", ".x/.env.local"], []))
+    context = Context(cwd="/p", home="/home/me", resolve=lambda path: path, below=only_env)
+    held = policy(
+        '[claude]\nallow = ["Bash"]\n[[rule]]\nverdict = "deny"\npath = ["**/.env", "**/.env.*"]\n'
+    )
+    for command, verdict in (("rg x", "allow"), ("rg --hidden x", "ask"), ("grep -r x .", "ask")):
+        given = Raw(json.dumps({"command": command}).encode())
+        call = Call(tool="Bash", input=given, facts=FACTS, context=context)
+        assert decide(call, Rules(policies=(held,))).behavior.value == verdict, command

@@ -217,7 +217,7 @@ def _catches(
         if deep and edit and _above(path, pattern, folders):
             return True
         if deep:
-            return _meets_below(pattern, path, folders, hidden=True)
+            return _meets_below(pattern, path, folders, hidden=target.hidden or edit)
         return None if _may_be_there(pattern, target, path, folders) else False
     if target.glob:
         # Every path that it can be is in a folder that the pattern matches.
@@ -227,6 +227,8 @@ def _catches(
         reach = [name for name in relative.split("/") if name]
         if target.hidden and _always(pattern, reach):
             return True
+        if target.names:
+            return False  # the names in a folder are no secret, unless all of the folder is
         if _is_unexpected(pattern, target, path, folders):
             return False
         if not overlap(
@@ -249,7 +251,7 @@ def _catches(
         return False
     if not edit and _is_unexpected(pattern, target, path, folders):
         return False
-    return _meets_below(pattern, path, folders, hidden=True)
+    return _meets_below(pattern, path, folders, hidden=target.hidden or edit)
 
 
 def _is_unexpected(pattern: PathPattern, target: Target, path: str, folders: Folders) -> bool:
@@ -325,7 +327,7 @@ def _meets_below(pattern: PathPattern, path: str, folders: Folders, *, hidden: b
         reach = [*(name for name in full.split("/") if name), "**"]
         if not overlap(_absolute(pattern, base), reach, hidden=hidden, last=hidden):
             return False
-    return _is_found(pattern, f"/{full}", ["**"], folders)
+    return _is_found(pattern, f"/{full}", ["**"], folders, hidden=hidden)
 
 
 def _apart(start: str, full: str) -> bool:
@@ -334,7 +336,9 @@ def _apart(start: str, full: str) -> bool:
     return not start.startswith(folder) and not folder.startswith(start)
 
 
-def _is_found(pattern: PathPattern, path: str, reach: list[str], folders: Folders) -> bool | None:
+def _is_found(
+    pattern: PathPattern, path: str, reach: list[str], folders: Folders, *, hidden: bool = True
+) -> bool | None:
     """Looks whether a file that the rule means is where a command reaches. None: it may be."""
     full = _relative(path, Base.ROOT, folders)
     if folders.below is None or full is None or not pattern.names:
@@ -347,6 +351,8 @@ def _is_found(pattern: PathPattern, path: str, reach: list[str], folders: Folder
     last = reach[-1] if reach else "**"
     for found in tree.paths_called(pattern.names[-1]):
         name = found.rpartition("/")[2]
+        if not hidden and (found.startswith(".") or "/." in found):
+            continue
         if last != "**" and not names_overlap(last, name, True) and found not in tree.folders:
             continue
         relative = _relative(f"{top.rstrip('/')}/{found}", pattern.base, folders)
