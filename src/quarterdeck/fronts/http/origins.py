@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import field
 
+from quarterdeck.domain.addresses import is_loopback
 from quarterdeck.domain.errors import UsageError
 from quarterdeck.domain.structs import Value
 from quarterdeck.fronts.http.asgi import Scope, header_of, headers_of
@@ -83,8 +84,10 @@ class Places(Value):
         host = header_of(scope, b"host") or ""
         direct, _ = _split_host(host)
         if self._is_proxy(address):
-            # A page whose own name leads to us must not hide that behind a forwarding header.
-            if direct not in LOOPBACK_NAMES and direct not in self.hosts:
+            # On this machine a browser is at the proxy's address, too: a page whose own name leads
+            # to us must not hide that behind a forwarding header.
+            strange = direct not in LOOPBACK_NAMES and direct not in self.hosts
+            if strange and is_loopback(address):
                 raise Refused(
                     "host_not_allowed", f"Host {host[:100]!r} is not one of this server's"
                 )
