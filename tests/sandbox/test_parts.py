@@ -20,7 +20,6 @@ from quarterdeck.sandbox import (
     choose,
     open_sandbox,
     probe,
-    signal_of,
 )
 from quarterdeck.sandbox import launcher as launching
 from quarterdeck.sandbox.bubblewrap import User, arguments
@@ -325,24 +324,6 @@ async def test_landlock_refuses_what_it_cannot_enforce(monkeypatch: pytest.Monke
     spec = SandboxSpec(mode=SandboxMode.PROTECT, network=Network(kind=NetworkKind.MODEL))
     with pytest.raises(LaunchError, match="cannot limit the network"):
         await open_sandbox(spec, ["true"], {"PATH": "/bin"}, cwd="/", kind=Kind.LANDLOCK)
-
-
-@pytest.mark.parametrize(
-    ("kind", "code", "number"),
-    [
-        (Kind.BUBBLEWRAP, 137, 9),
-        (Kind.BUBBLEWRAP, 139, 11),
-        (Kind.BUBBLEWRAP, 143, None),
-        (Kind.BUBBLEWRAP, 0, None),
-        (Kind.BUBBLEWRAP, 255, None),
-        (Kind.LANDLOCK, 137, None),
-        (None, 137, None),
-    ],
-)
-def test_bubblewrap_reports_a_signal_as_an_exit_code(
-    kind: Kind | None, code: int, number: int | None
-) -> None:
-    assert signal_of(kind, code) == number
 
 
 # --- the probe ------------------------------------------------------------------------------------

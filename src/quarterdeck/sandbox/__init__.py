@@ -4,7 +4,7 @@
 tells which kinds work on this machine. The runner is above; it starts the process.
 """
 
-from quarterdeck.sandbox.open import Sandbox, open_sandbox, signal_of
+from quarterdeck.sandbox.open import Sandbox, open_sandbox
 from quarterdeck.sandbox.plan import plan
 from quarterdeck.sandbox.probe import Probe, choose, probe
 from quarterdeck.sandbox.proxy import Connection
@@ -34,5 +34,4 @@ __all__ = [
     "open_sandbox",
     "plan",
     "probe",
-    "signal_of",
 ]

@@ -46,9 +46,6 @@ LONGEST_ARGUMENT = 100 * 1024
 """The kernel takes 128 KiB for one argument."""
 NOT_PROXIED = "localhost,127.0.0.1,::1"
 
-_OWN_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT})
-"""A CLI that gets one of these exits with 128 + its number by itself."""
-
 
 class Sandbox:
     """A sandbox for one process. Start `command` with `env` in the same folder, then `close`."""
@@ -120,14 +117,6 @@ def open_now(
         sandbox = _Making(spec, kind, command, env, cwd, undo).finish()
         sandbox._undo = undo.pop_all()  # noqa: SLF001 - of the same module
     return sandbox
-
-
-def signal_of(kind: Kind | None, exit_code: int) -> int | None:
-    """The signal that ended the CLI, where a kind reports it as an exit code; else None."""
-    number = exit_code - 128
-    if kind is not Kind.BUBBLEWRAP or not 0 < number < 65 or number in _OWN_SIGNALS:
-        return None
-    return number
 
 
 def _best(spec: SandboxSpec) -> Kind:
