@@ -115,6 +115,10 @@ class Pattern(Value):
             fnmatchcase(text, word) for text, word in zip(part.called, self.words, strict=False)
         )
 
+    def may_begin(self, firsts: frozenset[str]) -> bool:
+        """Whether one of these words may be its first, if that is a plain one."""
+        return self.words[0] in firsts or not self.words[0].isalnum()
+
     def begins(self, part: Part) -> bool:
         """Whether a part certainly begins with its words, with nothing between them."""
         if part.name is None or len(part.words) < len(self.words):
@@ -224,10 +228,12 @@ class CallConditions(Value):
         found: list[Need] = []
         if self.looks:
             found += [need for need in request.needs if _looks(need)]
+        firsts = _first_words(request) if self.claude or self.commands else frozenset()
         if self.claude:
-            found += _allowed_needs(self.claude, request, context, Sense.ALLOW)
+            rules = [each for each in self.claude if _may_name(each, firsts)]
+            found += _allowed_needs(rules, request, context, Sense.ALLOW)
         if self.commands or self.flags or self.without:
-            rules = [pattern.rule for pattern in self.commands]
+            rules = [each.rule for each in self.commands if each.may_begin(firsts)]
             named = [
                 need
                 for need in _allowed_needs(rules, request, context, Sense.ALLOW)
@@ -319,6 +325,22 @@ class CallConditions(Value):
                 return False
             wanted = None if one is None else wanted
         return wanted
+
+
+def _first_words(request: Request) -> frozenset[str]:
+    """The first words of all texts by which a rule may allow a command or its parts."""
+    texts = [form.text for need in request.needs if need.part for form in need.part.forms]
+    return frozenset(
+        first for text in (request.command or "", *texts) for first in text.split()[:1]
+    )
+
+
+def _may_name(rule: specifiers.Rule, firsts: frozenset[str]) -> bool:
+    """Whether a rule may name a part with one of these first words. Most rules do not."""
+    if rule.command is None:
+        return True
+    first, more, _ = rule.command.literal.partition(" ")
+    return first in firsts or not first.isalnum() or not (more or rule.command.exact)
 
 
 def _looks(need: Need) -> bool:
