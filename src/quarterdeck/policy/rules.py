@@ -331,7 +331,7 @@ def _first_words(request: Request) -> frozenset[str]:
     """The first words of all texts by which a rule may allow a command or its parts."""
     texts = [form.text for need in request.needs if need.part for form in need.part.forms]
     return frozenset(
-        first for text in (request.command or "", *texts) for first in text.split()[:1]
+        first for text in (request.command or "", *texts) for first in text.split(None, 1)[:1]
     )
 
 
