@@ -256,6 +256,9 @@ def _unzip(use: Invocation) -> ProgramEffects:
     return use.effects(more)
 
 
+_INCLUDED = re.compile(r"[^!@]*!(.+)", re.DOTALL)
+
+
 def _seven_zip(use: Invocation) -> ProgramEffects:
     parsed = use.parsed()
     more: list[Effect] = []
@@ -268,10 +271,10 @@ def _seven_zip(use: Invocation) -> ProgramEffects:
             more.append(reads(Target(source=word.source), f"{use.name} takes names from it"))
     for word in words_of(parsed, "-i", "-ai"):
         # `-ir!pattern`, `-i@list`: files besides the operands.
-        mark, name = re.split(r"(?<=[!@])", f"{word.text or '@'} ", maxsplit=1)
-        target = use.here.target(plain(name.strip()))
-        if mark.endswith("@"):
-            target = Target(source=word.source)
+        pattern = _INCLUDED.match(word.text or "")
+        target = Target(source=word.source)
+        if pattern is not None:
+            target = use.here.target(plain(pattern[1]))
         more.append(reads(msgspec.structs.replace(target, deep=True), f"{use.name} reads it"))
     return use.effects(more)
 
