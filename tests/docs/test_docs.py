@@ -237,3 +237,18 @@ def test_ci_runs_the_two_commands_and_nothing_else() -> None:
     script = (PROJECT / ".ci" / "run").read_text()
     lines = [line for line in script.splitlines() if line and not line.startswith("#")]
     assert lines == ["set -eu", 'cd "$(dirname "$0")/.."', "make check", "make test"]
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    named = [
+        (file, name)
+        for each in PRESENT
+        for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", each.text)
+    ]
+    missing = [
+        f"{file}::{name}"
+        for file, name in named
+        if f"def {name}(" not in (PROJECT / file).read_text()
+    ]
+    assert len(named) > 60
+    assert missing == []
