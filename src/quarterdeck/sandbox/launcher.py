@@ -78,11 +78,16 @@ class _Function(_ctypes.CFuncPtr):
     _restype_ = _Long
 
 
+_functions: dict[str, Any] = {}
+
+
 def call(name: str, *arguments: Any) -> int:
     """Call a function of the C library; -1 is an error."""
-    program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
-    found = _Function(_ctypes.dlsym(program, name))
-    return int(found(*(_Long(each) if isinstance(each, int) else each for each in arguments)))
+    if name not in _functions:
+        program = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]
+        _functions[name] = _Function(_ctypes.dlsym(program, name))
+    found = _functions[name]
+    return int(found(*[_Long(each) if isinstance(each, int) else each for each in arguments]))
 
 
 def memory(size: int) -> Any:
