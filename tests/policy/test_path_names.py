@@ -56,8 +56,12 @@ def test_a_rule_hits_the_same_with_and_without(command: str, paths: list[tuple[s
         ("**/.ssh", ".ssh"),
         ("//etc/sudoers.d/**", "sudoers.d"),
         ("~/.M2/settings*.xml", ".m2"),
-        ("*.pem", None),
-        ("**/*.key", None),
+        ("*.pem", "*.pem"),
+        ("**/*.key", "*.key"),
+        ("**/ssh_host_*_key", "*_key"),
+        ("**/.Vault*", ".vault*"),
+        ("**/[ab]", None),
+        ("**/*", None),
         ("./**", None),
     ],
 )
@@ -70,5 +74,5 @@ def test_the_key_of_a_pattern_is_its_longest_name_without_wildcards(
 def test_rules_of_files_have_keys() -> None:
     loaded = read_policy('[[rule]]\nverdict = "deny"\npath = ["./a", "*.b"]\n', "p")
     assert loaded.policy is not None
-    assert loaded.policy.rules[0].what.keys == ("a", "a", None, None)
+    assert loaded.policy.rules[0].what.keys == ("a", "a", "*.b", "*.b")
     assert msgspec.structs.replace(CallConditions()).keys == ()

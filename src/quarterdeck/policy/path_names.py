@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from operator import methodcaller
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.needs import Need, Request
@@ -19,12 +20,23 @@ _WILD = re.compile(r"[*?\[{]")
 
 
 def key_of(pattern: PathPattern | None) -> str | None:
-    """A name that every path has which the pattern matches; None if there is no such name."""
+    """A name that every path has which the pattern matches; None if there is no such name.
+
+    With `*` at its start or its end, it is the rest of a name.
+    """
     if pattern is None:
         return None
     plain = [name for name in pattern.names if not _WILD.search(name)]
-    # The longest is the rarest: a path has `etc` more often than `sudoers`.
-    return max(plain, key=len).casefold() if plain else None
+    if plain:
+        # The longest is the rarest: a path has `etc` more often than `sudoers`.
+        return max(plain, key=len).casefold()
+    for name in pattern.names:
+        pieces = re.split(r"[*?]+", name)
+        if "[" not in name and pieces[-1]:
+            return f"*{pieces[-1]}".casefold()
+        if "[" not in name and pieces[0]:
+            return f"{pieces[0]}*".casefold()
+    return None
 
 
 class PathNames(Value):
@@ -37,6 +49,10 @@ class PathNames(Value):
     def may_have(self, key: str | None) -> bool:
         """Whether a pattern with this key may match one of the paths."""
         if key is None or key in self.plain:
+            return True
+        if key[0] == "*" and any(map(methodcaller("endswith", key[1:]), self.plain)):
+            return True
+        if key[-1] == "*" and any(map(methodcaller("startswith", key[:-1]), self.plain)):
             return True
         return any(names_overlap(key, name, hidden) for name, hidden in self.wild)
 
