@@ -61,6 +61,7 @@ async def test_a_session_is_begun_in_a_worktree_with_a_picture_and_a_budget(
     await dialog.get_by_role("combobox", name="Effort", exact=True).select_option("low")
     await dialog.get_by_label("Budget").fill("2.50")
     await dialog.get_by_role("combobox", name="Policy", exact=True).select_option("careful")
+    await dialog.get_by_role("combobox", name="Sandbox", exact=True).select_option("protect")
     await screen.shot("new-session")
     await dialog.get_by_role("button", name="Start").click()
 
@@ -78,9 +79,12 @@ async def test_a_session_is_begun_in_a_worktree_with_a_picture_and_a_budget(
         "effort": "low",
         "policy": "careful",
         "worktree": "try-it",
+        "sandbox": "protect",
     }
     assert {name: spec[name] for name in wanted} == wanted
     assert made["directory"] != str(house)
+    shield = "Sandbox: protect" if made["sandbox"].get("mode") == "protect" else "No sandbox"
+    await expect(screen.page.get_by_text(shield)).to_be_visible()
     await seat.stop(session)
 
 

@@ -19,7 +19,7 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner.home import Home, RunRecord
-from quarterdeck.runner.sandbox import clean_up
+from quarterdeck.runner.sandbox import clean_up, model_url
 from quarterdeck.sandbox import Kind, Probe
 from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.testing import fake
@@ -205,6 +205,29 @@ async def test_the_next_runner_reports_the_sandbox_of_a_run_that_it_did_not_star
             await hub.until(lambda: hub.runs["one"].connections > 1)
             await hub.until(lambda: len(hub.runs["one"].started) > 1)
         assert hub.runs["one"].started[-1].sandbox == first.sandbox
+
+
+@pytest.mark.parametrize(
+    ("settings", "env", "expected"),
+    [
+        (None, {}, None),
+        ('{"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}}', {}, "http://127.0.0.1:1"),
+        (
+            '{"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:1"}}',
+            {"ANTHROPIC_BASE_URL": "http://127.0.0.1:2"},
+            "http://127.0.0.1:2",
+        ),
+        ('{"env": {"ANTHROPIC_BASE_URL": 7}}', {}, None),
+        ("not JSON", {}, None),
+    ],
+)
+def test_the_models_address_is_that_of_the_environment_or_of_the_users_settings(
+    tmp_path: Path, settings: str | None, env: dict[str, str], expected: str | None
+) -> None:
+    (tmp_path / ".claude").mkdir()
+    if settings is not None:
+        (tmp_path / ".claude" / "settings.json").write_text(settings)
+    assert model_url({"HOME": str(tmp_path), **env}) == expected
 
 
 def test_what_a_killed_runner_left_in_the_project_and_in_tmp_is_removed(tmp_path: Path) -> None:

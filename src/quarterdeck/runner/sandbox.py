@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import anyio.to_thread
+import msgspec
 
 from quarterdeck import sandbox as boxes
 from quarterdeck.domain.errors import LaunchError
@@ -29,6 +30,7 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.runner.home import RunRecord
 from quarterdeck.runner.launch import Prepared
+from quarterdeck.runner.transcripts import config_dir
 from quarterdeck.sandbox.placeholders import Placeholders, is_placeholder
 
 MIB = 1024 * 1024
@@ -187,9 +189,32 @@ def spec_for(
             processes=options.processes,
             file_size=_bytes(options.file_size_mb),
         ),
-        model_url=env.get("ANTHROPIC_BASE_URL"),
+        model_url=model_url(env),
         user=os.getuid(),
     )
+
+
+class _UserSettings(msgspec.Struct):
+    """The user's settings of the CLI, as far as they name the model's address."""
+
+    env: dict[str, object] = msgspec.field(default_factory=dict)
+
+
+def model_url(env: Mapping[str, str]) -> str | None:
+    """The address of the model, if it is not Anthropic's: from the environment of the CLI, or from
+    the user's settings. Those of a project do not count: an agent may have written them.
+    """
+    if given := env.get("ANTHROPIC_BASE_URL"):
+        return given
+    folder = config_dir(env)
+    if folder is None:
+        return None
+    try:
+        text = (Path(folder) / "settings.json").read_bytes()
+        found = msgspec.json.decode(text, type=_UserSettings).env.get("ANTHROPIC_BASE_URL")
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found if isinstance(found, str) and found else None
 
 
 def _network_of(request: SandboxRequest) -> Network:
