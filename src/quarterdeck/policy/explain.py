@@ -50,7 +50,10 @@ def explain(call: Call, rules: Rules) -> Explanation:
     """Decide about a call, and say how that came about."""
     verdict = decide(call, rules)
     request = needs_of(call.tool, call.input, call.context)
-    hits = [hit for policy in rules.policies for hit in _hits(policy, request, call)]
+    try:
+        hits = [hit for policy in rules.policies for hit in _hits(policy, request, call)]
+    except Exception:  # noqa: BLE001 - the verdict says what failed; an explanation never does
+        hits = []
     return Explanation(
         tool=call.tool,
         verdict=verdict_code(verdict),

@@ -25,6 +25,7 @@ from quarterdeck.policy.paths import Folders, before_wildcard, is_inside, is_pro
 from quarterdeck.policy.repositories import Looking, other_repositories
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
+    LIMIT,
     UNTOUCHED,
     Effect,
     EffectKind,
@@ -36,13 +37,21 @@ from quarterdeck.policy.shell import (
     locate,
     read,
 )
+from quarterdeck.policy.shell.working_dir import LONGEST
 from quarterdeck.policy.trees import LookBelow
 from quarterdeck.policy.written import WRITTEN, mark_written, written_by
 
-MOST_NEEDS = 500
+MOST_NEEDS = 150
 """The number of parts and files of one command that are checked. Every rule is compared with each
 of them, and each path is resolved, while all agents wait. For a larger command a person is asked.
 """
+
+MOST_WIDE = 24
+"""Patterns, and folders that are used with all that is below them. To compare one of them with a
+rule takes long."""
+
+MOST_PAIRS = 1_500
+"""Files under new names, times files that are used: each is compared with each."""
 
 MOST_PROBLEMS = 100
 """The number of unknown parts that are listed for one command. A rule allows all of them or
@@ -293,7 +302,7 @@ def _file(tool: str, kind: NeedKind, path: str, context: Context) -> Request:
     edit = kind is NeedKind.EDIT
     free = not edit and is_inside(target, context.roots, context.home)
     free = free or is_own_file(target, context.home, edit=edit)
-    need = Need(kind=kind, what=path, target=target, free=free)
+    need = Need(kind=kind, what=path[:LONGEST], target=target, free=free)
     return Request(tool=tool, needs=(need,))
 
 
@@ -303,8 +312,8 @@ def _locate(path: str, context: Context) -> Target:
     The CLI strips blanks at both ends and composes characters. If that gives another path, both are
     used, because not every version does so.
     """
-    if "\0" in path:
-        return Target(source=path)
+    if "\0" in path or len(path) > LONGEST:
+        return Target(source=path[:200])
     found: list[Target] = []
     for text in dict.fromkeys((unicodedata.normalize("NFC", path.strip(_BLANKS)), path)):
         # A tool's path is not a shell word: only `~` is expanded.
@@ -322,8 +331,8 @@ def _locate(path: str, context: Context) -> Target:
 def _search(tool: str, members: dict[str, Raw], context: Context) -> Request:
     path = _text(members, "path") if "path" in members else context.cwd or "."
     pattern = _text(members, "pattern") or ""
-    if path is None:
-        return _unknown(tool, "its path is not a text")
+    if path is None or len(pattern) > LIMIT:
+        return _unknown(tool, "its path or pattern is not a text, or too long")
     request = _file(tool, NeedKind.READ, path, context)
     needs = list(request.needs)
     if tool == "Glob" and _LEADS_OUT.search(pattern):
@@ -353,6 +362,10 @@ def _shell(tool: str, command: str, context: Context) -> Request:
     needs: list[Need] = []
     for part in script.parts:
         needs.extend(islice(_of_part(part, context), MOST_NEEDS + 1 - len(needs)))
+    wide = [at for at, need in enumerate(needs) if need.target and _is_wide(need.target)]
+    if len(wide) > MOST_WIDE:
+        why = f"it has more than {MOST_WIDE} patterns and folders"
+        needs[wide[MOST_WIDE] :] = [Need(kind=NeedKind.UNKNOWN, what=command[:200], why=why)]
     if any(map(finds_hidden, script.parts)):
         needs = [_with_hidden(need) for need in needs]
     if len(needs) > MOST_NEEDS:
@@ -380,6 +393,10 @@ def _shell(tool: str, command: str, context: Context) -> Request:
 def _by_other_names(script: Script, needs: list[Need], context: Context) -> Iterator[Need]:
     """Files that are used under a name which the script itself, or a link, gives to them."""
     moved = moved_by(script.parts)
+    if len(moved) * len(needs) > MOST_PAIRS:
+        why = "it moves, copies or links too many files"
+        yield Need(kind=NeedKind.UNKNOWN, what=(script.source)[:200], why=why)
+        return
     for need in list(needs):
         target = need.target
         if target is None or need.kind not in {NeedKind.READ, NeedKind.EDIT}:
@@ -402,6 +419,10 @@ def _host(address: str) -> str | None:
         scheme, _, rest = address.partition("://")
         return host_of(address if scheme.lower() in {"http", "https"} else f"https://{rest}")
     return host_of(f"https://{address}") if address else None
+
+
+def _is_wide(target: Target) -> bool:
+    return target.glob or (target.deep and not target.names)
 
 
 def _with_hidden(need: Need) -> Need:

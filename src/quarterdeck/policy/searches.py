@@ -13,6 +13,8 @@ from quarterdeck.policy.shell.listings import TYPES
 from quarterdeck.policy.shell.word_reader import read_word
 
 MOST_GLOBS = 32
+LONGEST = 1_024
+"""Characters of a glob that is read."""
 
 SOURCES = frozenset(glob for globs in TYPES.values() for glob in globs) | {
     "*.md",
@@ -46,6 +48,8 @@ def _globs(text: str) -> tuple[str, ...] | None:
     """The globs that files must fit; None where they may be any."""
     # A character after a backslash may be taken for a wildcard: that widens the reach, which is
     # safe.
+    if len(text) > LONGEST:
+        return None
     text = text.replace("\\", "").strip()
     if not text or text.startswith("!") or _EXCEPT.search(text):
         return None

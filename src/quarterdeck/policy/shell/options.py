@@ -23,6 +23,8 @@ _LONGEST_BUNDLE = 60
 """Letters of one word that are read as options. No program has more, but one may repeat them."""
 
 _SUBSTITUTES = ("<(", ">(")
+LONGEST_BUNDLE = 128
+"""Letters of short options in one word, where the first takes no value."""
 
 
 class Given(Value):
@@ -219,6 +221,11 @@ class _Parser:
         """`-abc`: the first letter that takes a value takes the rest, or the next word."""
         table = self._table
         number = False
+        if len(text) > LONGEST_BUNDLE and table.bundles and word.text is not None:
+            option = table.options.get(text[:2])
+            if option is None or not option.values:
+                self._not_known(text[:LONGEST_BUNDLE])
+                return True
         for place in range(start, len(text)):
             letter = text[place]
             if place > _LONGEST_BUNDLE:
@@ -253,6 +260,9 @@ class _Parser:
         if text is None or text[:1] == "-" or word.glob:
             return
         self._at = 2
+        if len(text) > LONGEST_BUNDLE:
+            self._not_known(text[:LONGEST_BUNDLE])
+            return
         for place, letter in enumerate(text):
             option = self._table.options.get(f"-{letter}")
             if option is None:

@@ -15,7 +15,15 @@ from tree_sitter import Node
 from quarterdeck.policy.shell.heredocs import check_heredoc
 from quarterdeck.policy.shell.listings import Listing
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Target, Word
-from quarterdeck.policy.shell.strict import JOINTS, Mark, document_mark
+from quarterdeck.policy.shell.strict import (
+    ASSIGNMENT,
+    JOINTS,
+    TEST,
+    TESTS,
+    WORD,
+    Mark,
+    document_mark,
+)
 from quarterdeck.policy.shell.variables import Variables
 from quarterdeck.policy.shell.word_reader import Known, read_word
 from quarterdeck.policy.shell.working_dir import HARMLESS, WorkingDir
@@ -51,6 +59,7 @@ _OFFSET = re.compile(r"\$\{\w+(?:\[[@*]\])?:(?![-+=?])(?!\s*-?\s*\d+\s*(?::\s*-?
 """An index, an offset or a length that is not written in digits: bash evaluates it."""
 
 _LIVE = re.compile(rb"`|\$\(")
+_PLAIN = re.compile(rb"[A-Za-z0-9_./:@%+,=~-]+")
 _WRITES = frozenset({">", ">>", "&>", "&>>", ">|", ">&", "<>"})
 
 
@@ -83,6 +92,8 @@ class Pieces(ABC):
         self._strict: dict[int, list[tuple[int, int]]] = {}
         """The positions of the words of each command, by the strict reading."""
         self._variables = Variables()
+        self._inside_length = [0]
+        """The characters of all scripts within the outermost one, counted by all readers."""
         self._outer = source
         """The outermost script around this one."""
         self._input: Listing | None = None
@@ -141,6 +152,38 @@ class Pieces(ABC):
         place = nodes[0].start_byte if nodes else 0
         for node in nodes:
             self._marks.append((node.start_byte, node.end_byte, what, place, self._shells))
+
+    def _lost_words(self, node: Node) -> list[tuple[int, int]]:
+        """Plain words of a command that are missing in the tree, as happens around
+        here-documents.
+        """
+        strict = self._strict.get(node.start_byte)
+        if strict is None:
+            return []
+        shown = {(child.start_byte, child.end_byte) for child in node.children}
+        lost = [
+            each
+            for each in strict
+            if each not in shown and _PLAIN.fullmatch(self._bytes, each[0], each[1])
+        ]
+        place = node.start_byte
+        self._marks += [(start, end, WORD, place, self._shells) for start, end in lost]
+        return lost
+
+    def _word_at(self, at: tuple[int, int]) -> Word:
+        return read_word(self._bytes[at[0] : at[1]].decode())
+
+    def _mark_command(self, node: Node) -> None:
+        own = [child for child in node.children if not child.type.endswith("_redirect")]
+        if own and own[0].type == "command_name" and self._text(own[0]) in TESTS:
+            place = node.start_byte
+            self._marks.append((place, own[-1].end_byte, TEST, place, self._shells))
+            return
+        for child in own:
+            what = ASSIGNMENT if child.type == "variable_assignment" else WORD
+            self._marks.append(
+                (child.start_byte, child.end_byte, what, own[0].start_byte, self._shells)
+            )
 
     def _joint(self, node: Node) -> None:
         """Mark an operator between commands."""

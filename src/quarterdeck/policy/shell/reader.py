@@ -26,13 +26,10 @@ from quarterdeck.policy.shell.pieces import DEPTH, SKIPPED
 from quarterdeck.policy.shell.script import Assignment, Part, Problem, Script, Word
 from quarterdeck.policy.shell.strict import (
     ASSIGNMENT,
-    TEST,
-    TESTS,
     WORD,
     difference,
     read_strictly,
 )
-from quarterdeck.policy.shell.word_reader import read_word
 from quarterdeck.policy.shell.working_dir import WorkingDir
 
 LIMIT = 16_384
@@ -41,7 +38,13 @@ LIMIT = 16_384
 SCRIPTS = 6
 """Levels of scripts within scripts (`bash -c "bash -c …"`)."""
 
-PARTS = 500
+MOST_DOUBTFUL = 2_048
+"""Characters of a text that is parsed although it was not understood."""
+
+MOST_INSIDE = 32_768
+"""Characters of all scripts within a script together."""
+
+PARTS = 150
 """Simple commands in one text. People write ten."""
 
 _PARSER = Parser(Language(tree_sitter_bash.language()))
@@ -54,7 +57,6 @@ _EVALUATES = re.compile(r"\b(?:eval|source|trap|alias|command|builtin|exec)\b|(?
 MEANINGS = frozenset(BUILTINS) | UNTOUCHED | RESERVED
 """Commands of the shell that are understood here: functions of these names change their meaning."""
 
-_PLAIN = re.compile(rb"[A-Za-z0-9_./:@%+,=~-]+")
 _WORDS = name_set(
     "word number string raw_string ansi_c_string translated_string concatenation expansion"
     " simple_expansion command_substitution process_substitution arithmetic_expansion"
@@ -99,6 +101,8 @@ class _Reader(Arithmetic):
         elif strict.outside is not None:
             at, why = strict.outside
             self._problem((at, len(self._bytes)), why)
+            if len(self._bytes) > MOST_DOUBTFUL:
+                return  # to repair it takes long, and the result is asked about in any case
         root = _PARSER.parse(self._bytes).root_node
         if root.has_error:
             self._problem(whole, "it cannot be parsed")
@@ -352,38 +356,6 @@ class _Reader(Arithmetic):
         words += [self._word_at(each) for each in lost]
         self._simple(node, words, assignments, own)
 
-    def _lost_words(self, node: Node) -> list[tuple[int, int]]:
-        """Plain words of a command that are missing in the tree, as happens around
-        here-documents.
-        """
-        strict = self._strict.get(node.start_byte)
-        if strict is None:
-            return []
-        shown = {(child.start_byte, child.end_byte) for child in node.children}
-        lost = [
-            each
-            for each in strict
-            if each not in shown and _PLAIN.fullmatch(self._bytes, each[0], each[1])
-        ]
-        place = node.start_byte
-        self._marks += [(start, end, WORD, place, self._shells) for start, end in lost]
-        return lost
-
-    def _word_at(self, at: tuple[int, int]) -> Word:
-        return read_word(self._bytes[at[0] : at[1]].decode())
-
-    def _mark_command(self, node: Node) -> None:
-        own = [child for child in node.children if not child.type.endswith("_redirect")]
-        if own and own[0].type == "command_name" and self._text(own[0]) in TESTS:
-            place = node.start_byte
-            self._marks.append((place, own[-1].end_byte, TEST, place, self._shells))
-            return
-        for child in own:
-            what = ASSIGNMENT if child.type == "variable_assignment" else WORD
-            self._marks.append(
-                (child.start_byte, child.end_byte, what, own[0].start_byte, self._shells)
-            )
-
     def _declaration(self, node: Node) -> None:
         """`export`, `declare`, `local`, `readonly`, `typeset`, `unset`."""
         words: list[Word] = []
@@ -441,12 +413,14 @@ class _Reader(Arithmetic):
         self.parts.extend(found.parts)
         self.problems.extend(found.problems)
         for inner in found.scripts:
-            if self._level >= SCRIPTS:
+            self._inside_length[0] += len(inner.text)
+            if self._level >= SCRIPTS or self._inside_length[0] > MOST_INSIDE:
                 why = "scripts in scripts are nested too deep"
                 self.problems.append(Problem(source=inner.text[:200], why=why, span=inner.span))
                 continue
             reader = _Reader(inner.text, inner.here.in_a_new_shell(), self._level + 1)
             reader._outer = self._outer
+            reader._inside_length = self._inside_length
             reader.run(inner.span)
             self.steps += reader.steps
             self.parts.extend(inner.wrap(part) for part in reader.parts)

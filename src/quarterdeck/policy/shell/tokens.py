@@ -18,6 +18,9 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import NamedTuple, NoReturn
 
+MOST_TOKENS = 2_000
+"""Words, operators and newlines in one text. People write a hundred."""
+
 LEVELS = 32
 """Levels of substitutions, groups and expansions in one another. People write five."""
 
@@ -113,6 +116,7 @@ class Lexer(ABC):
         """The number of enclosing words, documents and arrays; text inside them belongs to their
         token."""
         self._waiting: list[Document] = []
+        self._count = 0
 
     @abstractmethod
     def program(self, closer: str) -> None:
@@ -140,6 +144,9 @@ class Lexer(ABC):
 
     def advance(self) -> None:
         """Go to the next token that is not a blank or a comment."""
+        self._count += 1
+        if self._count > MOST_TOKENS:
+            self.outside(f"it has more than {MOST_TOKENS} words and signs", self._at)
         self._blanks()
         start = self.start = self._at
         char = self._char(start)

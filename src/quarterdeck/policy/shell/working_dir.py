@@ -14,6 +14,9 @@ from quarterdeck.policy.shell.script import Target, Word
 Dir = tuple[str, int]
 """A folder, and how many of its names (from the end) come from the script: they may be links."""
 
+LONGEST = 4_096
+"""Characters of a path. No system has longer ones."""
+
 MANY = 4
 """A script that may be in more folders than these is in an unknown one."""
 
@@ -70,7 +73,9 @@ class WorkingDir:
     def into(self, word: Word) -> WorkingDir:
         """After a `cd` to it."""
         texts = word.texts if word.text is None else (word.text,)
-        if not texts or any(text in {"", "-"} or _WILD.search(text) for text in texts):
+        if not texts or any(
+            len(text) > LONGEST or text in {"", "-"} or _WILD.search(text) for text in texts
+        ):
             return self.elsewhere()
         dirs = self.dirs
         if not dirs and (word.tilde or all(text.startswith("/") for text in texts)):
@@ -87,6 +92,8 @@ class WorkingDir:
             return Target(source=word.source)
         known: list[tuple[Dir, bool]] = []
         texts = word.texts if word.text is None else (word.text,)
+        if any(len(text) > LONGEST for text in texts):
+            return Target(source=word.source[:200])
         for text in texts:
             dirs = self.dirs
             if not dirs and (word.tilde or text.startswith("/")):
