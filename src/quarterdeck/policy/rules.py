@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal
 
 from quarterdeck.domain.structs import Value
@@ -71,6 +72,11 @@ class Verb(StrEnum):
 FAMILY = {NeedKind.EDIT: "Edit", NeedKind.READ: "Read", NeedKind.FETCH: "WebFetch"}
 """Kinds of needs that belong to a tool, whichever tool causes them: a redirection in Bash is an
 edit."""
+
+
+@lru_cache(maxsize=4_096)
+def _is_plain(word: str) -> bool:
+    return not set(word) & set("*?[")
 
 
 class Pattern(Value):
@@ -135,8 +141,12 @@ class Pattern(Value):
             return False  # a redirection with no command
         name, first = part.name, self.words[0]
         # Most rules are about other programs: this is asked for each of them.
-        other = name is not None and name != first and first.isalnum()
-        if other and not (part.called and part.called[0] == first):
+        other = name is not None and name != first and _is_plain(first)
+        if (
+            other
+            and part.words[0].literal != first
+            and not (part.called and part.called[0] == first)
+        ):
             return False
         if self.place(part) is not None or self._is_called(part):
             return True
