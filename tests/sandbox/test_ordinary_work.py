@@ -18,7 +18,7 @@ import pytest
 from quarterdeck.sandbox import Kind, Limits, SandboxMode
 from quarterdeck.sandbox.placeholders import Placeholders, is_placeholder
 from support.bounds import SECONDS
-from support.boxes import KINDS, SECRET, World, has, python
+from support.boxes import EVIL, KINDS, SECRET, World, has, python
 from support.repositories import git
 from support.waiting import until
 
@@ -136,6 +136,22 @@ async def test_a_rule_opens_what_is_protected(kind: Kind, world: World) -> None:
     assert (await world.run(kind, script)).code != 0
     done = await world.run(kind, script, spec)
     assert done.code == 0, done
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_session_in_the_home_folder_changes_nothing_that_runs_by_itself(
+    kind: Kind, world: World
+) -> None:
+    script = (
+        f"echo {EVIL} >> .bashrc; cat .ssh/id_rsa; cat $DATA/cli.token; echo {EVIL} > .claude/x;"
+        f" mv .config c; echo {EVIL} > .claude/settings.json; echo x > other/new && echo written"
+    )
+    done = await world.run(kind, script, cwd=world.home)
+    assert "written" in done.out, done
+    assert SECRET not in done.all
+    for name in (".bashrc", ".claude/settings.json", ".claude/x"):
+        path = world.home / name
+        assert not path.exists() or EVIL not in path.read_text()
 
 
 @pytest.mark.parametrize("kind", KINDS)

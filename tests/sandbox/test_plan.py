@@ -119,17 +119,38 @@ def test_a_rule_for_the_whole_project_opens_nothing_that_is_protected() -> None:
     assert f"{PROJECT}/.git/hooks" in made.read_only
 
 
+@pytest.mark.parametrize("rule", ["/**", "/*", "/", "/*/x", "/**/x"])
+def test_a_rule_for_the_whole_disk_opens_nothing(rule: str) -> None:
+    assert spec(allow_edit=[rule]).writable == spec().writable
+
+
+def test_a_rule_for_the_home_folder_opens_nothing_that_runs_by_itself() -> None:
+    made = spec(allow_edit=["~/**"])
+    assert HOME in made.writable
+    assert {f"{HOME}/.bashrc", f"{HOME}/.config/autostart"} <= set(made.read_only)
+    named = spec(allow_edit=["~/.bashrc"])
+    assert f"{HOME}/.bashrc" not in named.read_only
+    assert f"{HOME}/.bashrc" in named.writable
+
+
+def test_a_rule_against_edits_makes_the_project_read_only() -> None:
+    assert PROJECT in spec(deny_edit=["./**"]).read_only
+
+
 def test_strict_hides_the_home_folder_and_writes_no_caches() -> None:
     made = spec(SandboxMode.STRICT)
     assert HOME in made.hidden
     assert f"{HOME}/.cache" not in made.writable
     assert f"{HOME}/.cache" not in made.created
     assert {f"{HOME}/.claude", f"{HOME}/.nvm", f"{HOME}/.gitconfig"} <= set(made.read_only)
+    assert f"{HOME}/.config/nvim" not in made.read_only
     assert made.network == Network(kind=NetworkKind.MODEL, hosts=MODEL_HOSTS)
 
 
 def test_a_session_in_the_home_folder_is_not_hidden_from_itself() -> None:
-    assert HOME not in spec(SandboxMode.STRICT, project=HOME).hidden
+    made = spec(SandboxMode.STRICT, project=HOME)
+    assert HOME not in made.hidden
+    assert f"{HOME}/.config/autostart" in made.read_only
 
 
 def test_the_cli_has_its_folder_elsewhere_if_it_is_told() -> None:

@@ -38,6 +38,19 @@ SERVICES = (
 )
 """Sockets of programs that would start others on behalf of who asks: hidden."""
 
+STARTUP = (
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv",
+    ".zprofile .zlogin .zlogout .kshrc .cshrc .tcshrc .login .inputrc .xinitrc .xprofile",
+    ".xsession .xsessionrc .pam_environment .tmux.conf .screenrc .gitconfig .config/git .npmrc",
+    ".vimrc .vim .emacs .emacs.d",
+    ".config/fish .config/bash .config/zsh .config/nushell .config/autostart .config/systemd",
+    ".config/environment.d .config/nvim .config/direnv .config/mise .config/Code .vscode-server",
+    ".local/bin .local/share/systemd .local/share/applications .cargo/bin .cargo/config.toml bin",
+    ".claude .local/share/claude Library/LaunchAgents Library/LaunchDaemons",
+)
+"""Below the home folder: what runs by itself, or before what a person types. Read-only also where
+a session works in the home folder, or a rule opens it, unless a rule names it."""
+
 CACHES = (
     ".cache .npm .yarn .pnpm-store .local/share/pnpm .bun/install/cache .cargo/registry .cargo/git",
     ".rustup/tmp .rustup/downloads go/pkg .gradle/caches .gradle/daemon .gradle/native",

@@ -69,13 +69,18 @@ def plan(
     strict = mode is SandboxMode.STRICT
     cli = _CliFolder(config_dir=config_dir, at=at, user=user)
     git = _git_paths(repository, at)
-    opened = _folders(at.all(allow_edit))
+    # A rule for the whole disk cannot be meant for this: it opens nothing.
+    opened = [path for path in _folders(at.all(allow_edit)) if not _is_everything(path)]
     caches = [] if strict else at.in_home(lists.names(lists.CACHES))
     made = [] if strict else at.in_home(lists.names(lists.MADE_CACHES))
     writable = [at.project, *git.writable, *cli.writable, temporary, *caches, *opened]
     reserved = [*at.in_project(lists.names(lists.RESERVED)), *git.reserved]
+    # In the mode `strict` the home folder is hidden, unless the session works in it.
+    around = at.home == at.project or _is_in(at.home, at.project)
+    startup = at.in_home(lists.names(lists.STARTUP)) if around or not strict else []
     read_only = [
         *at.in_project(lists.names(lists.PROTECTED)),
+        *startup,
         *reserved,
         *git.read_only,
         *_folders(at.all(deny_edit)),
@@ -224,9 +229,13 @@ def _folders(paths: Iterable[str]) -> list[str]:
 
 
 def _folder(path: str) -> str:
-    while path.endswith(("/**", "/*")) and len(path) > 4:
+    while path.endswith(("/**", "/*")):
         path = path.rpartition("/")[0]
-    return path
+    return path or "/"
+
+
+def _is_everything(path: str) -> bool:
+    return path == "/" or is_pattern(path.split("/")[1])
 
 
 def _is_in(path: str, folder: str) -> bool:
