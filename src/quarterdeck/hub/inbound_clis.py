@@ -17,6 +17,7 @@ import hashlib
 import hmac
 import logging
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -71,6 +72,10 @@ def cli_token(secret: bytes, session: str) -> str:
 def root_token(secret: bytes, session: str) -> str:
     """The token with which the CLI of this session comes back to `/`: it says which one it is."""
     return f"{session}.{cli_token(secret, session)}"
+
+
+MOST_NEW, NEW_SECONDS = 30, 60.0
+"""So many sessions may begin at `/` in such a time."""
 
 
 class _Port:
@@ -157,9 +162,19 @@ class InboundClis:
         self._owner = owner
         self._adopt = adopt
         self._ports: dict[str, _Port] = {}
+        self._begun: deque[float] = deque(maxlen=MOST_NEW)
+        """When the last sessions were begun at `/`."""
         self._sent_away: list[_Away] = []
         self._endpoint = CliEndpoint(self._door)
         self._tasks: TaskGroup | None = None
+
+    def change_secret(self, secret: bytes) -> None:
+        """Take another secret: all tokens are void, and CLIs that are connected are sent away."""
+        if secret == self._secret:
+            return
+        self._secret = secret
+        for port in list(self._ports.values()):
+            port.link.fail(LinkClosed("The tokens of dialling CLIs were revoked.", close_code=4001))
 
     def run_in(self, tasks: TaskGroup) -> None:
         """Where to run what reads and writes the links."""
@@ -217,6 +232,8 @@ class InboundClis:
             found = self._back(scope)
             if found is None and back and self._away():
                 return scope
+            if found is None and not self._may_begin():
+                return scope
             session = found or new_id()
         elif path.startswith(OWN_PATH) and is_id(path.removeprefix(OWN_PATH)):
             session = path.removeprefix(OWN_PATH)
@@ -235,6 +252,14 @@ class InboundClis:
             elif path == "/":
                 port.has_token = True
         return self._at(scope, OWN_PATH + session, session)
+
+    def _may_begin(self) -> bool:
+        """Whether one more session may begin at `/` now: a token must not make countless ones."""
+        now = time.monotonic()
+        if len(self._begun) == MOST_NEW and now - self._begun[0] < NEW_SECONDS:
+            return False
+        self._begun.append(now)
+        return True
 
     def _at(self, scope: Scope, path: str, session: str) -> Scope:
         """The same, at a session's own path, and with its own token."""

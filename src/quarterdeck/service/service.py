@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 
@@ -47,6 +47,7 @@ from quarterdeck.runner.home import LOG
 from quarterdeck.runtime.data_dir import data_home
 from quarterdeck.runtime.files import replace_file
 from quarterdeck.runtime.loop_watch import LoopWatch
+from quarterdeck.runtime.tasks import background_tasks
 from quarterdeck.service import settings as hub_settings
 from quarterdeck.service.config_file import Configuration
 from quarterdeck.service.local_hub import (
@@ -66,6 +67,7 @@ from quarterdeck.service.logs import Logs
 from quarterdeck.service.notifications import Notifications, notification_settings, run_variables
 from quarterdeck.service.reload import watch_config
 
+SECRET_SECONDS = 1.0
 RUNNER_SECONDS = 30.0
 """A runner first ends the processes of an earlier one."""
 SWITCH_SECONDS = 0.0001
@@ -215,7 +217,12 @@ async def run_service(home: Path, options: ServeOptions) -> AsyncIterator[Servic
                 runner = (
                     supervised_runner(home / RUNNER, start) if options.runner else nullcontext()
                 )
-                async with notifications.running(address), runner:
+                async with (
+                    notifications.running(address),
+                    runner,
+                    background_tasks() as tasks,
+                ):
+                    tasks.start_soon(_watch_cli_secret, home, hub)
                     yield service
         finally:
             await journal.close()
@@ -242,6 +249,18 @@ def cli_secret(home: Path) -> bytes:
     if not file.exists():
         replace_file(file, os.urandom(32))
     return file.read_bytes()
+
+
+async def _watch_cli_secret(home: Path, hub: Hub) -> None:
+    """Take over a secret that `quarterdeck token revoke cli` has replaced."""
+    file = home / CLI_SECRET
+    known = file.stat().st_mtime_ns
+    while True:
+        await anyio.sleep(SECRET_SECONDS)
+        with suppress(OSError):  # it is being replaced
+            if (changed := file.stat().st_mtime_ns) != known:
+                hub.dialled.change_secret(cli_secret(home))
+                known = changed
 
 
 def _places(options: ServeOptions) -> Places:

@@ -227,7 +227,9 @@ def _token_list() -> None:
 
 @_tokens.command("revoke")
 def _token_revoke(
-    grant: Annotated[str, typer.Argument(help="Its id, from `token list`.")],
+    grant: Annotated[
+        str, typer.Argument(help="Its id, from `token list`; `cli` for all CLIs that dial the hub.")
+    ],
 ) -> None:
     """Revoke access, for open connections too."""
     from quarterdeck.cli.hub.tokens import run_token_revoke

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 
 from rich.text import Text
@@ -17,8 +18,12 @@ from quarterdeck.domain.errors import LinkRefused, UsageError
 from quarterdeck.fronts.http import Access, Role, login_link
 from quarterdeck.hub.inbound_clis import OWN_PATH, cli_token
 from quarterdeck.runtime.data_dir import data_home
-from quarterdeck.service.local_hub import live_hub
+from quarterdeck.runtime.files import replace_file
+from quarterdeck.service.local_hub import CLI_SECRET, live_hub
 from quarterdeck.wire.tools import one_line
+
+DIALLING = "cli"
+"""Stands for the tokens of all CLIs that dial the hub: they have no grants."""
 
 
 def run_token(role: str, name: str | None, *, login: bool, days: float | None) -> int:
@@ -77,12 +82,20 @@ def run_token_list() -> int:
         if grant.expires is not None:
             line.append(f", until {moment(int(grant.expires * 1000))}", "dim")
         console.print(line, soft_wrap=True)
+    if (data_home() / CLI_SECRET).exists():
+        line = Text.assemble(
+            (f"{DIALLING:<12}", "cyan"), "  cli       token    CLIs that dial the hub"
+        )
+        console.print(line, soft_wrap=True)
     return Exit.SUCCESS
 
 
 def run_token_revoke(grant: str) -> int:
-    """Revoke access, for open connections too."""
-    Access(data_home()).revoke(grant)
+    """Revoke access, for open connections too. `cli` is every token of dialling CLIs."""
+    if grant == DIALLING:
+        replace_file(data_home() / CLI_SECRET, os.urandom(32))
+    else:
+        Access(data_home()).revoke(grant)
     return Exit.SUCCESS
 
 
