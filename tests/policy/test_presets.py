@@ -204,10 +204,11 @@ def test_ordinary_files_of_the_project_are_edited_without_a_question(name: str) 
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_no_rule_of_a_preset_is_in_the_way_of_what_the_cli_does_for_itself(name: str) -> None:
+def test_no_preset_is_in_the_way_of_what_the_cli_does_for_itself(name: str) -> None:
     calls = (
         "Write(~/.claude/plans/swift-otter.md)",
         "Edit(/home/ada/.claude/plans/swift-otter.md)",
+        "Read(/tmp/claude-1000/-home-ada-shop/tasks/b1.output)",
         "StructuredOutput({})",
         "KillShell({})",
         "TaskStop({})",
@@ -221,4 +222,14 @@ def test_no_rule_of_a_preset_is_in_the_way_of_what_the_cli_does_for_itself(name:
     for call in calls:
         tool, given = short_call(call)
         found = decide(Call(tool=tool, input=given, context=HERE), Rules(policies=(policy,)))
-        assert found.behavior.value == "allow" or found.rule == "default", (call, found.reasons)
+        assert found.behavior.value == "allow", (call, found.reasons)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_beside_the_plans_the_settings_of_the_cli_are_protected(name: str) -> None:
+    for path in (
+        "~/.claude/plans/../settings.json",
+        "~/.claude/settings.json",
+        "~/.claude/plans/x.sh",
+    ):
+        assert verdict(name, f"Write({path})") in {"ask", "deny"}
