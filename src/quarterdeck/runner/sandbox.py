@@ -30,6 +30,7 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.runner.home import RunRecord
 from quarterdeck.runner.launch import Prepared
+from quarterdeck.runner.patterns import look_up
 from quarterdeck.runner.transcripts import config_dir
 from quarterdeck.sandbox.placeholders import Placeholders, is_placeholder
 
@@ -96,7 +97,8 @@ async def enclose(
     if request is None or request.mode == OFF:
         state = SandboxState(reason=CHOSEN if request is not None else "not_asked")
         return _as_it_is(command, ready, state)
-    spec = await anyio.to_thread.run_sync(spec_for, request, ready, own, temporary)
+    known, gaps = await anyio.to_thread.run_sync(with_paths, request, ready.directory)
+    spec = await anyio.to_thread.run_sync(spec_for, known, ready, own, temporary)
     kind = await anyio.to_thread.run_sync(boxes.choose, spec)
     if kind is None:
         return _as_it_is(command, ready, await _without(request))
@@ -119,11 +121,27 @@ async def enclose(
                 writable=_few((ready.directory, *made.spec.writable)),
                 read_only=_few(made.spec.read_only),
                 hidden=_few(made.spec.hidden),
-                not_enforced=_few((*made.not_enforced, *_of_kernel(request))),
+                not_enforced=_few((*gaps, *made.not_enforced, *_of_kernel(request))),
             ),
         ),
         close=made.close,
     )
+
+
+def with_paths(request: SandboxRequest, project: str) -> tuple[SandboxRequest, tuple[str, ...]]:
+    """The request with paths in the place of patterns for every depth of the project, and what was
+    not looked up. Reads the disk.
+    """
+    found = look_up(project, (*request.deny_read, *request.deny_edit))
+
+    def paths(given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(path for each in given for path in found.paths.get(each, (each,)))
+
+    gaps = () if found.complete else (f"{project}/**: not all of its files were looked up",)
+    made = msgspec.structs.replace(
+        request, deny_read=paths(request.deny_read), deny_edit=paths(request.deny_edit)
+    )
+    return made, gaps
 
 
 def _of_disks(paths: Iterable[str]) -> tuple[str, ...]:
