@@ -18,11 +18,14 @@ from quarterdeck.policy.protected import (
 )
 from quarterdeck.policy.searches import SOURCES
 from quarterdeck.policy.shell import Target
-from quarterdeck.policy.trees import LEFT_OUT, LookBelow
+from quarterdeck.policy.trees import LEFT_OUT_NAMES, LookBelow
 
 MOST_LINKS = 32
 _FILE = re.compile(r"[^/.]\.[A-Za-z0-9]{1,5}$")
 _WILDCARD = re.compile(r"[*?\[]")
+_PLAIN_ENDING = re.compile(r"\*\.(?!pack|idx|rev|keep|bitmap|promisor|graph|mtimes)\w+")
+"""Names that no object of git has."""
+
 _ENDING = re.compile(r"\*+(\.\w+)")
 
 
@@ -345,15 +348,20 @@ def _is_found(
         return None
     top = f"/{before_wildcard(full)}" if _WILDCARD.search(full) else f"/{full}"
     tree = folders.below(top.rstrip("/") or "/")
-    named = {name.rpartition("/")[2] for name in LEFT_OUT} | {".git"}
-    if tree is None or not named.isdisjoint(pattern.names):
-        return None
     last = reach[-1] if reach else "**"
+    if tree is None or not LEFT_OUT_NAMES.isdisjoint(pattern.names):
+        return None
+    if ".git" in pattern.names and not _PLAIN_ENDING.fullmatch(last):
+        return None  # not all of it is looked at
     for found in tree.paths_called(pattern.names[-1]):
         name = found.rpartition("/")[2]
         if not hidden and (found.startswith(".") or "/." in found):
             continue
-        if last != "**" and not names_overlap(last, name, True) and found not in tree.folders:
+        if (
+            last != "**"
+            and not names_overlap(last, name, True)
+            and not (found in tree.folders and tree.has_below(found, last))
+        ):
             continue
         relative = _relative(f"{top.rstrip('/')}/{found}", pattern.base, folders)
         if relative is None and pattern.anywhere:

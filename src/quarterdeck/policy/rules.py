@@ -308,7 +308,18 @@ class CallConditions(Value):
 
     def _command(self, part: Part) -> Tri:
         fit: Tri = not self.commands
+        known = part.name is not None
+        firsts = {part.name, part.words[0].literal, *part.called[:1]} if known else set()
+        second = part.words[1].literal if known and len(part.words) > 1 else None
+        seconds = {second, *part.called[1:2]} if second and not second.startswith("-") else set()
         for pattern in self.commands:
+            # Most patterns are about other programs, or about another subcommand.
+            first = pattern.words[0]
+            if known and first not in firsts and first.isalnum():
+                continue
+            after = pattern.words[1] if seconds and len(pattern.words) > 1 else None
+            if after is not None and after not in seconds and after.isalnum():
+                continue
             one = pattern.fits(part)
             if one is True:
                 fit = True

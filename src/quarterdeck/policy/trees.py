@@ -17,6 +17,9 @@ LEFT_OUT = frozenset({"node_modules", ".git/objects"})
 them."""
 
 
+LEFT_OUT_NAMES = frozenset(name.rpartition("/")[2] for name in LEFT_OUT)
+
+
 class Tree(Value):
     """What is below a folder."""
 
@@ -37,6 +40,11 @@ class Tree(Value):
         for name, paths in self.names.items():
             if names_overlap(pattern, name, True):
                 yield from paths
+
+    def has_below(self, folder: str, pattern: str) -> bool:
+        """Whether a folder holds, at any depth, something whose name fits a pattern."""
+        start = f"{folder}/"
+        return any(path.startswith(start) for path in self.paths_called(pattern))
 
 
 LookBelow = Callable[[str], Tree | None]
