@@ -275,7 +275,11 @@ async def test_several_questions_of_one_turn_are_answered_by_several_people(
         *end,
         fake.Serve(),
     ]
-    spec = {"directory": str(seat.work), "claude": program(seat.home / "three", script, record)}
+    spec = {
+        "directory": str(seat.work),
+        "claude": program(seat.home / "three", script, record),
+        "sandbox": "off",  # it records outside of the session's folders
+    }
     session = str((await seat.ada.post("sessions", spec=spec, prompt="begin"))["session"])
     await screen.open(session)
     await expect(screen.card).to_have_count(3)
@@ -333,7 +337,11 @@ async def test_forms_lists_of_things_to_do_and_limits_of_the_account(
         fake.say(fake.result("limited", is_error=True)),
         fake.Serve(),
     ]
-    spec = {"directory": str(seat.work), "claude": program(seat.home / "fake", script, record)}
+    spec = {
+        "directory": str(seat.work),
+        "claude": program(seat.home / "fake", script, record),
+        "sandbox": "off",  # it records outside of the session's folders
+    }
     session = str((await seat.ada.post("sessions", spec=spec, prompt="paint"))["session"])
     await screen.open(session)
     todos = screen.story.locator(".tool-todos li")

@@ -58,7 +58,11 @@ async def test_tools_and_questions_of_any_name_are_asked_about_and_answered(
         fake.say(fake.assistant("all answered"), fake.result()),
         fake.Serve(),
     ]
-    spec = {"directory": str(seat.work), "claude": program(seat.home / "odd", script, record)}
+    spec = {
+        "directory": str(seat.work),
+        "claude": program(seat.home / "odd", script, record),
+        "sandbox": "off",  # it records outside of the session's folders
+    }
     session = str((await seat.ada.post("sessions", spec=spec, prompt="begin"))["session"])
     await screen.open(session)
     for name in NAMES:
