@@ -19,7 +19,7 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner.home import Home, RunRecord
-from quarterdeck.runner.sandbox import clean_up, model_url
+from quarterdeck.runner.sandbox import clean_up, model_url, refused_rule
 from quarterdeck.sandbox import Kind, Probe
 from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.testing import fake
@@ -228,6 +228,26 @@ def test_the_models_address_is_that_of_the_environment_or_of_the_users_settings(
     if settings is not None:
         (tmp_path / ".claude" / "settings.json").write_text(settings)
     assert model_url({"HOME": str(tmp_path), **env}) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/proc/*/environ", "it is of the kernel, and not a file"),
+        ("/root/.*", "the CLI needs what is in it"),
+        ("/root/**", "the CLI needs what is in it"),
+        ("~/.claude/**", "the CLI needs what is in it"),
+        ("/**", "the CLI needs what is in it"),
+        ("~/.ssh/**", ""),
+        ("~/.claude/notes", ""),
+        ("/etc/shadow*", ""),
+        ("./**/.env", ""),
+    ],
+)
+def test_a_rule_that_would_hide_the_clis_own_folder_is_no_part_of_the_sandbox(
+    path: str, why: str
+) -> None:
+    assert refused_rule(path, {"HOME": "/root"}) == why
 
 
 def test_what_a_killed_runner_left_in_the_project_and_in_tmp_is_removed(tmp_path: Path) -> None:

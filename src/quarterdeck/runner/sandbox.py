@@ -11,6 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import anyio.to_thread
@@ -98,6 +99,7 @@ async def enclose(
         state = SandboxState(reason=CHOSEN if request is not None else "not_asked")
         return _as_it_is(command, ready, state)
     known, gaps = await anyio.to_thread.run_sync(with_paths, request, ready.directory)
+    gaps = (*gaps, *_left_out(request, ready.env))
     spec = await anyio.to_thread.run_sync(spec_for, known, ready, own, temporary)
     kind = await anyio.to_thread.run_sync(boxes.choose, spec)
     if kind is None:
@@ -121,7 +123,7 @@ async def enclose(
                 writable=_few((ready.directory, *made.spec.writable)),
                 read_only=_few(made.spec.read_only),
                 hidden=_few(made.spec.hidden),
-                not_enforced=_few((*gaps, *made.not_enforced, *_of_kernel(request))),
+                not_enforced=_few((*gaps, *made.not_enforced)),
             ),
         ),
         close=made.close,
@@ -144,15 +146,25 @@ def with_paths(request: SandboxRequest, project: str) -> tuple[SandboxRequest, t
     return made, gaps
 
 
-def _of_disks(paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths that can be part of a sandbox: not those of the kernel, which come and go."""
-    return tuple(path for path in paths if not path.startswith(KERNEL))
+def refused_rule(path: str, env: Mapping[str, str]) -> str:
+    """Why a path of a rule cannot be part of a sandbox; empty if it can."""
+    if path.startswith(KERNEL):
+        return "it is of the kernel, and not a file"
+    home = env.get("HOME") or str(Path.home())
+    if path.startswith("~"):
+        path = home + path[1:]
+    path = path.removesuffix("/**") or "/"
+    own = (config_dir(env) or f"{home}/.claude", f"{home}/.claude.json")
+    around = {str(each) for needed in own for each in (Path(needed), *Path(needed).parents)}
+    if any(each == path or fnmatchcase(each, path) for each in around):
+        return "the CLI needs what is in it"
+    return ""
 
 
-def _of_kernel(request: SandboxRequest) -> Iterator[str]:
-    for path in (*request.deny_read, *request.deny_edit):
-        if path.startswith(KERNEL):
-            yield f"{path}: it is of the kernel, and not a file"
+def _left_out(request: SandboxRequest, env: Mapping[str, str]) -> Iterator[str]:
+    for path in dict.fromkeys((*request.deny_read, *request.deny_edit)):
+        if why := refused_rule(path, env):
+            yield f"{path}: {why}"
 
 
 def _few(paths: Iterable[str]) -> tuple[str, ...]:
@@ -198,8 +210,8 @@ def spec_for(
         config_dir=env.get("CLAUDE_CONFIG_DIR"),
         private=(*request.private, *own.hidden),
         open_folders=(*request.open, *((own.worktrees,) if own.worktrees else ())),
-        deny_read=_of_disks(request.deny_read),
-        deny_edit=_of_disks(request.deny_edit),
+        deny_read=tuple(path for path in request.deny_read if not refused_rule(path, env)),
+        deny_edit=tuple(path for path in request.deny_edit if not refused_rule(path, env)),
         allow_edit=(*request.allow_edit, *options.writable),
         network=_as_network(_network_of(request)),
         limits=boxes.Limits(
