@@ -28,7 +28,7 @@ from quarterdeck.hub.loaded import LoadedSessions
 from quarterdeck.hub.permissions.deadlines import overdue
 from quarterdeck.hub.permissions.modes import resumed_spec
 from quarterdeck.hub.permissions.policies import Policies
-from quarterdeck.hub.permissions.sandbox import sandbox_request
+from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
 from quarterdeck.hub.permissions.service import PolicyService
 from quarterdeck.hub.ports import DIALLED, Machines, RunPort
 from quarterdeck.hub.runners import LOCAL, Runners
@@ -135,7 +135,8 @@ class Hub:
     def _sandbox_of(self, id_: str, spec: SessionSpec) -> SandboxRequest:
         """What the machine of a session is asked for, by the rules that hold now."""
         view = self.view(id_)
-        return sandbox_request(spec, self.policies.rules_for(spec), view.by if view else "")
+        rules = owners_rules(self.policies.rules_for(spec), self.policies.grants)
+        return sandbox_request(spec, rules, view.by if view else "")
 
     def _owner(self, id_: str) -> ProcessEvents | None:
         session = self._sessions.get(id_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quarterdeck.hub.permissions.sandbox import sandbox_request
+from quarterdeck.hub.permissions.sandbox import owners_rules, sandbox_request
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import Private
 from quarterdeck.policy.file import read_policy
@@ -130,3 +130,18 @@ def test_without_a_wish_the_mode_is_protect_and_strict_reaches_the_model_only() 
     assert sandbox_request(SPEC, Rules()).mode == "protect"
     strict = sandbox_request(SessionSpec(directory="/work", sandbox="strict"), Rules())
     assert (strict.mode, strict.options.network) == ("strict", "model")
+
+
+def test_what_was_granted_with_an_answer_does_not_open_the_sandbox() -> None:
+    made = {"by": "oscar", "at": 1, "project": "web"}
+    grants = [
+        Grant(id="a", rules=("Edit(//answered)",), ask="q1", **made),  # type: ignore[arg-type]
+        Grant(id="b", rules=("Edit(//session)",), session="s", **made),  # type: ignore[arg-type]
+        Grant(id="c", rules=("Edit(//owners)",), **made),  # type: ignore[arg-type]
+    ]
+    granted = policy_of(grants)
+    assert granted is not None
+    other = policy('[claude]\nallow = ["Edit(//file)"]')
+    rules_ = owners_rules(Rules(policies=(other, granted)), grants)
+    assert sandbox_request(SPEC, rules_).allow_edit == ("/file", "/owners")
+    assert owners_rules(Rules(policies=(granted,)), grants[:2]).policies == ()

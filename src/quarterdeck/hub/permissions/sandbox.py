@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import Facts
+from quarterdeck.policy.grants import GRANTS, Grant, policy_of
 from quarterdeck.policy.paths import Base, PathPattern
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import Rule, Verb
@@ -69,6 +70,15 @@ def sandbox_request(spec: SessionSpec, rules: Rules, by: str = "") -> SandboxReq
             if path.removesuffix("/**") not in closed
         ),
     )
+
+
+def owners_rules(rules: Rules, grants: Iterable[Grant]) -> Rules:
+    """The rules without the grants that came with an answer: a person who may only answer must not
+    open the sandbox of later runs. Grants of their own are made by owners.
+    """
+    policies = [policy for policy in rules.policies if policy.name != GRANTS]
+    granted = policy_of(grant for grant in grants if grant.ask is None and grant.session is None)
+    return replace(rules, policies=(*policies, granted) if granted else tuple(policies))
 
 
 def _few(paths: Iterable[str]) -> tuple[str, ...]:
