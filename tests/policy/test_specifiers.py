@@ -196,3 +196,27 @@ def test_settings_files_are_read_and_wrong_entries_named() -> None:
         (Source.PROJECT, "permissions.ask"),
         (Source.FLAG, ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "token", "program", "named"),
+    [
+        ("Bash(bash:*)", "bash", "bash", False),
+        ("Bash(bash:*)", "bas", "bash", False),
+        ("Bash(sh:*)", "sh", "sh", False),
+        ("Bash(bash bash:*)", "bash", "bash", True),
+        ("Bash(bash x.sh:*)", "x.sh", "bash", True),
+        ("Bash(bash x.sh.old:*)", "x.sh", "bash", False),
+        ("Bash(sort --output=x:*)", "--output", "sort", True),
+        ("Bash(FOO=1 make:*)", "FOO=", "make", True),
+        ("Bash(xargs grep:*)", "xargs", "grep", True),
+        ("Bash(git config:*)", "config", "git", True),
+        ("Bash(ls:*)", "", "ls", False),
+    ],
+)
+def test_a_rule_names_what_it_writes_out_besides_the_program(
+    rule: str, token: str, program: str, named: bool
+) -> None:
+    pattern = parse_rule(rule).command
+    assert pattern is not None
+    assert pattern.names(token, program) is named
