@@ -24,6 +24,7 @@ from quarterdeck.sandbox import Kind, Probe
 from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.testing import fake
 from support.boxes import KINDS, require
+from support.repositories import git, make_repository
 from support.runners import running, spec_of
 from support.scripted_hub import ScriptedHub, scripted_hub
 
@@ -140,6 +141,37 @@ async def test_a_cli_writes_its_project_and_nothing_else_and_sees_no_secret(
     # What was made for the sandbox is gone.
     assert not any(map(os.path.exists, made_for_it(report)))
     assert sorted(path.name for path in project.iterdir()) == [".git", "fixed.txt", "there.txt"]
+
+
+async def test_an_agent_in_a_worktree_commits_there_and_leaves_the_repository_alone(
+    tmp_path: Path, kind: Kind
+) -> None:
+    project = make_repository(tmp_path / "work")
+    tries = {
+        "commit": "echo text > inner/new && git add inner && git commit -qm made",
+        "checkout": f"echo evil > {project}/readme",
+        "hook": f"echo evil > {project}/.git/hooks/pre-commit",
+        "config": f"git -C {project} config core.hooksPath /tmp",
+        "other spools": f"ls {tmp_path}/home/spool",
+    }
+    person = {"EMAIL": "ada@example.org", "GIT_AUTHOR_NAME": "Ada", "GIT_COMMITTER_NAME": "Ada"}
+    spec = trying(tmp_path, project, tries)
+    spec = replace(spec, worktree="task", env={**spec.env, **person})
+    async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
+        await hub.start("one", spec, sandbox=SandboxRequest())
+        directory = (await hub.started("one")).directory
+        assert directory is not None
+        assert directory.startswith(f"{tmp_path}/home/worktrees/")
+        await hub.until(lambda: len(results(hub, "one")) == len(tries))
+        await hub.stop("one")
+        await hub.ended("one")
+        hub.check()
+    done = {name for name, what in results(hub, "one").items() if what == "done"}
+    # With bubblewrap, what is hidden is an empty folder.
+    assert done - {"other spools", "checkout"} == {"commit"}
+    assert git(project, "log", "-1", "--format=%s", "task") == "made"
+    assert git(project, "status", "--porcelain") == ""
+    assert not (project / ".git" / "hooks" / "pre-commit").exists()
 
 
 async def test_a_limited_network_reaches_listed_hosts_only_and_each_is_reported(
