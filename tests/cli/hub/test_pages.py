@@ -13,7 +13,7 @@ from quarterdeck.cli.app import app
 from support.pages import page
 
 TEXT = page("docs/reference/command-line.md").text
-COMMON = {"--help", "-h", "--hub", "--token-file", "--json", "--permission-mode"}
+COMMON = {"--help", "-h", "--hub", "--token-file", "--insecure", "--json", "--permission-mode"}
 
 
 def commands() -> Iterator[tuple[str, TyperGroup | TyperCommand]]:
