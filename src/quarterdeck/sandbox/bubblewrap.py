@@ -71,14 +71,13 @@ def arguments(
     """
     copies, mounts = copies or {}, mounts or {}
     made = [program, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
-    made += ["--unshare-pid", "--unshare-ipc", "--unshare-cgroup-try"]
+    made += ["--unshare-pid", "--unshare-ipc"]
     if not network:
         made.append("--unshare-net")
     replaced = [path for path in TEMPORARY if temporary and posixpath.isdir(path)]
     for path in replaced:
         made += ["--bind", temporary, path]
     protected = [*(p for p, a in box.entries.items() if a is not Access.WRITABLE), *placeholders]
-    empty: list[str] = []
     for path in sorted({*box.entries, *placeholders}, key=lambda each: (each.count("/"), each)):
         access = box.entries.get(path, Access.READ_ONLY)
         if access is Access.WRITABLE:
@@ -90,8 +89,8 @@ def arguments(
         elif access is Access.READ_ONLY:
             made += ["--ro-bind", path, path]
         elif posixpath.isdir(path):
+            # Empty, and what is written there is thrown away: read-only would take time.
             made += ["--tmpfs", path]
-            empty.append(path)
         else:
             # A device on a mount that allows none: it cannot be opened.
             made += ["--ro-bind", "/dev/null", path]
@@ -102,8 +101,6 @@ def arguments(
         made += ["--bind", copy, path]
     for path, source in mounts.items():
         made += ["--ro-bind", source, path]
-    for path in empty:
-        made += ["--remount-ro", path]
     if user is not User.PERSON:
         # Without this root would keep all of them, and could take off every mount.
         made += ["--cap-drop", "ALL"]

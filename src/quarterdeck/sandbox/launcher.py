@@ -7,7 +7,8 @@ what bubblewrap has no option for (limits, signals, scopes), and then becomes bu
 network is limited, a second one in bubblewrap starts the forwarder.
 
 Its start is part of the start of each CLI. So it imports only what takes no time: `_ctypes`,
-`_signal` and `marshal` in the place of `ctypes`, `signal` and `json`, which take 15 ms together.
+`_signal` and `marshal` in the place of `ctypes`, `signal` and `json`, which take 15 ms together;
+and what is not always needed is imported where it is.
 
 Landlock knows no exceptions: a right on a folder holds for all that is in it. So where a folder has
 an exception in it, the folder's entries get the rights one by one, and the folder itself gets only
@@ -20,13 +21,9 @@ from __future__ import annotations
 
 import _ctypes
 import _signal  # type: ignore[import-not-found]
-import _socket
-import fcntl
 import marshal
 import os
-import resource
 import stat
-import struct
 import sys
 
 TYPE_CHECKING = False  # the import would take longer than all others
@@ -88,6 +85,11 @@ def call(name: str, *arguments: Any) -> int:
         _functions[name] = _Function(_ctypes.dlsym(program, name))
     found = _functions[name]
     return int(found(*[_Long(each) if isinstance(each, int) else each for each in arguments]))
+
+
+def numbers(size: int, *values: int) -> bytes:
+    """Numbers of so many bytes, as the kernel reads them."""
+    return b"".join([value.to_bytes(size, sys.byteorder) for value in values])
 
 
 def memory(size: int) -> Any:
@@ -161,7 +163,7 @@ def apply_landlock(order: dict[str, Any]) -> None:
     scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if version >= 6 else 0
     if not (fs or net or scopes):
         return
-    attributes = struct.pack("QQQ", fs, net, scopes)
+    attributes = numbers(8, fs, net, scopes)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = call("syscall", CREATE_RULESET, attributes, size, 0)
     if ruleset < 0:
@@ -173,7 +175,7 @@ def apply_landlock(order: dict[str, Any]) -> None:
         for path, wanted in rights:
             _add_path(ruleset, path, wanted & fs)
     for port in ports or ():
-        rule = struct.pack("QQ", CONNECT_TCP, port)
+        rule = numbers(8, CONNECT_TCP, port)
         if call("syscall", ADD_RULE, ruleset, RULE_PORT, rule, 0) < 0:
             fail_errno("landlock_add_rule")
     if call("syscall", RESTRICT_SELF, ruleset, 0) < 0:
@@ -191,7 +193,7 @@ def _add_path(ruleset: int, path: str, rights: int) -> None:
         if not stat.S_ISDIR(mode):
             rights &= OF_FILES
         if rights and not stat.S_ISLNK(mode):
-            rule = struct.pack("=Qi", rights, file)
+            rule = numbers(8, rights) + numbers(4, file)
             if call("syscall", ADD_RULE, ruleset, RULE_PATH, rule, 0) < 0:
                 fail_errno(f"landlock_add_rule {path}")
     finally:
@@ -263,7 +265,10 @@ class _Program:
 
     @property
     def code(self) -> bytes:
-        return b"".join(struct.pack("HBBI", *line) for line in self._lines)
+        return b"".join(
+            numbers(2, code) + bytes((yes, no)) + numbers(4, value)
+            for code, yes, no, value in self._lines
+        )
 
     def add(self, code: int, value: int, yes: int = 0, no: int = 0) -> None:
         self._lines.append((code, yes, no, value))
@@ -316,7 +321,7 @@ def apply_filter(order: dict[str, Any]) -> None:
         return
     buffer = memory(len(program))
     buffer.raw = program
-    header = struct.pack("HxxxxxxP", len(program) // 8, _ctypes.addressof(buffer))
+    header = numbers(8, len(program) // 8, _ctypes.addressof(buffer))
     if call("prctl", 22, 2, header, 0, 0) != 0:
         fail_errno("seccomp")
 
@@ -335,34 +340,39 @@ def drop_capabilities() -> None:
         if number not in KEPT and call("prctl", _DROP_BOUNDING, number, 0, 0, 0) != 0:
             break  # the kernel knows no more
     kept = sum(1 << number for number in KEPT)
-    header = struct.pack("Ii", 0x20080522, 0)
+    header = numbers(4, 0x20080522, 0)
     now = memory(24)
     if call("capget", header, now) != 0:
         fail_errno("capget")
-    effective, permitted, _, *_rest = struct.unpack("6I", now.raw)
-    data = struct.pack("6I", effective & kept, permitted & kept, 0, 0, 0, 0)
+    effective = int.from_bytes(now.raw[0:4], sys.byteorder)
+    permitted = int.from_bytes(now.raw[4:8], sys.byteorder)
+    data = numbers(4, effective & kept, permitted & kept, 0, 0, 0, 0)
     if call("capset", header, data) != 0:
         fail_errno("capset")
 
 
-LIMITS = {
-    "memory": resource.RLIMIT_DATA,
-    "processes": resource.RLIMIT_NPROC,
-    "file_size": resource.RLIMIT_FSIZE,
-}
-
-
 def apply_limits(limits: dict[str, int]) -> None:
     """Set the resource limits; one that is lower already stays."""
+    if not limits:
+        return
+    import resource
+
+    names = {
+        "memory": resource.RLIMIT_DATA,
+        "processes": resource.RLIMIT_NPROC,
+        "file_size": resource.RLIMIT_FSIZE,
+    }
     for name, value in limits.items():
-        _, hard = resource.getrlimit(LIMITS[name])
+        _, hard = resource.getrlimit(names[name])
         if hard != resource.RLIM_INFINITY:
             value = min(value, hard)  # noqa: PLW2901 - the same limit, as far as it is free
-        resource.setrlimit(LIMITS[name], (value, value))
+        resource.setrlimit(names[name], (value, value))
 
 
 def hold(path: str) -> None:
     """Hold a shared lock for as long as this process or one that it starts lives."""
+    import fcntl
+
     file = os.open(path, os.O_RDONLY)
     fcntl.flock(file, fcntl.LOCK_SH)
     os.set_inheritable(file, True)
@@ -381,6 +391,8 @@ def fail_errno(what: str) -> NoReturn:
 
 def start_forwarder(order: dict[str, Any]) -> None:
     """Listen on ports of loopback, and start a process that forwards what arrives there."""
+    import _socket
+
     servers = []
     for port in order["ports"]:
         server = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)

@@ -75,9 +75,10 @@ TOOLCHAINS = (
 )
 """Below the home folder: all of it that can be seen in the mode `strict`, beside the CLI's own."""
 
-CLI_WRITES = ("projects todos tasks plans session-env sessions file-history debug",)
+CLI_WRITES = ("projects todos tasks plans session-env file-history debug",)
 """Folders of the CLI's own folder that it writes, and that no program runs anything from. Each is a
-mount, and takes time at the start: caches and statistics are left out, the CLI does without."""
+mount, and takes time at the start: the CLI does without its caches and statistics. Without `debug`
+old versions end at once."""
 
 CLI_WRITES_IF_THERE = ("teams jobs",)
 """The same for parts of the CLI that few people use."""
