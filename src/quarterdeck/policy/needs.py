@@ -41,12 +41,12 @@ from quarterdeck.policy.shell.working_dir import LONGEST
 from quarterdeck.policy.trees import LookBelow
 from quarterdeck.policy.written import WRITTEN, mark_written, written_by
 
-MOST_NEEDS = 150
+MOST_NEEDS = 120
 """The number of parts and files of one command that are checked. Every rule is compared with each
 of them, and each path is resolved, while all agents wait. For a larger command a person is asked.
 """
 
-MOST_WIDE = 24
+MOST_WIDE = 16
 """Patterns, and folders that are used with all that is below them. To compare one of them with a
 rule takes long."""
 
