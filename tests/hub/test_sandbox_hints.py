@@ -50,6 +50,8 @@ HOOK = "/home/ada/web/.git/hooks/pre-commit"
     [
         (f"bash: line 1: {HOOK}: Read-only file system", [("write", HOOK)]),
         ("bash: .git/hooks/pre-commit: Read-only file system", [("write", HOOK)]),
+        (f"/bin/bash: line 1: {HOOK}: Read-only file system", [("write", HOOK)]),
+        ("cp: cannot create '/opt/b': Read-only file system (see /opt/doc)", [("write", "/opt/b")]),
         ("touch: cannot touch '/opt/a b/x': Read-only file system", [("write", "/opt/a b/x")]),
         ("Error: EROFS: read-only file system, open '/opt/x'", [("write", "/opt/x")]),
         ("OSError: [Errno 30] Read-only file system: '/opt/x'", [("write", "/opt/x")]),

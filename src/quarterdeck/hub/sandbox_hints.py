@@ -71,22 +71,34 @@ def _refused(text: str, sandbox: SandboxStarted) -> Iterator[tuple[str, str]]:
         line = line[:LONGEST_LINE]  # noqa: PLW2901 - the same line, shorter
         written = _REFUSED.search(line)
         denied = _DENIED.search(line)
-        if not written and not denied and not _MISSING.search(line):
+        words = written or denied or _MISSING.search(line)
+        path = None if words is None else _path(line, words, sandbox.paths)
+        if path is None:
             continue
-        for path in _paths(line, sandbox.paths):
-            status = status_of(path, sandbox.paths)
-            if status == "hidden":
-                yield "read", path
-            elif status == "writable":
-                continue
-            elif written or (denied and not only_hides and not _READS.match(line)):
-                yield "write", path
+        status = status_of(path, sandbox.paths)
+        if status == "hidden":
+            yield "read", path
+        elif status == "writable":
+            continue
+        elif written or (denied and not only_hides and not _READS.match(line)):
+            yield "write", path
 
 
-def _paths(line: str, paths: SandboxPaths) -> Iterator[str]:
-    """The absolute paths in a line. Relative ones begin in the first folder of the sandbox."""
+def _path(line: str, words: re.Match[str], paths: SandboxPaths) -> str | None:
+    """The path that an error is about: `bash: /opt/x: Read-only file system` has it before the
+    words, `EROFS: read-only file system, open '/opt/x'` after them.
+    """
+    before = list(_paths(line[: words.start()], paths))
+    after = list(_paths(line[words.end() :], paths))
+    if before and (not after or line[: words.start()].rstrip().endswith(":")):
+        return before[-1]
+    return after[0] if after else None
+
+
+def _paths(text: str, paths: SandboxPaths) -> Iterator[str]:
+    """The absolute paths in a text. Relative ones begin in the first folder of the sandbox."""
     here = paths.writable[0] if paths.writable else "/"
-    for found in _PIECE.finditer(line):
+    for found in _PIECE.finditer(text):
         piece = next(group for group in found.groups() if group is not None).rstrip(".,;")
         if "/" not in piece or piece == "/" or len(piece) > LONGEST_PATH or "://" in piece:
             continue

@@ -101,6 +101,14 @@ async def test_a_script_of_the_agent_writes_no_hook_and_reads_no_secret(seat: Ap
     (started,) = [row["event"] for row in entries if row["event"]["kind"] == "sandbox.started"]
     assert started["state"]["kind"] == shape["sandbox"]["kind"]
     assert str(seat.work) in started["paths"]["writable"]
+
+    # What a command says of it is a hint beside the call, with the rule that an owner may grant.
+    hook = seat.work / ".git" / "hooks" / "post-commit"
+    await seat.send(session, reply(bash(f"echo evil > {hook}")), reply("a pity"))
+    await seat.stream.until(lambda: len(seat.stream.of(session, "turn.ended")) == 2 or None)
+    (hint,) = seat.stream.of(session, "sandbox.refused")
+    assert (hint["tool"], hint["access"], hint["target"]) == ("Bash", "write", str(hook))
+    assert hint["rule"] == f"Edit(/{hook.parent})"
     await seat.stop(session)
     left = {".git", "log", "made.txt", "probe.sh"}
     with anyio.fail_after(SECONDS):  # the runner removes what the sandbox needed
