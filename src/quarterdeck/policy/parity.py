@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.indexes import WordIndex
 from quarterdeck.policy.matcher import Match, Sense, match, spellings
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.specifiers import Behavior, Rule, Source
@@ -37,25 +38,13 @@ class _Index:
     """The rules of one behavior, by the first word of their commands."""
 
     def __init__(self, rules: Iterable[ClaudeRule]) -> None:
-        self._by_word: dict[str, list[tuple[int, ClaudeRule]]] = {}
-        self._paths: list[tuple[int, ClaudeRule]] = []
-        self._others: list[tuple[int, ClaudeRule]] = []
-        for place, placed in enumerate(rules):
-            word = _first(placed.rule)
-            if placed.rule.path is not None:
-                self._paths.append((place, placed))
-            elif word is None:
-                self._others.append((place, placed))
-            else:
-                self._by_word.setdefault(word, []).append((place, placed))
+        found = [(_first_word(each.rule), each) for each in rules]
+        self._all = WordIndex(found)
+        self._without_files = WordIndex(pair for pair in found if pair[1].rule.path is None)
 
     def candidates(self, words: set[str], files: bool) -> list[ClaudeRule]:
         """The rules that may hit a call with such commands, or with files, in their order."""
-        found = self._others + self._paths if files else list(self._others)
-        for word in words:
-            found.extend(self._by_word.get(word, ()))
-        found.sort(key=lambda each: each[0])
-        return [placed for _, placed in found]
+        return (self._all if files else self._without_files).candidates(words)
 
 
 class RuleSet:
@@ -76,9 +65,10 @@ class RuleSet:
     def weigh(self, request: Request, context: Context) -> Outcome:
         """Hold every rule against a call that may hit it."""
         words = _words(request)
+        files = any(need.target is not None for need in request.needs)
         stopping: list[tuple[ClaudeRule, Match]] = []
         for behavior in (Behavior.DENY, Behavior.ASK):
-            hits = self._hits(behavior, request, context, Sense.STOP, words)
+            hits = self._hits(behavior, request, context, Sense.STOP, words, files)
             if any(hit.sure for _, hit in hits):
                 sure = tuple(each for each in hits if each[1].sure)
                 return Outcome(behavior=behavior, decided=sure)
@@ -86,7 +76,7 @@ class RuleSet:
         if stopping:
             # It is not known whether the rule applies: then it asks.
             return Outcome(behavior=Behavior.ASK, decided=tuple(stopping))
-        hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW, words)
+        hits = self._hits(Behavior.ALLOW, request, context, Sense.ALLOW, words, files)
         covered = {id(need) for _, hit in hits for need in hit.needs}
         if self._stopping.intersection((request.tool, "Read", "Edit")):
             # An unreadable part may hide what a rule would stop: then a rule for the whole tool
@@ -110,9 +100,9 @@ class RuleSet:
         context: Context,
         sense: Sense,
         words: set[str],
+        files: bool,
     ) -> tuple[tuple[ClaudeRule, Match], ...]:
         found = []
-        files = any(need.target is not None for need in request.needs)
         for placed in self._indexes[behavior].candidates(words, files):
             hit = match(placed.rule, request, context, sense)
             if hit is not None:
@@ -130,20 +120,8 @@ def names_exactly(rule: Rule, request: Request) -> bool:
     )
 
 
-def _first(rule: Rule) -> str | None:
-    """The only first word of commands that a rule can match; None if it may match others."""
-    if rule.command is None:
-        return None
-    words = rule.command.literal.split()
-    if not words or (
-        len(words) == 1 and not rule.command.exact and not _whole_word(rule.command.text)
-    ):
-        return None
-    return words[0]
-
-
-def _whole_word(text: str) -> bool:
-    return text.endswith(":*") or text.partition("*")[0].endswith((" ", "\t"))
+def _first_word(rule: Rule) -> str | None:
+    return None if rule.command is None else rule.command.first_word
 
 
 def _words(request: Request) -> set[str]:

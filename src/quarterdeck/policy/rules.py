@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
 from quarterdeck.policy.facts import FactConditions, Facts, NamePatterns, Tri
+from quarterdeck.policy.indexes import KeyIndex, WordIndex
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
 from quarterdeck.policy.path_names import names_in
@@ -121,10 +122,6 @@ class Pattern(Value):
             fnmatchcase(text, word) for text, word in zip(part.called, self.words, strict=False)
         )
 
-    def may_begin(self, firsts: frozenset[str]) -> bool:
-        """Whether one of these words may be its first, if that is a plain one."""
-        return self.words[0] in firsts or not self.words[0].isalnum()
-
     def begins(self, part: Part) -> bool:
         """Whether a part certainly begins with its words, with nothing between them."""
         if part.name is None or len(part.words) < len(self.words):
@@ -199,7 +196,7 @@ def _may_mean(text: str, flag: str) -> bool:
     return False
 
 
-class CallConditions(Value):
+class CallConditions(Value, dict=True):
     """Conditions on the call itself. All empty: every call of the tools."""
 
     claude: tuple[specifiers.Rule, ...] = ()
@@ -240,10 +237,10 @@ class CallConditions(Value):
             found += [need for need in request.needs if _looks(need)]
         firsts = _first_words(request) if self.claude or self.commands else frozenset()
         if self.claude:
-            rules = [each for each in self.claude if _may_name(each, firsts)]
+            rules = self._claude_by_word.candidates(firsts)
             found += _allowed_needs(rules, request, context, Sense.ALLOW)
         if self.commands or self.flags or self.without:
-            rules = [each.rule for each in self.commands if each.may_begin(firsts)]
+            rules = self._commands_by_word.candidates(firsts)
             named = [
                 need
                 for need in _allowed_needs(rules, request, context, Sense.ALLOW)
@@ -303,20 +300,41 @@ class CallConditions(Value):
         """Those of its paths that can match at all."""
         if len(self.keys) != len(self.paths) or (names := names_in(request)) is None:
             return self.paths
-        pairs = zip(self.paths, self.keys, strict=True)
-        return tuple(rule for rule, key in pairs if names.may_have(key))
+        return self._paths_by_key.near(names)
+
+    # Made once for each rule: which of its conditions can concern a call at all.
+
+    @cached_property
+    def _claude_by_word(self) -> WordIndex[specifiers.Rule]:
+        return WordIndex((_first_word(each), each) for each in self.claude)
+
+    @cached_property
+    def _commands_by_word(self) -> WordIndex[specifiers.Rule]:
+        return WordIndex((_first_word(each.rule), each.rule) for each in self.commands)
+
+    @cached_property
+    def _by_program(self) -> WordIndex[Pattern]:
+        """Its commands by the names of their programs; one with wildcards may fit any."""
+        firsts = ((each.words[0], each) for each in self.commands)
+        return WordIndex((first if _is_plain(first) else None, each) for first, each in firsts)
+
+    @cached_property
+    def _paths_by_key(self) -> KeyIndex[specifiers.Rule]:
+        return KeyIndex(zip(self.keys, self.paths, strict=True))
+
+    def _patterns_for(self, part: Part) -> Iterable[Pattern]:
+        """Those of its commands that a part may be (`Pattern.fits`)."""
+        if not self.commands or part.name is None:
+            return self.commands
+        return self._by_program.candidates({part.name, part.words[0].literal, *part.called[:1]})
 
     def _command(self, part: Part) -> Tri:
         fit: Tri = not self.commands
         known = part.name is not None
-        firsts = {part.name, part.words[0].literal, *part.called[:1]} if known else set()
         second = part.words[1].literal if known and len(part.words) > 1 else None
         seconds = {second, *part.called[1:2]} if second and not second.startswith("-") else set()
-        for pattern in self.commands:
-            # Most patterns are about other programs, or about another subcommand.
-            first = pattern.words[0]
-            if known and first not in firsts and first.isalnum():
-                continue
+        for pattern in self._patterns_for(part):
+            # Most patterns are about another subcommand.
             after = pattern.words[1] if seconds and len(pattern.words) > 1 else None
             if after is not None and after not in seconds and after.isalnum():
                 continue
@@ -356,12 +374,8 @@ def _first_words(request: Request) -> frozenset[str]:
     )
 
 
-def _may_name(rule: specifiers.Rule, firsts: frozenset[str]) -> bool:
-    """Whether a rule may name a part with one of these first words. Most rules do not."""
-    if rule.command is None:
-        return True
-    first, more, _ = rule.command.literal.partition(" ")
-    return first in firsts or not first.isalnum() or not (more or rule.command.exact)
+def _first_word(rule: specifiers.Rule) -> str | None:
+    return None if rule.command is None else rule.command.first_word
 
 
 def _looks(need: Need) -> bool:

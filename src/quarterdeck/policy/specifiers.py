@@ -71,6 +71,13 @@ class CommandPattern(Value):
         end = len(self.bare)
         return text.startswith(self.bare) and text[end : end + 1] in {"", " ", "\t", "\n"}
 
+    @property
+    def first_word(self) -> str | None:
+        """The word that every text begins with which it matches; None if they differ."""
+        words = self.literal.split(maxsplit=1)
+        whole = self.exact or self.bare is not None or len(words) > 1 or self.literal[-1:].isspace()
+        return words[0] if words and whole else None
+
     def names(self, token: str, program: str | None = None) -> bool:
         """Does it write this out: an option, a setting, the name of a file that is run?
 
