@@ -19,8 +19,9 @@ from quarterdeck.protocol.sandbox import (
 )
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.runner.home import Home, RunRecord
-from quarterdeck.runner.sandbox import clean_up, model_url, refused_rule
-from quarterdeck.sandbox import Kind, Probe
+from quarterdeck.runner.launch import Prepared
+from quarterdeck.runner.sandbox import OwnPaths, clean_up, model_url, refused_rule, spec_for
+from quarterdeck.sandbox import Kind, Limits, Probe, SandboxMode
 from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.testing import fake
 from support.boxes import KINDS, require
@@ -237,6 +238,32 @@ async def test_the_next_runner_reports_the_sandbox_of_a_run_that_it_did_not_star
             await hub.until(lambda: hub.runs["one"].connections > 1)
             await hub.until(lambda: len(hub.runs["one"].started) > 1)
         assert hub.runs["one"].started[-1].sandbox == first.sandbox
+
+
+def test_options_and_the_facts_of_the_machine_become_one_spec(tmp_path: Path) -> None:
+    ready = Prepared(
+        command=("claude",),
+        argv=(),
+        env={"HOME": "/home/ada", "ANTHROPIC_BASE_URL": "http://127.0.0.1:99"},
+        directory=str(tmp_path),
+        version=None,
+        mark="m",
+    )
+    options = SandboxOptions(
+        network=("a.example",),
+        memory_mb=100,
+        processes=7,
+        file_size_mb=2,
+        writable=("/srv/out",),
+    )
+    request = SandboxRequest(mode="strict", options=options, private=("/data",), open=("/data/t",))
+    own = OwnPaths(hidden=("/runner",), worktrees="/runner/worktrees")
+    spec = spec_for(request, ready, own, "/tmp/quarterdeck-run-1")
+    assert spec.limits == Limits(memory=100 * 2**20, processes=7, file_size=2 * 2**20)
+    assert spec.mode is SandboxMode.STRICT
+    assert spec.network.hosts == ("127.0.0.1:99", "a.example")
+    assert {str(tmp_path), "/srv/out", "/tmp/quarterdeck-run-1"} <= set(spec.writable)
+    assert {"/data", "/runner", "/home/ada"} <= set(spec.hidden)
 
 
 @pytest.mark.parametrize(

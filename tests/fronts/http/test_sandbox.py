@@ -109,6 +109,12 @@ async def test_a_script_of_the_agent_writes_no_hook_and_reads_no_secret(seat: Ap
     (hint,) = seat.stream.of(session, "sandbox.refused")
     assert (hint["tool"], hint["access"], hint["target"]) == ("Bash", "write", str(hook))
     assert hint["rule"] == f"Edit(/{hook.parent})"
+    await seat.ada.post("policy/grants", rules=[hint["rule"]], directory=str(seat.work))
+    await seat.stop(session)
+    await seat.ada.post(f"sessions/{session}/resume")
+    await seat.send(session, reply(bash(f"echo good > {hook}")), reply("at last"))
+    await seat.stream.until(lambda: len(seat.stream.of(session, "turn.ended")) == 3 or None)
+    assert hook.read_text() == "good\n"
     await seat.stop(session)
     left = {".git", "log", "made.txt", "probe.sh"}
     with anyio.fail_after(SECONDS):  # the runner removes what the sandbox needed
