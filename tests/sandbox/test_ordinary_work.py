@@ -9,6 +9,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import anyio
@@ -225,10 +226,29 @@ def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
 def test_placeholders_stay_for_as_long_as_one_sandbox_uses_them(tmp_path: Path) -> None:
     path = tmp_path / ".husky"
     first, second = Placeholders([str(path)]), Placeholders([str(path)])
+    (lock,) = first.locks
     first.close()
     assert path.is_dir()
     second.close()
     assert not path.exists()
+    assert not Path(lock).exists()
+
+
+def test_sandboxes_that_come_and_go_at_once_leave_nothing(tmp_path: Path) -> None:
+    """Nobody finds the placeholder gone while it is held."""
+    path = str(tmp_path / ".husky")
+
+    def come_and_go(_: int) -> bool:
+        found = True
+        for _ in range(50):
+            held = Placeholders([path])
+            found &= held.paths == [path] and is_placeholder(path)
+            held.close()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(come_and_go, range(8)))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_placeholders_of_a_runner_that_was_killed_are_removed_by_the_next(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ import hashlib
 import os
 import posixpath
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 CONTENTS = {"commondir": b".\n", "config.worktree": b""}
@@ -34,35 +34,43 @@ class Placeholders:
         self.paths: list[str] = []
         self.locks: list[str] = []
         self._held: list[int] = []
-        for path in paths:
-            lock = _lock_of(path)
-            file = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(file, fcntl.LOCK_SH)
-            if not posixpath.lexists(path):
-                with suppress(OSError):
-                    _make(path)
-            if is_placeholder(path):
-                self.paths.append(path)
-                self.locks.append(lock)
-                self._held.append(file)
-            else:
-                os.close(file)
+        if not (wanted := list(paths)):
+            return
+        with _alone() as folder:
+            for path in wanted:
+                if not posixpath.lexists(path):
+                    with suppress(OSError):
+                        _make(path)
+                if is_placeholder(path):
+                    lock = _lock_of(path, folder)
+                    file = os.open(lock, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                    fcntl.flock(file, fcntl.LOCK_SH)
+                    self.paths.append(path)
+                    self.locks.append(lock)
+                    self._held.append(file)
 
     def close(self) -> None:
         """Remove those that no other sandbox uses. Safe to call twice."""
-        for file in self._held:
-            os.close(file)
-        self._held = []
-        for path, lock in zip(self.paths, self.locks, strict=True):
-            with suppress(OSError):
-                file = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    if is_placeholder(path):
-                        _remove(path)
-                finally:
-                    os.close(file)
-        self.paths, self.locks = [], []
+        if not self.paths:
+            return
+        with _alone():
+            for file in self._held:
+                os.close(file)
+            for path, lock in zip(self.paths, self.locks, strict=True):
+                with suppress(OSError):
+                    _remove_unused(path, lock)
+        self.paths, self.locks, self._held = [], [], []
+
+
+def _remove_unused(path: str, lock: str) -> None:
+    file = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if somebody holds it
+        Path(lock).unlink()
+        if is_placeholder(path):
+            _remove(path)
+    finally:
+        os.close(file)
 
 
 def is_placeholder(path: str) -> bool:
@@ -101,11 +109,21 @@ def _remove(path: str) -> None:
         Path(path).rmdir()
 
 
-def _lock_of(path: str) -> str:
-    """The lock file of a path: one for all runners of this user."""
+@contextmanager
+def _alone() -> Iterator[Path]:
+    """Be the only one of this user who makes or removes placeholders; gives the folder of locks."""
     folder = Path(tempfile.gettempdir()) / f"quarterdeck-locks-{os.geteuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.geteuid():
         raise PermissionError(f"{folder} belongs to another user")
-    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
-    return str(folder / name)
+    file = os.open(folder / "alone", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        os.close(file)
+
+
+def _lock_of(path: str, folder: Path) -> str:
+    """The lock file of a path: one for all runners of this user."""
+    return str(folder / hashlib.sha256(os.fsencode(path)).hexdigest()[:32])
