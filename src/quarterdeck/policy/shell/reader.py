@@ -13,8 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
 from quarterdeck.domain.structs import name_set
 from quarterdeck.policy.shell.arithmetic import MOVES, Arithmetic
@@ -30,6 +29,7 @@ from quarterdeck.policy.shell.strict import (
     difference,
     read_strictly,
 )
+from quarterdeck.policy.shell.syntax import syntax_tree
 from quarterdeck.policy.shell.working_dir import WorkingDir
 
 LIMIT = 16_384
@@ -47,7 +47,6 @@ MOST_INSIDE = 32_768
 PARTS = 150
 """Simple commands in one text. People write ten."""
 
-_PARSER = Parser(Language(tree_sitter_bash.language()))
 _ODD = re.compile(r"[^\n\t -~]")
 _SETTING = re.compile(rb"\$|\(\(|\(\s*\)|\bfunction\b")
 """Where variables, arithmetic or functions may be: else there is nothing to know about them."""
@@ -103,7 +102,7 @@ class _Reader(Arithmetic):
             self._problem((at, len(self._bytes)), why)
             if len(self._bytes) > MOST_DOUBTFUL:
                 return  # to repair it takes long, and the result is asked about in any case
-        root = _PARSER.parse(self._bytes).root_node
+        root = syntax_tree(self._bytes)
         if root.has_error:
             self._problem(whole, "it cannot be parsed")
         if _SETTING.search(self._bytes):
