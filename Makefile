@@ -93,14 +93,14 @@ endef
 
 test: setup clis deck $(CACHE)/.browser $(CACHE)/.bubblewrap ## run the whole suite; T=path or T=word runs a part
 ifeq ($(T),)
-	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=)
+	@$(call beside_web_tests,$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --grouped --cov --cov-report=)
 else
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal \
 	    $(if $(wildcard $(firstword $(subst ::, ,$(T)))),'$(T)',-k '$(T)')
 endif
 
 quick: setup $(WEB)/node_modules/.installed ## the inner loop: tests that start no process
-	@$(call beside_web_tests,$(BIN)/python -m pytest --quick -q -n $(CORES) --dist worksteal)
+	@$(call beside_web_tests,$(BIN)/python -m pytest --quick --grouped -q -n $(CORES) --dist worksteal)
 
 check: setup $(WEB)/node_modules/.installed ## format, lint, strict types, import rules
 	@$(BIN)/ruff format --check .
