@@ -56,7 +56,7 @@ async def test_the_commands_of_the_page_that_need_a_hub_run(deck: ServedDeck) ->
     assert grants.startswith(f"{grant.strip()}  Bash(npm audit:*)  until ")
     assert suggested.startswith("# No question was answered often enough")
     assert audit == ""
-    assert verified.startswith("The audit log is unchanged: 0 decisions.\nhead 0:")
+    assert verified.startswith("The audit log is unchanged: 0 records.\nhead 0:")
 
     # A wrong edit is refused, and the text before it stays in force.
     (deck.data / "policy.toml").write_text(TEAM.code + "\n[[rule]]\nverdct = 'deny'\n")

@@ -309,8 +309,8 @@ def run_verify(head: str | None, target: Target, *, json_output: bool) -> int:
         for flaw in result.flaws:
             _print(f"position {flaw.position}, session {flaw.session or '?'}: {flaw.text}")
         forgotten = f", {result.forgotten} of deleted sessions" if result.forgotten else ""
-        decisions = count(result.entries, "decision")
+        records = count(result.entries, "record")
         word = "The audit log is unchanged" if result.good else "THE AUDIT LOG WAS CHANGED"
-        _print(f"{word}: {decisions}{forgotten}.")
+        _print(f"{word}: {records}{forgotten}.")
         _print(f"head {result.head}")
     return Exit.SUCCESS if result.good else Exit.FAILED
