@@ -7,9 +7,10 @@ import json
 import pytest
 from msgspec import Raw
 
+from quarterdeck.policy.folders import Folders
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, NeedKind, needs_of
-from quarterdeck.policy.paths import Folders, catches, covers, path_pattern
+from quarterdeck.policy.paths import catches, covers, path_pattern
 from quarterdeck.policy.settings import import_settings
 from quarterdeck.policy.shell import Target
 from quarterdeck.policy.specifiers import Behavior, RuleError, Source, parse_rule

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from enum import StrEnum
+from functools import cached_property
 from itertools import islice
 
 import msgspec
@@ -19,9 +20,10 @@ from msgspec import Raw
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.cli_files import OWN_TOOLS, is_own_file
 from quarterdeck.policy.dashes import judge_dashes
+from quarterdeck.policy.folders import Folders
 from quarterdeck.policy.hosts import host_of
 from quarterdeck.policy.moves import moved_by, other_names
-from quarterdeck.policy.paths import Folders, before_wildcard, is_inside, is_protected, linked
+from quarterdeck.policy.paths import before_wildcard, is_inside, is_protected, linked
 from quarterdeck.policy.repositories import Looking, other_repositories
 from quarterdeck.policy.searches import reach_of
 from quarterdeck.policy.shell import (
@@ -101,7 +103,7 @@ class Need(Value):
     is there to write, as with `touch`."""
 
 
-class Context(Value):
+class Context(Value, dict=True):
     """The caller's knowledge about the place where a call would run. Nothing is looked up."""
 
     cwd: str | None = None
@@ -126,7 +128,7 @@ class Context(Value):
     """Files that earlier calls of the session have written. What is in them comes from the agent:
     a rule for a command does not mean running it."""
 
-    @property
+    @cached_property
     def folders(self) -> Folders:
         """Where the patterns of rules are relative to."""
         return Folders(

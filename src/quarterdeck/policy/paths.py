@@ -7,9 +7,9 @@ it. There are two strengths: to allow, a path must certainly match; to stop, it 
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.policy.folders import Base, Folders, folder_of, relative_to
 from quarterdeck.policy.overlap import names_overlap, overlap
 from quarterdeck.policy.protected import (
     holds_protected_file,
@@ -18,7 +18,7 @@ from quarterdeck.policy.protected import (
 )
 from quarterdeck.policy.searches import SOURCES
 from quarterdeck.policy.shell import Target
-from quarterdeck.policy.trees import LEFT_OUT_NAMES, LookBelow
+from quarterdeck.policy.trees import LEFT_OUT_NAMES
 
 MOST_LINKS = 32
 _FILE = re.compile(r"[^/.]\.[A-Za-z0-9]{1,5}$")
@@ -27,25 +27,6 @@ _PLAIN_ENDING = re.compile(r"\*\.(?!pack|idx|rev|keep|bitmap|promisor|graph|mtim
 """Names that no object of git has."""
 
 _ENDING = re.compile(r"\*+(\.\w+)")
-
-
-class Base(StrEnum):
-    """The base of a relative pattern."""
-
-    ROOT = "root"
-    HOME = "home"
-    SETTINGS = "settings"
-    CWD = "cwd"
-
-
-class Folders(Value):
-    """The folders of the bases; None if unknown."""
-
-    cwd: str | None = None
-    home: str | None = None
-    settings: str | None = None
-    below: LookBelow | None = None
-    """Looks what is below a folder."""
 
 
 class BadPattern(ValueError):
@@ -178,7 +159,7 @@ def covers(pattern: PathPattern, target: Target, folders: Folders) -> bool:
     if not target.paths or not target.sure:
         return False
     for path in target.paths:
-        relative = _relative(path, pattern.base, folders)
+        relative = relative_to(path, pattern.base, folders)
         if relative is None:
             return False
         if target.glob:
@@ -212,9 +193,9 @@ def catches(
 def _catches(
     pattern: PathPattern, target: Target, path: str, folders: Folders, *, edit: bool
 ) -> bool | None:
-    relative = _relative(path, pattern.base, folders)
+    relative = relative_to(path, pattern.base, folders)
     if relative is None and pattern.anywhere:
-        relative = _relative(path, Base.ROOT, folders)
+        relative = relative_to(path, Base.ROOT, folders)
     deep = target.deep and not target.names
     if relative is None:
         if deep and edit and _above(path, pattern, folders):
@@ -263,7 +244,7 @@ def _is_unexpected(pattern: PathPattern, target: Target, path: str, folders: Fol
     Only in the project, and for what only lists names, finds no hidden files, or looks for files of
     another name or ending: to ask about each `rg x src` would be one question too many.
     """
-    here = _relative(path, Base.CWD, folders)
+    here = relative_to(path, Base.CWD, folders)
     if folders.below is not None or not pattern.anywhere or not pattern.names or here is None:
         return False
     if target.names:
@@ -301,7 +282,7 @@ def _may_be_there(pattern: PathPattern, target: Target, path: str, folders: Fold
     """May a path be one that the rule means, although it is not known to be below its base?"""
     if target.glob and _around(path, pattern, target, folders):
         return True
-    base = _folder(pattern.base, folders)
+    base = folder_of(pattern.base, folders)
     reach = [name for name in path.split("/") if name not in {"", "~"}]
     if base is None or (path.startswith("~") and folders.home is None):
         return overlap(["**", *pattern.names], reach, hidden=True, last=True)
@@ -320,8 +301,8 @@ def _meets_below(pattern: PathPattern, path: str, folders: Folders, *, hidden: b
 
     It is never certain: the rule is about a file, and the command is about a folder.
     """
-    base = _folder(pattern.base, folders)
-    full = _relative(path, Base.ROOT, folders)
+    base = folder_of(pattern.base, folders)
+    full = relative_to(path, Base.ROOT, folders)
     if base is None or full is None:
         return None
     if not pattern.anywhere:
@@ -343,7 +324,7 @@ def _is_found(
     pattern: PathPattern, path: str, reach: list[str], folders: Folders, *, hidden: bool = True
 ) -> bool | None:
     """Looks whether a file that the rule means is where a command reaches. None: it may be."""
-    full = _relative(path, Base.ROOT, folders)
+    full = relative_to(path, Base.ROOT, folders)
     if folders.below is None or full is None or not pattern.names:
         return None
     top = f"/{before_wildcard(full)}" if _WILDCARD.search(full) else f"/{full}"
@@ -363,9 +344,9 @@ def _is_found(
             and not (found in tree.folders and tree.has_below(found, last))
         ):
             continue
-        relative = _relative(f"{top.rstrip('/')}/{found}", pattern.base, folders)
+        relative = relative_to(f"{top.rstrip('/')}/{found}", pattern.base, folders)
         if relative is None and pattern.anywhere:
-            relative = _relative(f"{top.rstrip('/')}/{found}", Base.ROOT, folders)
+            relative = relative_to(f"{top.rstrip('/')}/{found}", Base.ROOT, folders)
         if relative is not None and pattern.possible.fullmatch(relative):
             return None
     return False
@@ -375,7 +356,7 @@ def linked(target: Target, folders: Folders) -> list[Target]:
     """What a pattern finds behind links, as far as a caller has looked."""
     found: list[Target] = []
     for path in target.paths if folders.below is not None else ():
-        full = _relative(path, Base.ROOT, folders)
+        full = relative_to(path, Base.ROOT, folders)
         if full is None or folders.below is None:
             continue
         top = f"/{before_wildcard(full)}".rstrip("/")
@@ -417,8 +398,8 @@ def _always(pattern: PathPattern, reach: list[str]) -> bool:
 
 def _around(path: str, pattern: PathPattern, target: Target, folders: Folders) -> bool:
     """May a command's glob, which starts above the base, reach something that the rule matches?"""
-    folder = _folder(pattern.base, folders)
-    full = _relative(path, Base.ROOT, folders)
+    folder = folder_of(pattern.base, folders)
+    full = relative_to(path, Base.ROOT, folders)
     if folder is None or full is None:
         return False
     rule = [name for name in folder.split("/") if name] + list(pattern.names)
@@ -433,40 +414,8 @@ def before_wildcard(path: str) -> str:
     return start[: start.rfind("/") + 1]
 
 
-def _folder(base: Base, folders: Folders) -> str | None:
-    match base:
-        case Base.ROOT:
-            return "/"
-        case Base.HOME:
-            return folders.home
-        case Base.SETTINGS:
-            return folders.settings
-        case Base.CWD:
-            return folders.cwd
-
-
-def _relative(path: str, base: Base, folders: Folders) -> str | None:
-    """The path from the base on; None if it is not below it, or that is not known."""
-    if path == "~" or path.startswith("~/"):
-        if base is Base.HOME:
-            return path[2:]
-        if folders.home is None:
-            return None
-        path = folders.home.rstrip("/") + path[1:]
-    folder = _folder(base, folders)
-    if not path.startswith("/"):
-        # The working directory is unknown: relative paths start there.
-        return path if base is Base.CWD and folder is None and not path.startswith("..") else None
-    if folder is None:
-        return None
-    folder = folder.rstrip("/")
-    if path == folder or (path == "/" and not folder):
-        return ""
-    return path[len(folder) + 1 :] if path.startswith(folder + "/") else None
-
-
 def _above(path: str, pattern: PathPattern, folders: Folders) -> bool:
-    folder = _folder(pattern.base, folders)
+    folder = folder_of(pattern.base, folders)
     return folder is not None and f"{folder}/".startswith(path.rstrip("/") + "/")
 
 

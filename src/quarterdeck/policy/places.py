@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.facts import Tri
+from quarterdeck.policy.folders import Folders
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
-from quarterdeck.policy.paths import Folders, PathPattern, catches, covers, is_inside, is_protected
+from quarterdeck.policy.paths import PathPattern, catches, covers, is_inside, is_protected
 from quarterdeck.policy.shell import Target
 
 _FOLDERS = "tmp var/tmp dev/shm var/folders private/tmp private/var/tmp private/var/folders"

@@ -7,11 +7,13 @@ that makes a `Tree`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy.overlap import names_overlap
 
+_WILD = re.compile(r"[*?\[]")
 LEFT_OUT = frozenset({"node_modules", ".git/objects"})
 """Folders that are not looked into: they are large. A rule that names them may mean what is in
 them."""
@@ -34,7 +36,7 @@ class Tree(Value):
 
     def paths_called(self, pattern: str) -> Iterator[str]:
         """The paths whose last name fits a pattern."""
-        if not any(sign in pattern for sign in "*?["):
+        if _WILD.search(pattern) is None:
             yield from self.names.get(pattern, ())
             return
         for name, paths in self.names.items():

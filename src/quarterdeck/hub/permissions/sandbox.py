@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from quarterdeck.hub.runners import LOCAL
 from quarterdeck.policy.decide import Rules
 from quarterdeck.policy.facts import Facts
+from quarterdeck.policy.folders import Base
 from quarterdeck.policy.grants import GRANTS, Grant, policy_of
-from quarterdeck.policy.paths import Base, PathPattern
+from quarterdeck.policy.paths import PathPattern
 from quarterdeck.policy.policy import Policy
 from quarterdeck.policy.rules import Rule, Verb
 from quarterdeck.policy.specifiers import EDITING, READING, Behavior, RuleError, parse_rule
