@@ -79,8 +79,11 @@ def clean_up(left: Iterable[RunRecord]) -> None:
         if record.temporary is not None:
             remove_temporary(record.temporary)
         if record.sandbox is not None:
-            protected = record.sandbox.paths.read_only
-            Placeholders([path for path in protected if is_placeholder(path)]).close()
+            Placeholders(_placeholders(record.sandbox.paths.read_only)).close()
+
+
+def _placeholders(paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if is_placeholder(path)]
 
 
 async def enclose(
@@ -107,6 +110,7 @@ async def enclose(
     made = await boxes.open_sandbox(
         spec, command, ready.env, cwd=ready.directory, kind=kind, on_connection=on_connection
     )
+    placeholders = await anyio.to_thread.run_sync(_placeholders, made.spec.read_only)
     return Enclosed(
         command=made.command,
         env=made.env,
@@ -121,7 +125,8 @@ async def enclose(
             paths=SandboxPaths(
                 # The first is the folder of the session: relative paths begin there.
                 writable=_few((ready.directory, *made.spec.writable)),
-                read_only=_few(made.spec.read_only),
+                # Placeholders are never cut off: the next runner may have to remove them.
+                read_only=_few((*placeholders, *made.spec.read_only)),
                 hidden=_few(made.spec.hidden),
                 not_enforced=_few((*gaps, *made.not_enforced)),
             ),
