@@ -25,8 +25,8 @@ pytest_plugins = (
     "pytester",
     "support.compatibility",
     "support.failures",
-    "support.grouped",
     "support.quick",
+    "support.grouped",
 )
 
 # Where Python keeps no bytecode, every process that a test starts compiles every module again, and

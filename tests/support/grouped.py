@@ -6,7 +6,8 @@ rows. So the Makefile runs a parametrised test that takes nothing but its parame
 all cases run, also after one that fails. Without the option every case is a test of its own, which
 is what one wants while looking for a mistake: `pytest tests/policy/test_decide.py -k …`.
 
-What has fixtures, is asynchronous, a property test, or has marks at single cases stays as it is.
+What has fixtures, is asynchronous, a property test, or has marks at single cases stays as it is. So
+does what is not quick: there 4 ms are nothing, and workers share the cases.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
+
+from support.quick import MARKS
 
 Case = tuple[str, Mapping[str, Any]]
 """What a case is called, and its values by parameter."""
@@ -40,7 +43,7 @@ def pytest_pycollect_makeitem(
     if not inspect.isfunction(obj) or not collector.funcnamefilter(name):
         return None
     table = cases_of(obj)
-    if table is None:
+    if table is None or any(collector.get_closest_marker(mark) for mark in MARKS):
         return None
     test = in_a_row(obj, table)
     return pytest.Function.from_parent(collector, name=name, callobj=test, originalname=name)
@@ -52,7 +55,7 @@ def cases_of(test: Callable[..., object]) -> list[Case] | None:
     columns = [_rows(mark) for mark in marks if mark.name == "parametrize"]
     if not columns or inspect.iscoroutinefunction(test) or hasattr(test, "hypothesis"):
         return None
-    if any(mark.name == "usefixtures" for mark in marks):
+    if any(mark.name in {"usefixtures", *MARKS} for mark in marks):
         return None
     known = [rows for rows in columns if rows]
     if len(known) < len(columns):

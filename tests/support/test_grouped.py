@@ -19,18 +19,6 @@ def _small(number: int, text: str, letter: str) -> None:
     assert number == 1, f"{letter} {text}"
 
 
-def _with_a_fixture(letter: str, tmp_path: Path) -> None:
-    raise NotImplementedError
-
-
-async def _later(letter: str) -> None:
-    raise NotImplementedError
-
-
-def _marked(letter: str) -> None:
-    raise NotImplementedError
-
-
 def test_every_combination_is_a_case() -> None:
     table = cases_of(_small)
     assert table is not None
@@ -56,13 +44,32 @@ def test_all_cases_run_and_each_that_fails_is_named() -> None:
 
 
 def test_what_needs_more_than_its_parameters_stays_as_it_is() -> None:
-    marked = pytest.mark.parametrize("letter", [pytest.param("a", marks=pytest.mark.xfail)])
-    once = pytest.mark.parametrize("letter", iter("ab"))
-    assert cases_of(each_letter(_with_a_fixture)) is None
-    assert cases_of(each_letter(_later)) is None
-    assert cases_of(marked(_marked)) is None
-    assert cases_of(once(_marked)) is None
-    assert cases_of(test_every_combination_is_a_case) is None
+    def pure(letter: str) -> str:
+        return letter
+
+    def with_a_fixture(letter: str, tmp_path: Path) -> str:
+        return letter
+
+    async def later(letter: str) -> str:
+        return letter
+
+    def marked(letter: str) -> str:
+        return letter
+
+    def read_once(letter: str) -> str:
+        return letter
+
+    def slow(letter: str) -> str:
+        return letter
+
+    assert cases_of(pure) is None
+    assert cases_of(each_letter(pure)) == [("'a'", {"letter": "a"}), ("second", {"letter": "b"})]
+    assert cases_of(each_letter(with_a_fixture)) is None
+    assert cases_of(each_letter(later)) is None
+    assert cases_of(each_letter(pytest.mark.process(slow))) is None
+    one = pytest.param("a", marks=pytest.mark.xfail)
+    assert cases_of(pytest.mark.parametrize("letter", [one])(marked)) is None
+    assert cases_of(pytest.mark.parametrize("letter", iter("ab"))(read_once)) is None
 
 
 SUITE = """
