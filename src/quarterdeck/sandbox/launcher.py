@@ -30,6 +30,8 @@ TYPE_CHECKING = False  # the import would take longer than all others
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
+OUTPUT = 9
+"""The number under which the output of the CLI passes bubblewrap. A shell takes one digit."""
 FAILED = 78
 """The exit code if no sandbox could be made (EX_CONFIG): no CLI exits with it."""
 
@@ -425,6 +427,17 @@ def encoded(order: dict[str, Any]) -> str:
     return marshal.dumps(order).hex()
 
 
+def move_output() -> None:
+    """Give the output another number, which bubblewrap passes on and does not keep open itself.
+
+    Else nobody outside would see that the CLI has closed its output.
+    """
+    os.dup2(1, OUTPUT, inheritable=True)
+    null = os.open("/dev/null", os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
 def main(arguments: list[str]) -> NoReturn:
     """Do what the order says, and become the program."""
     text = arguments[0]
@@ -435,6 +448,8 @@ def main(arguments: list[str]) -> NoReturn:
     order: dict[str, Any] = marshal.loads(bytes.fromhex(text))  # noqa: S302
     command = arguments[1:]
     try:
+        if order.get("move_output"):  # first, so that nothing else gets its number
+            move_output()
         for lock in order.get("locks", ()):
             hold(lock)
         apply_limits(order.get("limits", {}))
@@ -453,6 +468,9 @@ def main(arguments: list[str]) -> NoReturn:
             _signal.signal(number, _signal.SIG_DFL)
         for number in order.get("ignore", ()):
             _signal.signal(number, _signal.SIG_IGN)
+        if order.get("take_output"):
+            os.dup2(OUTPUT, 1)
+            os.close(OUTPUT)
         os.execv(command[0], command)  # noqa: S606 - this is what it is for
     except (OSError, ValueError) as error:
         fail(str(error))

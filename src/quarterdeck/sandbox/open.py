@@ -34,6 +34,14 @@ OUTER_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 """bubblewrap would end at once by these, and the CLI with it. So bubblewrap ignores them; they are
 sent to its group, and the CLI is in it."""
 
+TAKE_OUTPUT = (
+    "/bin/sh",
+    "-c",
+    f'exec "$@" >&{launcher.OUTPUT} {launcher.OUTPUT}>&-',
+    "sh",
+)
+"""What to put before a command so that it writes to the output that the launcher moved."""
+
 PROXY_PORT = 3128
 """The port of the proxy where the sandbox has a loopback of its own."""
 PROXY_FOLDER = "/tmp/.quarterdeck-proxy"  # noqa: S108 - in the sandbox it is a folder of its own
@@ -204,6 +212,7 @@ class _Making:
             "landlock": {} if landlock.version() >= landlock.SCOPES_SINCE else None,
             "filter": {},
             "ignore": list(map(int, OUTER_SIGNALS)),
+            "move_output": True,
         }
         gaps = [*box.not_enforced, *(f"{path}: it could not be made" for path in left_out)]
         return self._sandbox(box, [*self._launcher(order), *outer, *self._inside()], gaps)
@@ -211,12 +220,16 @@ class _Making:
     def _inside(self) -> list[str]:
         """What runs in bubblewrap: the command, with what must be done before it."""
         if self._ports is None:
-            return [*reset_signals(), *self._command]
+            return [*TAKE_OUTPUT, *reset_signals(), *self._command]
         forward = {
             "ports": [PROXY_PORT, *self._ports],
             "command": [*_script(forwarder.__file__), f"{PROXY_FOLDER}/{PROXY_SOCKET}"],
         }
-        order = {"default": list(map(int, OUTER_SIGNALS)), "forward": forward}
+        order = {
+            "default": list(map(int, OUTER_SIGNALS)),
+            "forward": forward,
+            "take_output": True,
+        }
         return [*_script(launcher.__file__), launcher.encoded(order), *self._command]
 
     def _landlock(self) -> Sandbox:
@@ -275,7 +288,14 @@ class _Making:
         home = self._env.get("HOME", "")
         if home.startswith(temporary) and posixpath.isdir(home):
             found.append(home)
-        return [*found, sys.base_prefix, posixpath.dirname(posixpath.realpath(__file__))]
+        # Programs that are installed in a folder for temporary files: a checkout, a build server.
+        found += [
+            folder.removesuffix("/bin")
+            for folder in self._env.get("PATH", "").split(":")
+            if folder.startswith(temporary) and posixpath.isdir(folder)
+        ]
+        ours = posixpath.realpath(__file__).removesuffix("/sandbox/open.py")
+        return [*found, sys.prefix, sys.base_prefix, ours]
 
     def _copy(self, path: str) -> str:
         """A copy of a file for this CLI alone, beside its temporary files."""
