@@ -204,3 +204,16 @@ def test_the_work_grows_with_the_length_and_no_faster(shape: str) -> None:
 
     short, long = steps(40), steps(160)
     assert long <= 4.6 * short + 50
+
+
+def test_the_analysis_of_a_command_is_kept_for_the_same_text_and_folder_only() -> None:
+    there = read("cat a.txt", cwd="/x")
+    assert read("cat a.txt", cwd="/x") is there
+    paths = [effect.target.paths for effect in there.parts[0].effects if effect.target]
+    other = read("cat a.txt", cwd="/y").parts[0]
+    assert paths == [("/x/a.txt",)]
+    assert [effect.target.paths for effect in other.effects if effect.target] == [("/y/a.txt",)]
+    long = f"echo {'a' * LIMIT}"
+    assert read(long[:1024], cwd="/x") is not read(long[:1024], cwd="/x")
+    assert read("ls", limit=1).problems
+    assert not read("ls").problems

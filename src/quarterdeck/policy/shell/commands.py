@@ -212,8 +212,8 @@ def _look_up(layer: _Layer, text: str | None) -> ProgramEffects:
         return look_up((*layer.words, layer.added), layer.here, None)
     via = layer.via[-1] if layer.open_ended and layer.via else None
     known = look_up(layer.words, layer.here, via, text)
-    effects = narrowed(layer.words, layer.here, known.effects)
-    return msgspec.structs.replace(known, effects=tuple(effects))
+    effects = tuple(narrowed(layer.words, layer.here, known.effects))
+    return known if effects == known.effects else msgspec.structs.replace(known, effects=effects)
 
 
 def _redirections_only(simple: Simple) -> Analysis:

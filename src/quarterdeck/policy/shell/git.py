@@ -106,9 +106,10 @@ class _Call(Value):
 
 def git(use: Invocation) -> ProgramEffects:
     """The effects of a git command beyond its usual work."""
-    use = msgspec.structs.replace(use, words=tuple(map(_revision, use.words)))
-    own = effects_by_table("git", use.table, use.words, use.here, via=use.via)
+    if any(word.text is None for word in use.words):
+        use = msgspec.structs.replace(use, words=tuple(map(_revision, use.words)))
     parsed = use.parsed()
+    own = effects_by_table("git", use.table, use.words, use.here, via=use.via, parsed=parsed)
     where = _where(parsed, use.here)
     effects = [*own.effects, *_settings(parsed)]
     if "--icase-pathspecs" in {each.typed for each in parsed.options}:
@@ -221,12 +222,13 @@ def _subcommand(
         table = table_of(other) or table
     if name in _LISTING or name == "for-each-ref":
         words = _without_last(words)
-    found = effects_by_table(f"git {name}", table, words, where, via=via)
+    parsed = parse(words, table)
+    found = effects_by_table(f"git {name}", table, words, where, via=via, parsed=parsed)
     call = _Call(
         name=name,
         words=words,
         table=table,
-        parsed=parse(words, table),
+        parsed=parsed,
         here=where,
         via=via,
         moved=moved or any(loose for _, loose in where.dirs),

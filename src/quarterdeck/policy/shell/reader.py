@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import ClassVar
 
 from tree_sitter import Node
@@ -34,6 +35,9 @@ from quarterdeck.policy.shell.working_dir import WorkingDir
 
 LIMIT = 16_384
 """Characters of a command that is looked into. A longer one is asked about as a whole."""
+
+LONGEST_KEPT = 512
+"""Characters of a command whose analysis is kept for the next time."""
 
 SCRIPTS = 6
 """Levels of scripts within scripts (`bash -c "bash -c …"`)."""
@@ -65,6 +69,20 @@ _WORDS = name_set(
 
 def read(command: str, *, cwd: str | None = None, limit: int = LIMIT) -> Script:
     """Analyse a command that would start in the folder `cwd`. Never raises."""
+    if len(command) <= LONGEST_KEPT and limit == LIMIT:
+        return read_again(command, cwd)
+    return _read(command, cwd, limit)
+
+
+@lru_cache(maxsize=64)
+def read_again(command: str, cwd: str | None) -> Script:
+    """As `read`, for a short command: the last ones are kept, since one call is read several times,
+    to decide about it and to find rules for it. Only the text and the folder make the result.
+    """
+    return _read(command, cwd, LIMIT)
+
+
+def _read(command: str, cwd: str | None, limit: int) -> Script:
     if len(command) > limit:
         why = f"it is {len(command)} characters long; at most {limit} are analysed"
         problem = Problem(source="", why=why, span=(0, len(command)))

@@ -48,9 +48,16 @@ def effects_by_table(
     *,
     via: str | None = None,
     readers: Mapping[str, CodeReader] | None = None,
+    parsed: Parsed | None = None,
 ) -> ProgramEffects:
-    """The effects of a command. `via` is a wrapper that adds words to it at run time."""
-    parsed = parse(words if via is None else (*words, _LATER), table)
+    """The effects of a command. `via` is a wrapper that adds words to it at run time.
+
+    `parsed`: its words by the table, if a caller has them.
+    """
+    if via is not None:
+        parsed = parse((*words, _LATER), table)
+    elif parsed is None:
+        parsed = parse(words, table)
     return _Effects(name, parsed, words, here, via, readers or {}).all()
 
 

@@ -101,6 +101,8 @@ def uses_of(parsed: Parsed, *names: str) -> list[Given]:
 
 def words_of(parsed: Parsed, *names: str) -> list[Word]:
     """The values that some options were given; of `-f=x` only `x`."""
+    if not parsed.options:
+        return []
     return [
         cut(word, 1) if word.prefix[:1] == "=" and not each.typed.startswith("--") else word
         for each in uses_of(parsed, *names)
