@@ -63,8 +63,8 @@ class Guarded:
     async def new(self, script: Sequence[Step], *, resumes: str | None = None, **spec: Any) -> str:
         """A session whose CLI plays this script, with a prompt; it may resume a conversation."""
         given = spec_of(self.folder / "work", script)
-        kept = {name: getattr(given, name) for name in ("directory", "claude")}
-        made = type(given)(**kept, machine=MACHINE, **spec)
+        kept = {name: getattr(given, name) for name in ("directory", "claude", "env")}
+        made = type(given)(**{**kept, **spec}, machine=MACHINE)
         command = CreateSession(spec=made, prompt=Raw(b'"hello"'), cli_session=resumes, by="test")
         return (await self.hub.submit(command)).session
 
