@@ -1,8 +1,8 @@
 """Run the benchmarks and print them: `make bench`, or `python -m bench [--row N …] [CASE …]`.
 
-Twelve rows make one table, `bench/results.json` and the page about performance. Other cases have no
-row there: they are run by name, and some of them in short behind the whole table. The exit code is
-1 when a bar that is a ratio is not reached.
+Thirteen rows make one table, `bench/results.json` and the page about performance. Other cases have
+no row there: they are run by name, and some of them in short behind the whole table. The exit code
+is 1 when a bar that is a ratio is not reached.
 """
 
 from __future__ import annotations
@@ -24,7 +24,19 @@ from pathlib import Path
 
 import msgspec
 
-from bench import deck, docs, growth, journals, piped, policy, sandbox, search, through, weight
+from bench import (
+    decisions,
+    deck,
+    docs,
+    growth,
+    journals,
+    piped,
+    policy,
+    sandbox,
+    search,
+    through,
+    weight,
+)
 from bench.rounds import ROUNDS
 from bench.table import Machine, Measure, Results, exit_code, plain
 
@@ -44,6 +56,7 @@ ROWS: dict[int, Row] = {
     10: weight.memory,
     11: weight.starting,
     12: growth.growth,
+    13: decisions.decisions,
 }
 
 CASES: dict[str, Callable[[Path, int], None]] = {
