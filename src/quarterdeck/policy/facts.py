@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from fnmatch import translate
+from functools import cached_property
 
 from quarterdeck.domain.structs import Value
 
@@ -122,7 +123,7 @@ class Times(Value):
         return not self.days or day in self.days
 
 
-class FactConditions(Value):
+class FactConditions(Value, dict=True):
     """Conditions on the facts of a call. Empty fields are no condition."""
 
     machine: NamePatterns | None = None
@@ -141,6 +142,8 @@ class FactConditions(Value):
 
     def hold(self, facts: Facts, *, assume: bool = False) -> Tri:
         """Whether all conditions hold. `assume`: unknown facts are taken to match, for examples."""
+        if not self._given:
+            return True
         result: Tri = True
         for each in self._each(facts):
             if each is False:
@@ -148,6 +151,11 @@ class FactConditions(Value):
             if each is None and not assume:
                 result = None
         return result
+
+    @cached_property
+    def _given(self) -> bool:
+        """Whether there is a condition: most rules have none."""
+        return self != FactConditions()
 
     def _each(self, facts: Facts) -> Iterable[Tri]:
         for words, fact in (

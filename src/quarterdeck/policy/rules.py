@@ -18,6 +18,7 @@ from typing import Literal
 from quarterdeck.domain.structs import Value
 from quarterdeck.policy import specifiers
 from quarterdeck.policy.facts import FactConditions, Facts, NamePatterns, Tri
+from quarterdeck.policy.flags import has_flag
 from quarterdeck.policy.indexes import KeyIndex, WordIndex
 from quarterdeck.policy.matcher import Sense, match
 from quarterdeck.policy.needs import Context, Need, NeedKind, Request
@@ -171,31 +172,6 @@ class Pattern(Value):
         return part.open_ended and wanted < len(self.words)
 
 
-def has_flag(part: Part, flag: str) -> Tri:
-    """Whether a part has a flag: alone, with a value, or in a group of short flags."""
-    found: Tri = None if part.open_ended else False
-    for word in part.words[1:]:
-        text = word.literal
-        if text is None:
-            if not word.prefix or word.prefix.startswith("-"):
-                found = None
-        elif text == flag or text.startswith(f"{flag}="):
-            return True
-        elif _may_mean(text, flag):
-            found = None
-    return found
-
-
-def _may_mean(text: str, flag: str) -> bool:
-    if flag.startswith("--"):
-        # Most programs take the beginning of a long option for all of it.
-        name = text.partition("=")[0]
-        return len(name) > 3 and flag.startswith(name)
-    if len(flag) == 2 and flag[0] == "-":
-        return len(text) > 2 and text[0] == "-" != text[1] and flag[1] in text[1:]
-    return False
-
-
 class CallConditions(Value, dict=True):
     """Conditions on the call itself. All empty: every call of the tools."""
 
@@ -216,12 +192,12 @@ class CallConditions(Value, dict=True):
     places: PlaceConditions = PlaceConditions()
     """On the file, in addition to the others."""
 
-    @property
+    @cached_property
     def any(self) -> bool:
         """Whether there is no condition."""
         return not (self._named or self.looks or self.places.given)
 
-    @property
+    @cached_property
     def _named(self) -> bool:
         """Whether commands, paths or domains are named."""
         return bool(
@@ -298,6 +274,8 @@ class CallConditions(Value, dict=True):
 
     def _near(self, request: Request) -> tuple[specifiers.Rule, ...]:
         """Those of its paths that can match at all."""
+        if not self.paths:
+            return ()
         if len(self.keys) != len(self.paths) or (names := names_in(request)) is None:
             return self.paths
         return self._paths_by_key.near(names)
@@ -313,19 +291,23 @@ class CallConditions(Value, dict=True):
         return WordIndex((_first_word(each.rule), each.rule) for each in self.commands)
 
     @cached_property
-    def _by_program(self) -> WordIndex[Pattern]:
-        """Its commands by the names of their programs; one with wildcards may fit any."""
-        firsts = ((each.words[0], each) for each in self.commands)
-        return WordIndex((first if _is_plain(first) else None, each) for first, each in firsts)
+    def _by_program(self) -> WordIndex[tuple[str | None, Pattern]]:
+        """Its commands by the names of their programs; one with wildcards may fit any. Each with
+        its second word, if that has no wildcards.
+        """
+        plain = [[each if _is_plain(each) else None for each in p.words] for p in self.commands]
+        seconds = [words[1] if len(words) > 1 else None for words in plain]
+        items = zip(plain, zip(seconds, self.commands, strict=True), strict=True)
+        return WordIndex((words[0], item) for words, item in items)
 
     @cached_property
     def _paths_by_key(self) -> KeyIndex[specifiers.Rule]:
         return KeyIndex(zip(self.keys, self.paths, strict=True))
 
-    def _patterns_for(self, part: Part) -> Iterable[Pattern]:
-        """Those of its commands that a part may be (`Pattern.fits`)."""
-        if not self.commands or part.name is None:
-            return self.commands
+    def _patterns_for(self, part: Part) -> Iterable[tuple[str | None, Pattern]]:
+        """Those of its commands that a part may be (`Pattern.fits`), with their second words."""
+        if part.name is None:
+            return [(None, each) for each in self.commands]
         return self._by_program.candidates({part.name, part.words[0].literal, *part.called[:1]})
 
     def _command(self, part: Part) -> Tri:
@@ -333,18 +315,19 @@ class CallConditions(Value, dict=True):
         known = part.name is not None
         second = part.words[1].literal if known and len(part.words) > 1 else None
         seconds = {second, *part.called[1:2]} if second and not second.startswith("-") else set()
-        for pattern in self._patterns_for(part):
+        for after, pattern in self._patterns_for(part):
             # Most patterns are about another subcommand.
-            after = pattern.words[1] if seconds and len(pattern.words) > 1 else None
-            if after is not None and after not in seconds and after.isalnum():
+            if seconds and after is not None and after not in seconds:
                 continue
             one = pattern.fits(part)
             if one is True:
                 fit = True
                 break
             fit = None if one is None else fit
+        if fit is False:
+            return False
         flagged = self._has_flags(part)
-        if fit is False or flagged is False or any(each.begins(part) for each in self.but):
+        if flagged is False or any(each.begins(part) for each in self.but):
             return False
         return None if fit is None or flagged is None else True
 
