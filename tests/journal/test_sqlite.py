@@ -337,6 +337,7 @@ async def test_a_file_that_may_not_grow_any_more_is_as_a_full_disk(
 # --- reading -------------------------------------------------------------------------------------
 
 
+@pytest.mark.no_cover
 async def test_a_follower_that_stops_reading_holds_no_events(path: Path) -> None:
     async with await SqliteJournal.open(path) as journal:
         stalled = [journal.follow({"a": 0}), journal.follow()]
@@ -356,6 +357,7 @@ async def test_a_follower_that_stops_reading_holds_no_events(path: Path) -> None
             assert seqs == list(range(1, 50_001))
 
 
+@pytest.mark.no_cover
 async def test_a_reader_does_not_hold_back_the_write_ahead_log(path: Path) -> None:
     wal = path.with_name(path.name + "-wal")
     async with await SqliteJournal.open(path) as journal:

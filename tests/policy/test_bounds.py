@@ -53,6 +53,7 @@ def bash(command: str) -> Call:
         "find . " + "-exec rm a \\; " * 1000,
     ],
 )
+@pytest.mark.no_cover
 def test_a_command_of_very_many_parts_is_asked_about(command: str) -> None:
     request = needs_of("Bash", bash(command[:16_384]).input, HERE)
     assert len(request.needs) <= MOST_NEEDS + MOST_PROBLEMS + 1

@@ -178,6 +178,7 @@ def test_no_preset_has_a_dead_rule(name: str) -> None:
     assert read_policy(preset_text(name) or "", name, preset=preset).warnings == ()
 
 
+@pytest.mark.no_cover
 def test_a_large_file_is_compared_within_bounds() -> None:
     rules = [
         f"{ALLOW}name='a{n}'\npath='./a{n}/**'\n{DENY}name='d{n}'\npath='./d{n}/**'\n"

@@ -49,6 +49,7 @@ ODD = [
 
 
 @pytest.mark.parametrize("command", ODD, ids=range(len(ODD)))
+@pytest.mark.no_cover
 def test_odd_commands_are_asked_about_after_a_bounded_number_of_steps(command: str) -> None:
     script = read(command, cwd="/project")
     assert script.steps <= 20 * MOST_TOKENS
@@ -63,6 +64,7 @@ def test_odd_commands_are_asked_about_after_a_bounded_number_of_steps(command: s
     narrowest("Bash", given_, CONTEXT)
 
 
+@pytest.mark.no_cover
 def test_a_history_with_odd_calls_gives_suggestions() -> None:
     past = [
         PastCall(

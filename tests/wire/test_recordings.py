@@ -100,6 +100,7 @@ def test_the_scenes_bring_about_most_of_what_a_cli_can_say(version: str) -> None
 
 
 @each_recording
+@pytest.mark.no_cover
 def test_what_a_real_cli_said_is_known_and_loses_nothing(recording: Path) -> None:
     for line in lines(recording, "out"):
         message = codec.from_cli(line)

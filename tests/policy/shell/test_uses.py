@@ -31,6 +31,7 @@ def _tables(table: Table, before: str) -> Iterator[tuple[str, Table]]:
 
 
 @pytest.mark.parametrize("name", sorted(READ))
+@pytest.mark.no_cover
 def test_no_value_is_too_odd_for_a_reader(name: str) -> None:
     tried = 0
     for before, table in _tables(load(name), name):
