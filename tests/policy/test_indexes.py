@@ -72,7 +72,7 @@ RULES = (
 SETS = st.tuples(
     st.dictionaries(
         st.sampled_from(("allow", "ask", "deny")),
-        st.lists(st.sampled_from(CLAUDE), max_size=6),
+        st.lists(st.sampled_from(CLAUDE), min_size=1, max_size=6),
         max_size=3,
     ),
     st.lists(

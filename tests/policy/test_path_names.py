@@ -16,6 +16,7 @@ from quarterdeck.policy.path_names import key_of
 from quarterdeck.policy.paths import path_pattern
 from quarterdeck.policy.presets import preset
 from quarterdeck.policy.rules import CallConditions, Rule
+from quarterdeck.policy.trees import look_once
 
 HERE = Context(cwd="/home/ada/shop", home="/home/ada")
 
@@ -48,6 +49,92 @@ def test_a_rule_hits_the_same_with_and_without(command: str, paths: list[tuple[s
     hits = [rule.hit(request, HERE, Facts()) for rule in (RULE, PLAIN)]
     found = [(hit.sure, {id(need) for need in hit.needs}) if hit else None for hit in hits]
     assert found[0] == found[1]
+
+
+OWN = """[[rule]]
+verdict = "deny"
+path = ["**/.env", "*.key", "src/a.py", "./src/**", "~/.ssh/**", "//etc/shadow", "~/shop/b*/x.key",
+        "**/.git/hooks/**", "**/node_modules/a.js", "[ab]*", "//home/ada/**", "/.docker/c*.json",
+        "A.PY", "./b/../c", ".", "~"]
+"""
+
+
+def own() -> tuple[Rule, Rule]:
+    """A rule whose patterns are relative to several folders."""
+    policy = read_policy(OWN, "own").policy
+    assert policy is not None
+    return policy.rules[0], replace(policy.rules[0], what=replace(policy.rules[0].what, keys=()))
+
+
+FILES = st.lists(
+    st.lists(
+        st.sampled_from(
+            [
+                ".env",
+                ".ENV",
+                "src",
+                "a.py",
+                "x.key",
+                "b",
+                ".git",
+                "hooks",
+                "node_modules",
+                "a.js",
+                ".ssh",
+                "c1.json",
+            ]
+        ),
+        min_size=1,
+        max_size=3,
+    ).map("/".join),
+    max_size=6,
+)
+FOLDERS = (
+    ". .. / ~ ~/.ssh src src/b ./b /etc /home /home/ada /home/ada/shop ../shop /tmp a.py b* 'b*'"
+    " .git node_modules $X /home/ada/shop/.docker ~/shop/b1"
+)
+
+
+@given(
+    command=st.sampled_from(
+        ("cp -r", "rm -r", "mv", "grep -r x", "rsync -a", "ls -R", "chmod -R 1")
+    ),
+    paths=st.lists(st.sampled_from(FOLDERS.split()), min_size=1, max_size=3),
+    files=FILES,
+    rules=st.sampled_from((secrets(), own())),
+    known=st.sampled_from((True, True, False)),
+    home=st.sampled_from(("/home/ada", "/home/ada", None)),
+)
+def test_a_rule_hits_the_same_in_folders_that_are_looked_into(
+    command: str,
+    paths: list[str],
+    files: list[str],
+    rules: tuple[Rule, Rule],
+    known: bool,
+    home: str | None,
+) -> None:
+    every = dict.fromkeys(
+        "/".join(path.split("/")[:end])
+        for path in files
+        for end in range(1, 1 + path.count("/") + 1)
+    )
+    place = replace(
+        HERE, home=home, below=look_once(lambda _: (list(every), []) if known else None)
+    )
+    request = needs_of("Bash", input_of("Bash", " ".join([command, *paths])), place)
+    hits = [rule.hit(request, place, Facts()) for rule in rules]
+    found = [(hit.sure, [id(need) for need in hit.needs]) if hit else None for hit in hits]
+    assert found[0] == found[1]
+
+
+def test_patterns_about_certain_folders_do_not_make_the_disk_be_looked_at() -> None:
+    policy = read_policy('[[rule]]\nverdict = "deny"\npath = "//etc/shadow"\n', "p").policy
+    assert policy is not None
+    looked: list[str] = []
+    place = replace(HERE, below=looked.append)
+    request = needs_of("Bash", input_of("Bash", "rm -r build"), place)
+    assert policy.rules[0].hit(request, place, Facts()) is None
+    assert not looked
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,13 @@ the same order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
+from quarterdeck.policy.overlap import names_overlap
 from quarterdeck.policy.path_names import PathNames
+from quarterdeck.policy.paths import PARTLY_SEEN, PathPattern
+from quarterdeck.policy.trees import Tree, is_wild
 
 _T = TypeVar("_T")
 
@@ -42,15 +45,29 @@ class WordIndex(Generic[_T]):
 
 
 class KeyIndex(Generic[_T]):
-    """Items about paths, by a name that every path has which they match (`path_names.key_of`)."""
+    """Items about paths, by a name that every path has which they match (`path_names.key_of`).
 
-    def __init__(self, items: Iterable[tuple[str | None, _T]]) -> None:
-        self._pairs = tuple(items)
+    For a folder that is used with all that is below it, also by what may be there: the last name of
+    the pattern, and the first one, if the folder is above all that the pattern means.
+    """
+
+    def __init__(self, items: Iterable[tuple[str | None, PathPattern | None, _T]]) -> None:
+        self._pairs: list[tuple[str | None, _T]] = []
         self._plain: dict[str, list[int]] = {}
         self._always: list[int] = []
         self._ends: list[tuple[str, int]] = []
         self._starts: list[tuple[str, int]] = []
-        for place, (key, _) in enumerate(self._pairs):
+        self._firsts: dict[str, list[int]] = {}
+        self._lasts: dict[str, list[int]] = {}
+        self._wild_lasts: dict[str, list[int]] = {}
+        self._not_looked_into: list[int] = []
+        self.anywhere = False
+        """Whether a pattern may mean a file in any folder."""
+        for place, (key, pattern, item) in enumerate(items):
+            self._pairs.append((key, item))
+            if pattern is not None:
+                self.anywhere = self.anywhere or pattern.anywhere
+                self._add_below(pattern, place)
             if key is None:
                 self._always.append(place)
                 continue
@@ -62,10 +79,27 @@ class KeyIndex(Generic[_T]):
         self._end = tuple(dict.fromkeys(text for text, _ in self._ends))
         self._start = tuple(dict.fromkeys(text for text, _ in self._starts))
 
+    def _add_below(self, pattern: PathPattern, place: int) -> None:
+        if pattern.literal:
+            first = pattern.literal.partition("/")[0].casefold()
+            self._firsts.setdefault(first, []).append(place)
+        if not PARTLY_SEEN.isdisjoint(pattern.names):
+            self._not_looked_into.append(place)
+        last = pattern.names[-1] if pattern.names else "**"
+        by_last = self._wild_lasts if is_wild(last) else self._lasts
+        by_last.setdefault(last, []).append(place)
+
     def near(self, names: PathNames) -> tuple[_T, ...]:
         """The items that may match a path with these names, in their order."""
         if names.wild:
-            return tuple(item for key, item in self._pairs if names.may_have(key))
+            found = {at for at, (key, _) in enumerate(self._pairs) if names.may_have(key)}
+        else:
+            found = self._by_names(names)
+        for tree in names.trees:
+            found.update(self._below(names, tree))
+        return tuple(self._pairs[place][1] for place in sorted(found))
+
+    def _by_names(self, names: PathNames) -> set[int]:
         found = set(self._always)
         for name in names.plain:
             found.update(self._plain.get(name, ()))
@@ -74,4 +108,15 @@ class KeyIndex(Generic[_T]):
                 found.update(place for text, place in self._ends if name.endswith(text))
             if name.startswith(self._start):
                 found.update(place for text, place in self._starts if name.startswith(text))
-        return tuple(self._pairs[place][1] for place in sorted(found))
+        return found
+
+    def _below(self, names: PathNames, tree: Tree) -> Iterator[int]:
+        """The items that may mean something below a folder."""
+        yield from self._not_looked_into
+        for name in names.plain:
+            yield from self._firsts.get(name, ())
+        for last in self._lasts.keys() & tree.names.keys():
+            yield from self._lasts[last]
+        for last, places in self._wild_lasts.items():
+            if any(names_overlap(last, name, True) for name in tree.names):
+                yield from places

@@ -12,9 +12,11 @@ from collections.abc import Iterable
 from operator import methodcaller
 
 from quarterdeck.domain.structs import Value
-from quarterdeck.policy.needs import Need, Request
+from quarterdeck.policy.folders import Folders
+from quarterdeck.policy.needs import Need, NeedKind, Request
 from quarterdeck.policy.overlap import names_overlap
 from quarterdeck.policy.paths import PathPattern
+from quarterdeck.policy.trees import Tree
 
 _WILD = re.compile(r"[*?\[{]")
 
@@ -45,6 +47,8 @@ class PathNames(Value):
     plain: frozenset[str]
     wild: frozenset[tuple[str, bool]]
     """Names with wildcards, and whether they find names that begin with a dot."""
+    trees: tuple[Tree, ...] = ()
+    """What is below the folders among them that are used with all that is below them."""
 
     def may_have(self, key: str | None) -> bool:
         """Whether a pattern with this key may match one of the paths."""
@@ -57,15 +61,21 @@ class PathNames(Value):
         return any(names_overlap(key, name, hidden) for name, hidden in self.wild)
 
 
-def names_in(request: Request) -> PathNames | None:
-    """The names in a request; None if they are not all known."""
+def names_in(request: Request, folders: Folders, *, look: bool) -> PathNames | None:
+    """The names in a request; None if they are not all known. `look`: below folders, too."""
     plain: set[str] = set()
     wild: set[tuple[str, bool]] = set()
+    trees: list[Tree] = []
     for need in request.needs:
         if need.target is None:
             continue
-        if not need.target.paths or need.target.deep:
+        if not need.target.paths:
             return None
+        if need.target.deep:
+            found = _trees_of(need, folders) if look else None
+            if found is None:
+                return None
+            trees += found
         for name in _names(need):
             if "**" in name:
                 return None
@@ -73,7 +83,27 @@ def names_in(request: Request) -> PathNames | None:
                 wild.add((name.casefold(), need.target.hidden))
             else:
                 plain.add(name.casefold())
-    return PathNames(plain=frozenset(plain), wild=frozenset(wild))
+    return PathNames(plain=frozenset(plain), wild=frozenset(wild), trees=tuple(trees))
+
+
+def _trees_of(need: Need, folders: Folders) -> list[Tree] | None:
+    """What is below the paths of a need; None if that does not say which patterns can match."""
+    target, below = need.target, folders.below
+    bases = (folders.cwd, folders.home, folders.settings)
+    if target is None or target.glob or target.names or below is None or None in bases:
+        return None
+    found: list[Tree] = []
+    for path in target.paths:
+        if not path.startswith("/") or path == "/" or _WILD.search(path):
+            return None
+        # With a folder that patterns are relative to, all that they mean is changed.
+        if need.kind is NeedKind.EDIT and any(f"{base}/".startswith(f"{path}/") for base in bases):
+            return None
+        tree = below(path)
+        if tree is None:
+            return None
+        found.append(tree)
+    return found
 
 
 def _names(need: Need) -> Iterable[str]:

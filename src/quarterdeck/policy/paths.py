@@ -29,6 +29,11 @@ _PLAIN_ENDING = re.compile(r"\*\.(?!pack|idx|rev|keep|bitmap|promisor|graph|mtim
 _ENDING = re.compile(r"\*+(\.\w+)")
 
 
+PARTLY_SEEN = LEFT_OUT_NAMES | {".git"}
+"""Names of folders in which not everything is looked at: a rule that names one may mean what is in
+it, wherever that is."""
+
+
 class BadPattern(ValueError):
     """A text is not a valid path pattern."""
 

@@ -245,7 +245,7 @@ class CallConditions(Value, dict=True):
             if need.kind is NeedKind.UNKNOWN:
                 caught[id(need)] = (need, False)
         sure, perhaps = _stopped_needs((*self.claude, *self.domains), request, context)
-        inside, may_be_inside = _stopped_needs(self._near(request), request, context)
+        inside, may_be_inside = _stopped_needs(self._near(request, context), request, context)
         if self.commands or self.flags or self.without:
             among = {id(need) for need in inside}
             either = among | {id(need) for need in may_be_inside}
@@ -272,13 +272,14 @@ class CallConditions(Value, dict=True):
         ]
         return [(need, sure and hold is True) for need, sure, hold in held if hold is not False]
 
-    def _near(self, request: Request) -> tuple[specifiers.Rule, ...]:
+    def _near(self, request: Request, context: Context) -> tuple[specifiers.Rule, ...]:
         """Those of its paths that can match at all."""
-        if not self.paths:
-            return ()
-        if len(self.keys) != len(self.paths) or (names := names_in(request)) is None:
+        if not self.paths or len(self.keys) != len(self.paths):
             return self.paths
-        return self._paths_by_key.near(names)
+        index = self._paths_by_key
+        # Where all patterns are about certain folders, the disk may not have to be looked at.
+        names = names_in(request, context.folders, look=index.anywhere)
+        return self.paths if names is None else index.near(names)
 
     # Made once for each rule: which of its conditions can concern a call at all.
 
@@ -302,7 +303,8 @@ class CallConditions(Value, dict=True):
 
     @cached_property
     def _paths_by_key(self) -> KeyIndex[specifiers.Rule]:
-        return KeyIndex(zip(self.keys, self.paths, strict=True))
+        paired = zip(self.keys, self.paths, strict=True)
+        return KeyIndex((key, rule.path, rule) for key, rule in paired)
 
     def _patterns_for(self, part: Part) -> Iterable[tuple[str | None, Pattern]]:
         """Those of its commands that a part may be (`Pattern.fits`), with their second words."""

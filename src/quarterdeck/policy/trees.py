@@ -22,6 +22,11 @@ them."""
 LEFT_OUT_NAMES = frozenset(name.rpartition("/")[2] for name in LEFT_OUT)
 
 
+def is_wild(name: str) -> bool:
+    """Whether a name of a pattern means several names."""
+    return _WILD.search(name) is not None
+
+
 class Tree(Value):
     """What is below a folder."""
 
@@ -36,7 +41,7 @@ class Tree(Value):
 
     def paths_called(self, pattern: str) -> Iterator[str]:
         """The paths whose last name fits a pattern."""
-        if _WILD.search(pattern) is None:
+        if not is_wild(pattern):
             yield from self.names.get(pattern, ())
             return
         for name, paths in self.names.items():
