@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     for start in range(0, count, AT_ONCE):
         with TemporaryDirectory() as folder:
             passes = prepare(Path(folder))
-            new = []
+            new: list[str] = []
             while len(new) < min(AT_ONCE, count - start):
                 for command in islice(made, 1000):
                     if hash(command) not in seen:

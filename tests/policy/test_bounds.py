@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
+from quarterdeck.policy import flags
 from quarterdeck.policy import rules as rules_module
 from quarterdeck.policy.decide import Behavior, Call, Rules, decide
 from quarterdeck.policy.explain import explain
@@ -75,7 +76,7 @@ def test_the_flags_of_a_command_are_looked_for_once_and_not_for_each_of_its_file
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[str] = []
-    real = rules_module.has_flag
+    real = flags.has_flag
 
     def counted(part: Part, flag: str) -> bool | None:
         looked.append(flag)

@@ -73,9 +73,9 @@ class House:
         view = await self.until(session, lambda view: bool(view.asks))
         return next(iter(view.asks.values()))
 
-    async def answer(self, ask: AskView, answer: Answer, by: str = "test") -> None:
+    async def answer(self, ask: AskView, answer: Answer, by: str = "test", role: str = "") -> None:
         """Answer a question."""
-        await self.hub.submit(AnswerAsk(ask=ask.opened.ask, answer=answer, by=by))
+        await self.hub.submit(AnswerAsk(ask=ask.opened.ask, answer=answer, by=by, role=role))
 
 
 class PolicedHouse:

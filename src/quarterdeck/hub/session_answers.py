@@ -191,7 +191,7 @@ async def _grant(
     answer = command.answer
     if not isinstance(answer, cmd.AllowAnswer):
         return ()
-    check_lasting(opened, answer, command.role)
+    check_lasting(answer, command.role)
     if answer.scope is cmd.Scope.ONCE:
         return ()
     if edit is not None:

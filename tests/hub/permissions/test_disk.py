@@ -88,7 +88,7 @@ async def test_no_decision_looks_at_the_disk_on_the_event_loop(
 
         edited = Raw(b'{"file_path":"%b"}' % bytes(work / "plain"))
         answer = AllowAnswer(input=edited, scope=Scope.ALWAYS)
-        await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="ada"))
+        await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="ada", role="owner"))
         assert looks.take() == {"realpath", "branch_of"}
         entries = [each.event for each in await hub.audit(session="mine")]
         assert [e.verdict for e in entries if isinstance(e, Decided)] == ["allow"]

@@ -265,14 +265,15 @@ async def test_a_wrong_answer_is_refused_and_the_question_stays(
     ("scope", "rules", "may"),
     [
         (Scope.SESSION, ("Bash",), True),
-        (Scope.ALWAYS, (), True),
-        (Scope.ALWAYS, ("Bash(npm test)",), True),
-        (Scope.ALWAYS, ("Bash(npm:*)",), True),  # the CLI suggests it
+        (Scope.SESSION, (), True),
+        (Scope.ALWAYS, (), False),
+        (Scope.ALWAYS, ("Bash(npm test)",), False),
+        (Scope.ALWAYS, ("Bash(npm:*)",), False),  # the CLI suggests it
         (Scope.ALWAYS, ("Bash",), False),
         (Scope.EVERYWHERE, (), False),
     ],
 )
-async def test_an_operator_grants_what_is_offered_and_an_owner_anything(
+async def test_an_operator_grants_for_the_session_and_an_owner_anything(
     asked: Asked, scope: Scope, rules: tuple[str, ...], may: bool
 ) -> None:
     if not may:

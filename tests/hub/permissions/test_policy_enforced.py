@@ -167,7 +167,7 @@ async def test_an_answer_for_longer_than_one_call_is_a_grant_that_can_be_revoked
     script = play(bash(command), bash(command), Text("done"))
     session = await home.new(session_spec, json.dumps(script).encode())
     card = await home.ask(session)
-    await home.answer(card, AllowAnswer(scope=scope, seconds=3600), by="ada")
+    await home.answer(card, AllowAnswer(scope=scope, seconds=3600), by="ada", role="owner")
     await home.until(session, lambda view: view.turns == 1)
 
     (grant,) = Policies(home.folder).grants  # it is on the disk

@@ -226,11 +226,12 @@ async def test_a_conversation_that_was_never_written_begins_anew_with_what_is_qu
         clock.move(30)
         await tick(hub)
         resumed = machines.runs[-1]
-        assert machines.started[-1][1].cli_session == lines.SESSION
+        origins = [each[1].cli_session for each in machines.started]
+        assert origins[-1] == lines.SESSION
         unknown = f"No conversation found with session ID: {lines.SESSION}"
         await resumed.end("It exited.", exit_code=1, stderr=(unknown,))
         assert len(machines.runs) == 3
-        assert machines.started[-1][1].cli_session is None
+        assert [each[1].cli_session for each in machines.started][-1] is None
         await machines.runs[-1].greet()
         assert await machines.runs[-1].take_prompt()
         assert "empty_resume" not in (await hub.session(session)).account.alarms

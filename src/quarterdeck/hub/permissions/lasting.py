@@ -7,37 +7,36 @@ mode, a folder, rules in its settings) are separate: each one is taken only if t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from quarterdeck.domain.errors import Forbidden, UsageError
 from quarterdeck.domain.ids import new_id
 from quarterdeck.policy.grants import Grant
 from quarterdeck.policy.specifiers import RuleError, parse_rule
 from quarterdeck.protocol.commands import AllowAnswer, Scope
-from quarterdeck.protocol.events import AskOpened
 from quarterdeck.protocol.roles import RIGHTS, Right, Role
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.wire.permissions import (
     AddDirectories,
     AddRules,
-    PermissionBehavior,
     RemoveDirectories,
     RemoveRules,
     ReplaceRules,
     SetMode,
     Suggestion,
 )
-from quarterdeck.wire.requests import CanUseTool, decode_request
 
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
-def check_lasting(opened: AskOpened, answer: AllowAnswer, role: str) -> None:
+def check_lasting(answer: AllowAnswer, role: str) -> None:
     """Check what an answer grants, as far as that is possible without the call.
 
-    Raises `UsageError` for what is not a rule, and `Forbidden` for what only an owner may grant: a
-    rule for everywhere, and rules of one's own that outlive the session.
+    Raises `UsageError` for what is not a rule, and `Forbidden` for what only an owner may do by the
+    API: grant something beyond the session, and change the mode, folders or settings of the CLI.
     """
+    if answer.updates and not _may_manage(role):
+        raise Forbidden("only an owner may take over what the CLI suggests to change")
     if answer.scope is Scope.ONCE:
         if answer.rules or answer.seconds is not None:
             raise UsageError("rules, seconds: an answer for one call grants nothing")
@@ -47,25 +46,12 @@ def check_lasting(opened: AskOpened, answer: AllowAnswer, role: str) -> None:
             parse_rule(text)
         except RuleError as error:
             raise UsageError(f"rules: {error}") from error
-    if _may_manage(role):
-        return
-    if answer.scope is Scope.EVERYWHERE:
-        raise Forbidden("only an owner may grant something for all sessions")
-    offered = {*opened.narrowest, *_suggested(opened)}
-    if answer.scope is Scope.ALWAYS and not set(answer.rules) <= offered:
-        raise Forbidden("only an owner may grant rules of their own beyond the session")
+    if answer.scope is not Scope.SESSION and not _may_manage(role):
+        raise Forbidden("only an owner may grant something beyond the session")
 
 
 def _may_manage(role: str) -> bool:
     return role in set(Role) and Right.MANAGE in RIGHTS[Role(role)]
-
-
-def _suggested(opened: AskOpened) -> Iterator[str]:
-    """The rules to allow that the CLI suggests."""
-    request = decode_request(opened.request)
-    for update in request.suggestions if isinstance(request, CanUseTool) else ():
-        if isinstance(update, AddRules) and update.behavior is PermissionBehavior.ALLOW:
-            yield from (str(rule) for rule in update.rules)
 
 
 def grant_of(
