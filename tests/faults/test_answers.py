@@ -25,6 +25,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 QUESTIONS, AT_ONCE = 1000, 25
 
 
+@pytest.mark.no_cover
 async def test_of_two_who_answer_at_once_exactly_one_wins_a_thousand_times(tmp_path: Path) -> None:
     access = Access(tmp_path)
     results: dict[str, list[int]] = {}

@@ -368,6 +368,7 @@ async def test_a_reader_does_not_hold_back_the_write_ahead_log(path: Path) -> No
 
 
 @pytest.mark.heavy
+@pytest.mark.no_cover
 async def test_a_journal_of_a_million_events_is_opened_read_and_added_to(path: Path) -> None:
     await written(path, SessionRenamed(name="deck", by="ann"))
     edit(

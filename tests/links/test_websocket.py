@@ -206,6 +206,7 @@ async def test_lines_sent_by_the_dialler_while_it_is_down_arrive_after_the_recon
             group.cancel_scope.cancel()
 
 
+@pytest.mark.no_cover
 async def test_many_drops_lose_no_line(site: Site) -> None:
     """Lines are numbered; what comes twice is known by its number."""
     count = 60

@@ -199,7 +199,7 @@ def test_a_hub_loads_no_library_for_what_it_does_not_do() -> None:
 import sys
 import quarterdeck.service.service
 from quarterdeck.fronts.http import app
-app._api(None, None)
+app._api()
 unused = {"claude_agent_sdk", "httpx2", "mcp", "pydantic", "rich", "typer"}
 print(*sorted(unused & set(sys.modules)))
 """
