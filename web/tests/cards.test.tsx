@@ -1,13 +1,14 @@
 import { act } from "react";
 import { createRoot } from "react-dom/client";
-import { describe, expect, it } from "vitest";
-import type { Answer, AskOpened } from "../src/api/types";
+import { beforeEach, describe, expect, it } from "vitest";
+import type { Answer, AskOpened, Me } from "../src/api/types";
 import { contentOf, fitsInList, hiddenLines } from "../src/asks/callContent";
 import { PermissionForm } from "../src/asks/PermissionForm";
 import { PlanForm } from "../src/asks/PlanForm";
 import { renderHighlighted } from "../src/session/CodeBlock";
 import { linesOf, rowsOf } from "../src/session/Diff";
 import { highlight } from "../src/session/highlight";
+import { store } from "../src/state/store";
 import { editsOf, titleOf } from "../src/state/tools";
 import { copyOriginalText } from "../src/ui/Marked";
 import { cutAt, segmentsOf } from "../src/ui/marks";
@@ -159,6 +160,19 @@ describe("an answer for longer than one call", () => {
     },
     { type: "brandNew", what: "everything" },
   ];
+
+  const login = (...rights: string[]) =>
+    store.state.set({ me: { name: "ada", role: "owner", rights } as unknown as Me });
+  beforeEach(() => login("read", "steer", "manage"));
+
+  it("is for the session, and takes over no change of the CLI, unless an owner gives it", async () => {
+    login("read", "steer");
+    const [place, given] = await form("Always allow");
+    expect(place.querySelectorAll("input[type=checkbox]")).toHaveLength(0);
+    expect([...place.querySelectorAll("option")].map((one) => one.value)).not.toContain("always");
+    await act(async () => button(place, "Allow")?.click());
+    expect(given.map((one) => (one as { scope?: string }).scope)).not.toContain("always");
+  });
 
   /** A card with the form open, and the answers that it gives. */
   async function form(words: string, fields: object = {}): Promise<[HTMLElement, Answer[]]> {

@@ -30,11 +30,12 @@ export function LastingForm(props: {
   const narrowest = opened.narrowest ?? [];
   const manage = useRights().includes("manage");
   const [rules, setRules] = useState<string[]>(narrowest.length ? narrowest : [""]);
-  const [scope, setScope] = useState<Scope>(props.first);
+  // Beyond the session only an owner grants something.
+  const [scope, setScope] = useState<Scope>(manage ? props.first : "session");
   const [seconds, setSeconds] = useState(0);
   const [taken, setTaken] = useState<readonly number[]>([]);
   const given = rules.filter((rule) => rule.trim());
-  const changes = cliChangesOf(opened);
+  const changes = manage ? cliChangesOf(opened) : [];
   const wider = widerRulesOf(opened);
   const confirm = (): void => {
     const updates = [...taken];
@@ -89,7 +90,7 @@ export function LastingForm(props: {
         <label>
           Where
           <select value={scope} onChange={(event) => setScope(event.target.value as Scope)}>
-            {SCOPES.filter(([one]) => one !== "everywhere" || manage).map(([one, words]) => (
+            {SCOPES.filter(([one]) => one === "session" || manage).map(([one, words]) => (
               <option key={one} value={one}>
                 {words}
               </option>
