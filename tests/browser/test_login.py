@@ -89,7 +89,8 @@ async def test_a_page_without_its_key_says_that_nobody_is_logged_in(screen: Scre
 
 async def test_a_logout_forgets_both_halves(screen: Screen) -> None:
     page = screen.page
-    await page.goto(f"{screen.deck.address}/settings")
+    # A request that is still on its way would be refused, and the browser would log that.
+    await page.goto(f"{screen.deck.address}/settings", wait_until="networkidle")
     await page.get_by_role("button", name="Log out").click()
     await page.wait_for_url("**/login")
     assert await page.evaluate(f"localStorage.getItem('{KEY}')") is None

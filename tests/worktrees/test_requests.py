@@ -21,6 +21,7 @@ from quarterdeck.protocol.machine_requests import (
     SettleTree,
     TreeAction,
 )
+from quarterdeck.protocol.sandbox import SANDBOX
 from quarterdeck.protocol.sessions import SessionSpec
 from quarterdeck.testing import fake
 from quarterdeck.worktrees.folders import see_folders
@@ -45,7 +46,7 @@ async def test_a_runner_says_what_it_can_and_what_its_clock_says(tmp_path: Path)
     """MACHINE-10"""
     before = int(time.time() * 1000)
     async with scripted_hub() as hub, running(tmp_path / "home", hub.url):
-        assert (await hub.met()).can == (MACHINE_REQUESTS,)
+        assert (await hub.met()).can == (MACHINE_REQUESTS, SANDBOX)
         await hub.until(lambda: hub.vitals)
         assert before <= hub.vitals[0].at <= time.time() * 1000 + 1
 
