@@ -121,8 +121,8 @@ async def _serve(configuration: Configuration, logs: Logs, runner: bool, with_li
     options = serve_options_of(configuration.loaded.settings, runner=runner)
     options = replace(options, fixed=(configuration.path,))
     async with (
-        LoopWatch().running(),
         run_service(home, options) as service,
+        LoopWatch().running(),  # what the start itself takes holds up nobody
         anyio.create_task_group() as tasks,
     ):
 
