@@ -275,7 +275,7 @@ async def test_a_mode_that_an_answer_chooses_holds_in_the_next_run(
     await run.say(lines.requests("q1", **request))
     (card,) = await hub.asks()
     answer = AllowAnswer(scope=scope, updates=updates)
-    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="bob"))
+    await hub.submit(AnswerAsk(ask=card.opened.ask, answer=answer, by="bob", role="owner"))
     assert (await resumed(hub, machines, run)).mode == mode
 
 

@@ -111,7 +111,7 @@ def post(hub: Front, token: str, body: bytes) -> bytes:
 async def test_m5_a_body_that_never_ends_is_refused(tmp_path: Path) -> None:
     limits = RequestLimits(body_seconds=0.2)
     async with front(tmp_path, requests=limits) as hub, bare(hub) as slow:
-        token = hub.access.make_token("the operator", Role.OPERATOR)
+        token = hub.access.make_token("the owner", Role.OWNER)
         await slow.send(post(hub, token, b'{"prompt":'))
         with anyio.fail_after(SECONDS):
             answer = await slow.receive()
@@ -121,7 +121,7 @@ async def test_m5_a_body_that_never_ends_is_refused(tmp_path: Path) -> None:
 async def test_m5_unfinished_bodies_of_a_client_are_bounded_together(tmp_path: Path) -> None:
     limits = RequestLimits(body_bytes=100 * KILOBYTE)
     async with front(tmp_path, requests=limits) as hub, bare(hub) as first, bare(hub) as second:
-        token = hub.access.make_token("the operator", Role.OPERATOR)
+        token = hub.access.make_token("the owner", Role.OWNER)
         answers: list[bytes] = []
         async with anyio.create_task_group() as tasks:
 
