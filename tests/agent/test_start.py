@@ -47,7 +47,7 @@ async def test_servers_of_the_cli_and_tools_of_this_process_work_together(tmp_pa
             flags = json.loads(record.read_bytes().splitlines()[0])
             (config,) = [flag for flag in flags if flag.startswith("--mcp-config=")]
             # A file, since servers may have secrets; it is removed at the end.
-            servers = json.loads(Path(config.partition("=")[2]).read_bytes())
+            servers = json.loads(await anyio.Path(config.partition("=")[2]).read_bytes())
     _, *received = [json.loads(line) for line in record.read_bytes().splitlines()]
     server = {"type": "stdio", "command": "serve", "args": ["--here"]}
     assert servers == {"mcpServers": {"files": server}}
