@@ -31,7 +31,7 @@ def form(request_id: str) -> fake.Line:
 async def test_a_form_is_filled_in_declined_and_put_away_at_the_keyboard(
     deck: ServedDeck,
 ) -> None:
-    record = deck.command.home / "record"
+    record = deck.command.work / "record"
     asking = [
         step
         for number in range(3)
