@@ -8,6 +8,7 @@ import pytest
 
 from quarterdeck.sandbox import SandboxMode, SandboxSpec, find_repository
 from quarterdeck.sandbox import resolve as resolving
+from quarterdeck.sandbox.placeholders import Placeholders
 from quarterdeck.sandbox.resolve import Access, access_of, expand, resolve, without_repeats
 from support.repositories import git, make_repository
 
@@ -61,6 +62,21 @@ def test_what_does_not_exist_is_left_out_unless_it_is_reserved(folder: Path) -> 
     made = resolve(spec(writable=(str(a),), read_only=paths, reserved=paths))
     assert made.entries == {str(a): W}
     assert made.missing == (str(a / ".husky"),)
+
+
+def test_a_placeholder_of_another_sandbox_is_asked_for_again(folder: Path) -> None:
+    """The other sandbox may end, and remove it, before this one begins."""
+    a = folder / "a"
+    paths = (str(a / ".husky"),)
+    other = Placeholders(paths)
+    made = resolve(spec(writable=(str(a),), read_only=paths, reserved=paths))
+    assert made.entries == {str(a): W}
+    assert made.missing == paths
+    mine = Placeholders(made.missing)
+    other.close()
+    assert (a / ".husky").is_dir()
+    mine.close()
+    assert not (a / ".husky").exists()
 
 
 def test_what_is_needed_is_seen_in_a_hidden_folder(folder: Path) -> None:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from quarterdeck.domain.structs import Value
+from quarterdeck.sandbox.placeholders import is_placeholder
 from quarterdeck.sandbox.plan import is_pattern
 from quarterdeck.sandbox.spec import SandboxSpec
 
@@ -66,6 +67,8 @@ def resolve(
     gaps: list[str] = []
     found: dict[str, Access] = {}
     true_path = _TruePaths()
+    # Those of another sandbox may go at any time: they are asked for again, which holds them.
+    placeholders = {_true_name(path) for path in spec.reserved if is_placeholder(path)}
     patterns = [path for path in (*spec.read_only, *spec.hidden) if is_pattern(path)]
     late = set(patterns[MOST_PATTERNS:])
     gaps += [f"{path}: too many patterns" for path in patterns[MOST_PATTERNS:]]
@@ -77,6 +80,7 @@ def resolve(
                 if (
                     true is not None
                     and true != "/"
+                    and true not in placeholders
                     and _RANK[access] >= _RANK[found.get(true, Access.WRITABLE)]
                 ):
                     found[true] = access
@@ -93,7 +97,8 @@ def resolve(
     missing = [
         _true_name(path)
         for path in spec.reserved
-        if not posixpath.lexists(path) and posixpath.isdir(posixpath.dirname(path))
+        if (not posixpath.lexists(path) and posixpath.isdir(posixpath.dirname(path)))
+        or _true_name(path) in placeholders
     ]
     return Resolved(
         entries=entries,

@@ -123,7 +123,9 @@ class _Switch:
         self._services = services
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._is_api(scope):
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+        elif self._is_api(scope):
             scope[SERVICES] = self._services
             await self._api(scope, receive, send)
         else:
@@ -135,6 +137,15 @@ class _Switch:
         if path == "/login":
             return scope["method"] not in {"GET", "HEAD"}
         return path.startswith("/api/") or path == "/healthz"
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """Start and stop. The framework has no part in it: one API may serve several apps at a time."""
+    while True:
+        kind = (await receive())["type"]
+        await send({"type": f"{kind}.complete"})
+        if kind == "lifespan.shutdown":
+            return
 
 
 class _Api(Litestar):
