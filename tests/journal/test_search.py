@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.journal.search import Hits, Search, Text, TextKind, match_of
+from quarterdeck.journal.sqlite import search
 from quarterdeck.journal.sqlite.search import MOST_NAMED, SearchIndex
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
@@ -304,3 +307,22 @@ def test_no_query_fails_in_any_other_way(filled: Filled, words: str) -> None:
     except UsageError:
         return
     filled.find(words)
+
+
+def test_the_position_is_told_after_the_commit(
+    filled: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = filled.index.position
+    seen: list[int] = []
+    real = search.transaction
+
+    @contextmanager
+    def watched(connection: sqlite3.Connection) -> Iterator[None]:
+        with real(connection):
+            yield
+            seen.append(filled.index.position)
+
+    monkeypatch.setattr(search, "transaction", watched)
+    filled.add("late", prompt("needle"))
+    assert seen == [before]
+    assert filled.index.position == before + 1

@@ -123,12 +123,14 @@ class SearchIndex:
         with self._filling, _explained_errors(self._path):
             try:
                 with transaction(self._connection):
-                    self._take(found)
+                    position = self._take(found)
             except BaseException:
                 self._numbers.clear()  # some of them were not stored
                 raise
+            self._position = position  # after the commit: who waits for it then finds the events
 
-    def _take(self, found: Sequence[tuple[Stored, tuple[Text, ...]]]) -> None:
+    def _take(self, found: Sequence[tuple[Stored, tuple[Text, ...]]]) -> int:
+        """Write the new ones; gives the position of the last."""
         position = self._position
         for stored, texts in found:
             if stored.position > position:
@@ -137,7 +139,7 @@ class SearchIndex:
                 for text in texts:
                     self._put(stored, text)
         self._connection.execute("UPDATE state SET position = ?", (position,))
-        self._position = position
+        return position
 
     def _note(self, stored: Stored) -> None:
         """Note what an event says about its session."""
