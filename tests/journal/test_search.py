@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from quarterdeck.domain.errors import JournalError, UsageError
 from quarterdeck.journal.search import Hits, Search, Text, TextKind, match_of
 from quarterdeck.journal.sqlite import search
+from quarterdeck.journal.sqlite.file import transaction
 from quarterdeck.journal.sqlite.search import MOST_NAMED, SearchIndex
 from quarterdeck.journal.stored import Stored
 from quarterdeck.protocol.events import (
@@ -314,7 +315,7 @@ def test_the_position_is_told_after_the_commit(
 ) -> None:
     before = filled.index.position
     seen: list[int] = []
-    real = search.transaction
+    real = transaction
 
     @contextmanager
     def watched(connection: sqlite3.Connection) -> Iterator[None]:
