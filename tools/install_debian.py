@@ -3,8 +3,8 @@
     browser     Debian's Chromium, for the browser tests: they drive it with Playwright's library,
                 and nothing is downloaded by that. The one without windows takes less processor
                 time: the tests prefer it where it is.
-    bubblewrap  for the tests of the sandbox. Where it cannot be installed they are skipped, but not
-                where the variable CI is set.
+    bubblewrap  for the tests of the sandbox. Where it cannot be installed they are skipped, unless
+                the variable QUARTERDECK_REQUIRE_SANDBOX is set.
 
 Where something cannot be installed, this says what to do.
 """
@@ -39,7 +39,11 @@ WANTED = {
         (("chromium", "chromium-headless-shell"), ("chromium",)),
         needed=True,
     ),
-    "bubblewrap": Wanted(("bwrap",), (("bubblewrap",),), needed=bool(os.environ.get("CI"))),
+    "bubblewrap": Wanted(
+        ("bwrap",),
+        (("bubblewrap",),),
+        needed=bool(os.environ.get("QUARTERDECK_REQUIRE_SANDBOX")),
+    ),
 }
 
 
