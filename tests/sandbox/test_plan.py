@@ -167,7 +167,10 @@ def test_the_cli_has_its_folder_elsewhere_if_it_is_told() -> None:
         (Network(), ()),
         (Network(kind=NetworkKind.MODEL), MODEL_HOSTS),
         (Network(kind=NetworkKind.MODEL, hosts=("ignored.example",)), MODEL_HOSTS),
-        (Network(kind=NetworkKind.HOSTS, hosts=("pypi.org",)), (*MODEL_HOSTS, "pypi.org")),
+        (
+            Network(kind=NetworkKind.HOSTS, hosts=("packages.example",)),
+            (*MODEL_HOSTS, "packages.example"),
+        ),
     ],
 )
 def test_the_network_always_has_the_model(wanted: Network | None, hosts: tuple[str, ...]) -> None:

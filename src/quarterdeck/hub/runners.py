@@ -2,7 +2,8 @@
 
 An ASGI app that runners dial with the frames of `protocol.runner_frames`. Owns which machines are
 connected, what was requested of them, and what is on its way to each run; it looks into no line.
-Above it are the sessions, through `RunPort` and `RunOwner`.
+Above it are the sessions, through `RunPort` and `RunOwner`. The module is long because machines and
+the ports of their runs change each other's state.
 """
 
 from __future__ import annotations
