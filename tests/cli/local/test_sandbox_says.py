@@ -15,8 +15,8 @@ from quarterdeck.sandbox import Network, NetworkKind, SandboxMode, SandboxSpec
 
 SPEC = SandboxSpec(
     mode=SandboxMode.PROTECT,
-    writable=("/work", "/data/trees"),
-    read_only=("/work/.git/hooks", "/work/*.lock"),
+    writable=("/project", "/data/trees"),
+    read_only=("/project/.git/hooks", "/project/*.lock"),
     hidden=("/home/ada/.ssh", "/data"),
     network=Network(kind=NetworkKind.HOSTS, hosts=("a.example", "*.b.example")),
 )
@@ -30,10 +30,10 @@ def need(kind: NeedKind, path: str = "", host: str | None = None) -> Need:
 @pytest.mark.parametrize(
     ("kind", "path", "verdict"),
     [
-        (NeedKind.EDIT, "/work/src/x", "allowed"),
-        (NeedKind.EDIT, "/work/.git/hooks/pre-commit", "read_only"),
-        (NeedKind.READ, "/work/.git/hooks/pre-commit", "allowed"),
-        (NeedKind.EDIT, "/work/a.lock", "read_only"),
+        (NeedKind.EDIT, "/project/src/x", "allowed"),
+        (NeedKind.EDIT, "/project/.git/hooks/pre-commit", "read_only"),
+        (NeedKind.READ, "/project/.git/hooks/pre-commit", "allowed"),
+        (NeedKind.EDIT, "/project/a.lock", "read_only"),
         (NeedKind.EDIT, "/etc/hosts", "read_only"),
         (NeedKind.READ, "/etc/hosts", "allowed"),
         (NeedKind.READ, "~/.ssh/id_rsa", "hidden"),
